@@ -1,6 +1,6 @@
-// Every two seconds, where anything has changed: takes away what nobody asks for any more (pods that were
-// deleted while the kubelet was away, directories and cgroups of pods that are no more), and gives classes of
-// pods as wholes what their pods ask for.
+// The housekeeping loop, every two seconds (upstream's HandlePodCleanups and UpdateQOSCgroups): terminates pods that
+// the runtime has and no source knows, removes directories and cgroups of pods that are gone, and sets the limits
+// of the QoS cgroups. Rounds in which nothing has changed cost little.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace keelson::kubelet {
 
-class Housekeeping {  // one thread
+class Housekeeping {  // for one thread
  public:
   struct Dependencies {
     cri::RuntimeService& runtime;
@@ -26,25 +26,29 @@ class Housekeeping {  // one thread
     VolumeManager& volumes;
     const Pleg& pleg;
     PodWorkers& workers;
-    NodeResources* resources;         // may be null
-    std::function<bool()> all_known;  // false: some pods may not have been heard of yet
-    std::function<std::vector<PodWorkers::PodPtr>()> granted;  // pods with the resources that they have
+    ContainerManager* container_manager;  // may be null
+    std::function<bool()> sources_ready;  // every source has delivered its pods: others are orphans
+    std::function<std::vector<PodWorkers::PodPtr>()> allocated;  // active pods with their allocated resources
   };
   Housekeeping(Dependencies dependencies, const NodeContext& node, Clock& clock)
-      : d_(std::move(dependencies)), node_(node), clock_(clock) {}
+      : deps_(std::move(dependencies)), node_(node), clock_(clock) {}
 
+  // Until `stop`.
   void Run(std::stop_token stop);
 
  private:
-  void UpdateClasses(bool full);
-  bool Changed();                           // or there is still something to do
-  bool CleanOrphans(std::stop_token stop);  // whether nothing is left
+  // `full`: even if the pods have not changed.
+  void UpdateQosCgroups(bool full);
+  // Whether the pods have changed since the last call, or the last cleanup left something.
+  bool Changed();
+  // Whether nothing is left to clean up.
+  bool HandlePodCleanups(std::stop_token stop);
 
-  const Dependencies d_;
+  const Dependencies deps_;
   const NodeContext& node_;
   Clock& clock_;
-  // As they were looked at last.
-  std::vector<PodWorkers::PodPtr> granted_;
+  // As of the last round.
+  std::vector<PodWorkers::PodPtr> allocated_;
   std::set<std::string> running_, known_;
   bool clean_ = false;
 };

@@ -1,7 +1,7 @@
 #include "kubelet/kubelet_impl.h"
 
+#include "kubelet/component_options.h"
 #include "kubelet/objects/limited_transport.h"
-#include "kubelet/part_options.h"
 #include "kubelet/pod/admission.h"
 #include "lib/k8s/feature_gates.h"
 #include "lib/k8s/pods/pod_util.h"
@@ -24,14 +24,14 @@ client::ListOptions ByField(const std::string& selector) {
 
 }  // namespace
 
-Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& given_clock)
-    : parts(std::move(given)),
+Kubelet::Impl::Impl(KubeletDependencies given, const Settings& given_settings, Clock& given_clock)
+    : deps(std::move(given)),
       settings(given_settings),
       clock(given_clock),
-      node_options(MakeNodeOptions(settings, parts.runtime_name + "://" + parts.runtime_version)),
-      api(LimitRequests(parts.api, settings.config.kube_api_qps, settings.config.kube_api_burst, clock)),
-      events(LimitRequests(parts.api, settings.config.event_record_qps, settings.config.event_burst, clock),
-             node_options.name, parts.standalone, clock),
+      node_options(MakeNodeOptions(settings, deps.runtime_name + "://" + deps.runtime_version)),
+      api(LimitRequests(deps.api, settings.config.kube_api_qps, settings.config.kube_api_burst, clock)),
+      events(LimitRequests(deps.api, settings.config.event_record_qps, settings.config.event_burst, clock),
+             node_options.name, deps.standalone, clock),
       informers(api, clock),
       pods(informers.Get<corev1::Pod>(ByField("spec.nodeName=" + node_options.name))),
       nodes(informers.Get<corev1::Node>(ByField("metadata.name=" + node_options.name))),
@@ -42,32 +42,33 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
               clock),
       image_tokens(objects, clock),
       node(
-          parts.api, node_options, [this](std::stop_token stop) { return Facts(stop); }, clock,
+          deps.api, node_options, [this](std::stop_token stop) { return Facts(stop); }, clock,
           [this](const NodeEvent& event) { events.Node(event.type, event.reason, event.message); }),
-      context(MakeNodeContext(settings, node_options, node.machine(), parts.cgroup_v2)),
-      features(parts.runtime),
-      pod_cidr(parts.runtime, settings.config.pod_cidr),
+      context(MakeNodeContext(settings, node_options, node.machine(), deps.cgroup_v2)),
+      features(deps.runtime),
+      pod_cidr(deps.runtime, settings.config.pod_cidr),
       user_namespaces(context.paths, static_cast<uint32_t>(settings.config.user_namespaces_ids_per_pod)),
-      starts(clock),
-      handlers(NewHandlerRunner(parts.runtime, sockets, clock)),
-      images(parts.images, MakeImageOptions(settings, parts.credential_providers, Accounts(), starts), clock),
-      volumes(parts.mounter, objects, NewVolumePlugins(parts.mounter, objects, clock),
+      startup_latency(clock),
+      handlers(NewHandlerRunner(deps.runtime, sockets, clock)),
+      images(deps.images,
+             MakeImageManagerOptions(settings, deps.credential_providers, Accounts(), startup_latency),
+             clock),
+      volumes(deps.mounter, objects, NewVolumePlugins(deps.mounter, objects, clock),
               [this] { return nodes.Get("", node_options.name); }),
-      statuses(parts.api, clock),
+      statuses(deps.api, clock),
       probes(
-          *handlers, executor, [this](const std::string& uid) { workers.ProbesChanged(uid); },
+          *handlers, executor, [this](const std::string& uid) { workers.ProbeResultsChanged(uid); },
           [this](const corev1::Pod& pod, const std::string& container, const std::string& reason,
                  const std::string& message) { events.Pod(pod, container, "Warning", reason, message); },
           clock),
       pleg(
-          parts.runtime, [this](const std::string& uid) { workers.Touch(uid); }, clock),
-      usage(parts.runtime, parts.images, parts.cgroups, context.paths, node.machine().memory_bytes,
-            MemoryOfPods(node.machine(), node_options.reservations), node.machine().max_pids),
+          deps.runtime, [this](const std::string& uid) { workers.RequestSync(uid); }, clock),
+      signals(deps.runtime, deps.images, deps.cgroups, context.paths, node.machine().memory_bytes,
+              PodsMemory(node.machine(), node_options.reservations), node.machine().max_pids),
       log_rotator(
-          parts.runtime, [this] { return RunningLogs(); }, MakeLogOptions(settings.config), clock),
+          deps.runtime, [this] { return RunningLogs(); }, MakeLogRotationOptions(settings.config), clock),
       image_gc(
-          parts.runtime, parts.images,
-          [this](std::stop_token stop) { return ImageSpace(parts.images, stop); },
+          deps.runtime, deps.images, [this](std::stop_token stop) { return ImageSpace(deps.images, stop); },
           [this](const std::string& reason, const std::string& message) {
             events.Node("Warning", reason, message);
           },
@@ -79,7 +80,8 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
                  [this](const std::string& except) { return Granted(except); },
                  [this](const corev1::Pod& pod) { Preempt(pod); }, evictions,
                  [this](const std::string& uid, k8s::ResourceList& allocatable) {
-                   if (parts.resources) parts.resources->AddDevices(uid, allocatable);
+                   if (deps.container_manager)
+                     deps.container_manager->UpdatePluginResources(uid, allocatable);
                  }},
                 node_options, context.allocatable),
       allocations(context.paths),
@@ -87,29 +89,29 @@ Kubelet::Impl::Impl(KubeletParts given, const Settings& given_settings, Clock& g
                [this](const corev1::Pod& wish, const corev1::Pod& granted) {
                  return RefuseResize(wish, granted, RoomFor(wish.metadata().uid()));
                },
-               [this](const std::string& uid) { workers.Touch(uid); }},
+               [this](const std::string& uid) { workers.RequestSync(uid); }},
               clock),
-      syncer(Dependencies(), MakeSyncOptions(settings, parts.runtime_name), clock),
+      syncer(SyncerDependencies(), MakePodSyncerOptions(settings, deps.runtime_name), clock),
       workers(syncer, statuses, executor, WorkerOptions(), clock),
       shutdown(ShutdownDependencies(), ShutdownPeriods(settings.config)),
-      static_pods(StaticDependencies(), StaticSources(settings.config), clock),
-      housekeeping({parts.runtime, parts.cgroups, volumes, pleg, workers, parts.resources,
+      static_pods(StaticDependencies(), StaticPodSources(settings.config), clock),
+      housekeeping({deps.runtime, deps.cgroups, volumes, pleg, workers, deps.container_manager,
                     [this] { return static_pods.ready(); }, [this] { return Granted(""); }},
                    context, clock),
       stats(
-          parts.runtime, parts.images, parts.cgroups, context.paths, [this] { return workers.Pods(); },
-          [this](const std::string& uid) { return workers.Runtime(uid); },
+          deps.runtime, deps.images, deps.cgroups, context.paths, [this] { return workers.Pods(); },
+          [this](const std::string& uid) { return workers.RuntimeStatus(uid); },
           [this](const std::string& uid, const std::string& path) -> std::optional<VolumeName> {
             auto known = volumes.volumes().FindByPath(uid, path);
             if (!known) return std::nullopt;
             return VolumeName{known->volume, known->claim};
           },
           settings.config.volume_stats_agg_period, clock),
-      backend(workers, statuses, probes, volumes, parts.runtime, stats, node_options.name, settings,
+      backend(workers, statuses, probes, volumes, deps.runtime, stats, node_options.name, settings,
               HealthChecks()) {
   pods.AddHandler([this](const client::Change<corev1::Pod>& change) { PodChanged(change); });
-  if (parts.resources) ConnectResources();
-  if (!parts.standalone && k8s::FeatureEnabled(settings.config.feature_gates, "PodCertificateRequest"))
+  if (deps.container_manager) ConnectContainerManager();
+  if (!deps.standalone && k8s::FeatureEnabled(settings.config.feature_gates, "PodCertificateRequest"))
     objects.IssuePodCertificates(std::make_unique<PodCertificates>(CertificateDependencies(), clock));
 }
 
@@ -122,12 +124,12 @@ void Kubelet::Impl::TakeApiPods() {
 
 void Kubelet::Impl::UpdatePod(const std::shared_ptr<const corev1::Pod>& pod) {
   objects.SetPod(*pod);
-  workers.Update(pod);
+  workers.UpdatePod(pod);
 }
 
 void Kubelet::Impl::RemovePod(const std::string& uid) {
   objects.RemovePod(uid);
-  workers.Remove(uid);
+  workers.RemovePod(uid);
 }
 
 std::optional<std::string> Kubelet::Impl::OwnUid() const {
@@ -141,7 +143,7 @@ void Kubelet::Impl::PodChanged(const client::Change<corev1::Pod>& change) {
                               change.new_object == nullptr);
     return;
   }
-  if (change.new_object) starts.Observed(*change.new_object);
+  if (change.new_object) startup_latency.ObservePodOnWatch(*change.new_object);
   MutexLock lock(mutex);
   if (!takes_api_pods) return;
   if (change.new_object) {
@@ -155,7 +157,7 @@ void Kubelet::Impl::PodChanged(const client::Change<corev1::Pod>& change) {
 }
 
 std::vector<Admission::PodPtr> Kubelet::Impl::Granted(const std::string& except_uid) const {
-  std::vector<Admission::PodPtr> out = workers.Active(except_uid);
+  std::vector<Admission::PodPtr> out = workers.ActivePods(except_uid);
   for (auto& pod : out) pod = allocations.Granted(pod);
   return out;
 }
@@ -163,7 +165,7 @@ std::vector<Admission::PodPtr> Kubelet::Impl::Granted(const std::string& except_
 std::vector<ContainerLog> Kubelet::Impl::RunningLogs() const {
   std::vector<ContainerLog> out;
   for (const std::string& uid : workers.Uids()) {
-    const auto seen = workers.Runtime(uid);
+    const auto seen = workers.RuntimeStatus(uid);
     if (!seen) continue;
     for (const ContainerRecord& record : seen->containers)
       if (record.state == cri::ContainerState::kRunning && !record.log_path.empty())
@@ -185,7 +187,7 @@ NodeRoom Kubelet::Impl::RoomFor(const std::string& uid) const {
 
 void Kubelet::Impl::Preempt(const corev1::Pod& pod) {
   events.Pod(pod, "", "Warning", kPreempting, kPreempted);
-  workers.Evict(pod.metadata().uid(), {kPreempting, kPreempted, kPreemptedTarget}, seconds(1));
+  workers.EvictPod(pod.metadata().uid(), {kPreempting, kPreempted, kPreemptedTarget}, seconds(1));
 }
 
 Result<std::string> Kubelet::Impl::HandlerOf(const std::string& name) {
@@ -201,7 +203,7 @@ std::optional<k8s::AdmitFailure> Kubelet::Impl::Admit(const corev1::Pod& pod) {
   if (auto failure = CheckFeatures(pod, features.AddTo(context), settings.config.allowed_unsafe_sysctls))
     return failure;
   if (auto failure = admission.Admit(pod)) return failure;
-  return parts.resources ? parts.resources->Admit(pod) : std::nullopt;
+  return deps.container_manager ? deps.container_manager->Admit(pod) : std::nullopt;
 }
 
 NodeFacts Kubelet::Impl::Facts(std::stop_token stop) {
@@ -210,27 +212,27 @@ NodeFacts Kubelet::Impl::Facts(std::stop_token stop) {
   facts.memory_pressure = pressures.count(Pressure::kMemory) > 0;
   facts.disk_pressure = pressures.count(Pressure::kDisk) > 0;
   facts.pid_pressure = pressures.count(Pressure::kPid) > 0;
-  facts.runtime = parts.runtime.Status(stop);
+  facts.runtime = deps.runtime.Status(stop);
   if (facts.runtime) features.Learn(*facts.runtime);
-  pod_cidr.Tell(nodes.Get("", node_options.name).get(), stop);
-  if (auto version = parts.runtime.GetVersion(stop))
+  pod_cidr.UpdateRuntime(nodes.Get("", node_options.name).get(), stop);
+  if (auto version = deps.runtime.GetVersion(stop))
     facts.runtime_version = version->name + "://" + version->version;
-  if (auto list = parts.images.ListImages(stop)) facts.images = std::move(*list);
+  if (auto list = deps.images.ListImages(stop)) facts.images = std::move(*list);
   facts.unhealthy = pleg.Unhealthy();
   facts.volumes_in_use = volumes.VolumesInUse();
-  for (size_t i = 0; node_options.ips_given && parts.check_node_ip && i < node_options.ips.size(); ++i)
-    if (auto valid = parts.check_node_ip(node_options.ips[i]); !valid)
+  for (size_t i = 0; node_options.ips_given && deps.check_node_ip && i < node_options.ips.size(); ++i)
+    if (auto valid = deps.check_node_ip(node_options.ips[i]); !valid)
       facts.address_problem = std::string("failed to validate ") + (i ? "secondaryNodeIP: " : "nodeIP: ") +
                               valid.error().message();
   facts.shutting_down = shutdown.shutting_down();
-  if (parts.resources)
-    for (const auto& [name, amount] : parts.resources->ExtendedResources())
+  if (deps.container_manager)
+    for (const auto& [name, amount] : deps.container_manager->DevicePluginResources())
       facts.extended[name] = {amount.capacity, amount.allocatable};
   return facts;
 }
 
-Kubelet::Kubelet(KubeletParts parts, const Settings& settings, Clock& clock)
-    : impl_(std::make_unique<Impl>(std::move(parts), settings, clock)) {}
+Kubelet::Kubelet(KubeletDependencies deps, const Settings& settings, Clock& clock)
+    : impl_(std::make_unique<Impl>(std::move(deps), settings, clock)) {}
 Kubelet::~Kubelet() = default;
 
 server::KubeletBackend& Kubelet::backend() { return impl_->backend; }

@@ -1,5 +1,5 @@
-// The kubelet without its outside: everything between an API client and a container runtime. main.cc gives it
-// the real ones, tests fakes.
+// The kubelet between its API client and its container runtime. services.cc gives it the real ones, tests give it
+// fakes.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@
 
 namespace keelson::kubelet {
 
-struct KubeletParts {
+struct KubeletDependencies {
   client::RestClient api;
   cri::RuntimeService& runtime;
   cri::ImageService& images;
@@ -31,22 +31,23 @@ struct KubeletParts {
   std::string runtime_name, runtime_version;  // containerd, 1.6.20
   bool standalone = false;                    // no API server: static pods only
   std::shared_ptr<CredentialProviders> credential_providers = nullptr;
-  // What tells of the system's shutdown, and waits with it; empty: nothing.
+  // Connects to logind, which announces shutdowns and delays them; empty: the kubelet ignores shutdowns.
   std::function<Result<std::unique_ptr<linux::Logind>>()> logind;
-  NodeResources* resources = nullptr;  // null: containers get nothing of their own
-  // Whether an address of --node-ip can be the node's; empty: all can.
+  ContainerManager* container_manager = nullptr;  // null: no CPU, memory or device manager
+  // An error if an address of --node-ip cannot be the node's; empty: no check.
   std::function<Result<>(const std::string& ip)> check_node_ip = nullptr;
 };
 
 class Kubelet {
  public:
-  Kubelet(KubeletParts parts, const Settings& settings, Clock& clock = Clock::Real());
+  // References in `deps` have to outlive the kubelet.
+  Kubelet(KubeletDependencies deps, const Settings& settings, Clock& clock = Clock::Real());
   ~Kubelet();
-  // In the order of their needs: runtime events, informers, status writer, probes, node, pods, ...
+  // Adds the kubelet's services: cgroups, probes, runtime-events, pods, housekeeping, eviction, informers, ...
   void AddServices(ServiceGroup& group);
   server::KubeletBackend& backend();
   const std::string& node_name() const;
-  std::vector<corev1::NodeAddress> Addresses() const;  // as the API has them; none: not yet
+  std::vector<corev1::NodeAddress> Addresses() const;  // as in the Node object; empty: not known yet
 
  private:
   struct Impl;

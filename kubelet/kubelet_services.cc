@@ -1,8 +1,8 @@
 #include "kubelet/kubelet_impl.h"
 
+#include "kubelet/component_options.h"
 #include "kubelet/node/host_check.h"
 #include "kubelet/node/oom_watcher.h"
-#include "kubelet/part_options.h"
 #include "kubelet/staticpod/sources.h"
 #include "lib/base/file.h"
 #include "lib/base/pause.h"
@@ -52,7 +52,7 @@ void Kubelet::Impl::RunShutdown(std::stop_token stop) {
 }
 
 void Kubelet::Impl::CollectDead(const ContainerGcOptions& options, std::stop_token stop) {
-  if (auto done = CollectContainers(parts.runtime, context.paths, options, clock.Now(), stop);
+  if (auto done = CollectContainers(deps.runtime, context.paths, options, clock.Now(), stop);
       !done && !stop.stop_requested())
     log::Debug("Cannot collect dead containers", {{"error", done.error()}});
 }
@@ -92,7 +92,7 @@ void Kubelet::Impl::RunFiles(std::stop_token stop) {
   const KubeletConfig& config = settings.config;
   RunFileSource(
       {config.static_pod_path, node_options.name, config.file_check_frequency,
-       AwaitRunningPods(parts.runtime, "file", clock, stop)},
+       AwaitRunningPods(deps.runtime, "file", clock, stop)},
       [this](std::vector<corev1::Pod> found) { static_pods.Set("file", std::move(found)); }, stop);
 }
 
@@ -100,7 +100,7 @@ void Kubelet::Impl::RunUrl(std::stop_token stop) {
   const KubeletConfig& config = settings.config;
   RunUrlSource(
       {config.static_pod_url, node_options.name, config.static_pod_url_header, config.http_check_frequency,
-       AwaitRunningPods(parts.runtime, "http", clock, stop)},
+       AwaitRunningPods(deps.runtime, "http", clock, stop)},
       [this](std::vector<corev1::Pod> found) { static_pods.Set("http", std::move(found)); }, clock, stop);
 }
 
@@ -110,8 +110,8 @@ void Kubelet::AddServices(ServiceGroup& group) {
   group.Add({"cgroups", {}, [&k](std::stop_token stop, Ready ready) -> Result<> {
                RETURN_IF_ERROR(MakeDirs(k.context.paths.Pods(), 0750));
                RETURN_IF_ERROR(MakeDirs(k.context.paths.logs));
-               RETURN_IF_ERROR(k.parts.cgroups.Start(k.context));
-               if (!k.parts.cgroup_v2) k.events.Node("Warning", "CgroupV1", kCgroupV1Warning);
+               RETURN_IF_ERROR(k.deps.cgroups.Start(k.context));
+               if (!k.deps.cgroup_v2) k.events.Node("Warning", "CgroupV1", kCgroupV1Warning);
                if (Enforces(k.settings.config, "pods"))
                  k.events.Node("Normal", "NodeAllocatableEnforced",
                                "Updated Node Allocatable limit across pods");
@@ -119,7 +119,7 @@ void Kubelet::AddServices(ServiceGroup& group) {
                AwaitStop(stop);
                return {};
              }});
-  if (k.parts.resources) k.parts.resources->AddServices(group);
+  if (k.deps.container_manager) k.deps.container_manager->AddServices(group);
   group.Add({"probes", {}, [&k](std::stop_token stop, Ready ready) {
                ready();
                return k.RunProbes(stop);
@@ -137,19 +137,19 @@ void Kubelet::AddServices(ServiceGroup& group) {
   group.Add(Task("container-logs", {"pods"}, [&k](std::stop_token stop) { k.log_rotator.Run(stop); }));
   group.Add(Task("container-gc", {"pods"}, [&k](std::stop_token stop) { (void)k.RunContainerGc(stop); }));
   group.Add(Task("image-gc", {"pods"}, [&k](std::stop_token stop) { k.image_gc.Run(stop); }));
-  if (k.parts.logind && k.shutdown.enabled())
+  if (k.deps.logind && k.shutdown.enabled())
     group.Add(Task("node-shutdown", {"pods"}, [&k](std::stop_token stop) { k.RunShutdown(stop); }));
   group.Add(Task("eviction", {"pods"}, [&k](std::stop_token stop) { k.evictions.Run(stop); }));
   group.Add(Task("oom-watch", {}, [&k](std::stop_token stop) { k.RunOomWatch(stop); }));
-  if (k.parts.standalone)
+  if (k.deps.standalone)
     group.Add(Task("pod-cidr", {"runtime-events"}, [&k](std::stop_token stop) {
-      k.pod_cidr.Tell(nullptr, stop);
+      k.pod_cidr.UpdateRuntime(nullptr, stop);
       AwaitStop(stop);
     }));
   else
     AddApiServices(group);
   std::vector<std::string> known = {"pods"};
-  if (!k.parts.standalone) known.push_back("api-pods");
+  if (!k.deps.standalone) known.push_back("api-pods");
   group.Add(Task("housekeeping", known, [&k](std::stop_token stop) { k.housekeeping.Run(stop); }));
 }
 
@@ -160,7 +160,7 @@ void Kubelet::AddApiServices(ServiceGroup& group) {
   group.Add(Task("pod-status", {}, [&k](std::stop_token stop) { k.statuses.Run(stop); }));
   if (k.objects.pod_certificates())
     group.Add(Task("pod-certificates", {}, [&k](std::stop_token stop) {
-      k.objects.pod_certificates()->Watch([&k](const std::string& uid) { k.workers.Touch(uid); }, stop);
+      k.objects.pod_certificates()->Watch([&k](const std::string& uid) { k.workers.RequestSync(uid); }, stop);
     }));
   group.Add(Task("lease", {}, [&k](std::stop_token stop) { (void)k.node.RunLease(stop); }));
   group.Add({"node", {}, [&k](std::stop_token stop, Ready ready) { return k.node.RunStatus(stop, ready); }});

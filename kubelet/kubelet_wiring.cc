@@ -16,8 +16,9 @@ std::vector<k8s::NamedCheck> Kubelet::Impl::HealthChecks() {
              if (auto problem = pleg.Unhealthy()) return Error(Code::kUnavailable, *problem);
              return {};
            }},
-          {"device-plugin",
-           [this] { return parts.resources ? parts.resources->CheckRegistration() : Result<>(); }}};
+          {"device-plugin", [this] {
+             return deps.container_manager ? deps.container_manager->CheckRegistration() : Result<>();
+           }}};
 }
 
 PodCertificates::Dependencies Kubelet::Impl::CertificateDependencies() {
@@ -38,8 +39,8 @@ AccountSource Kubelet::Impl::Accounts() {
 PodWorkers::Options Kubelet::Impl::WorkerOptions() {
   PodWorkers::Options out;
   out.sync_frequency = settings.config.sync_frequency;
-  out.forgotten = [this](const std::string& uid) {
-    starts.Forget(uid);
+  out.on_forgotten = [this](const std::string& uid) {
+    startup_latency.DeletePod(uid);
     image_tokens.ForgetPod(uid);
     static_pods.Released(uid);
     resizes.Leave(uid);
@@ -50,8 +51,8 @@ PodWorkers::Options Kubelet::Impl::WorkerOptions() {
 
 StaticPods::Dependencies Kubelet::Impl::StaticDependencies() {
   return {api,
-          [this](StaticPods::PodPtr pod) { workers.Update(std::move(pod)); },
-          [this](const std::string& uid) { workers.Remove(uid); },
+          [this](StaticPods::PodPtr pod) { workers.UpdatePod(std::move(pod)); },
+          [this](const std::string& uid) { workers.RemovePod(uid); },
           [this] { return OwnUid(); },
           [this](const std::string& uid, StaticPods::PodPtr mirror) {
             statuses.SetMirror(uid, std::move(mirror));
@@ -60,14 +61,14 @@ StaticPods::Dependencies Kubelet::Impl::StaticDependencies() {
 }
 
 EvictionManager::Dependencies Kubelet::Impl::EvictionDependencies() {
-  return {[this](std::stop_token stop) { return usage.Observe(stop); },
-          [this] { return workers.Active(""); },
-          [this](const corev1::Pod& pod) { return usage.Usage(pod); },
+  return {[this](std::stop_token stop) { return signals.Observe(stop); },
+          [this] { return workers.ActivePods(""); },
+          [this](const corev1::Pod& pod) { return signals.Usage(pod); },
           [this](const corev1::Pod& pod, const std::string& message, seconds grace) {
             events.Pod(pod, "", "Warning", "Evicted", message);
-            workers.Evict(pod.metadata().uid(), {"Evicted", message, message}, grace);
+            workers.EvictPod(pod.metadata().uid(), {"Evicted", message, message}, grace);
           },
-          [this](const std::string& uid) { return workers.CleanedUp(uid); },
+          [this](const std::string& uid) { return workers.IsPodFinished(uid); },
           [this](std::stop_token stop) {
             CollectDead({milliseconds(0), 1, -1}, stop);
           },
@@ -78,31 +79,32 @@ EvictionManager::Dependencies Kubelet::Impl::EvictionDependencies() {
           [this](const std::string& reason, const std::string& message) {
             events.Node("Warning", reason, message);
           },
-          [this] { return usage.layout(); },
-          [this] { return parts.cgroups.WatchMemory(); }};
+          [this] { return signals.layout(); },
+          [this] { return deps.cgroups.WatchMemory(); }};
 }
 
 ShutdownManager::Dependencies Kubelet::Impl::ShutdownDependencies() {
-  return {parts.logind, [this] { return workers.Active(""); },
-          [this](const corev1::Pod& pod, seconds grace) {
-            workers.Evict(pod.metadata().uid(), {kShutdownReason, kShutdownMessage, kShutdownMessage}, grace);
-          },
-          [this](const std::string& message) { events.Node("Normal", "Shutdown", message); },
-          [this] { node.UpdateNow(); }};
+  return {
+      deps.logind, [this] { return workers.ActivePods(""); },
+      [this](const corev1::Pod& pod, seconds grace) {
+        workers.EvictPod(pod.metadata().uid(), {kShutdownReason, kShutdownMessage, kShutdownMessage}, grace);
+      },
+      [this](const std::string& message) { events.Node("Normal", "Shutdown", message); },
+      [this] { node.UpdateNow(); }};
 }
 
-PodSyncer::Dependencies Kubelet::Impl::Dependencies() {
+PodSyncer::Dependencies Kubelet::Impl::SyncerDependencies() {
   return {
-      parts.runtime,
+      deps.runtime,
       images,
       volumes,
-      parts.cgroups,
+      deps.cgroups,
       objects,
       *handlers,
       probes,
       statuses,
       executor,
-      start_gate,
+      start_limiter,
       [this] { return features.AddTo(context); },
       [this](const corev1::Pod& pod) { return Admit(pod); },
       [this](const corev1::Pod& pod, const std::string& container, const std::string& type,
@@ -110,7 +112,7 @@ PodSyncer::Dependencies Kubelet::Impl::Dependencies() {
              const std::string& message) { events.Pod(pod, container, type, reason, message); },
       [this](const std::string& uid, std::shared_ptr<const PodRuntimeStatus> status) {
         pleg.Seen(uid, *status);
-        workers.Seen(uid, std::move(status));
+        workers.SetRuntimeStatus(uid, std::move(status));
       },
       [this](const std::string& uid, const PodRuntimeStatus& status) { return pleg.Unchanged(uid, status); },
       [this](const std::string& uid) { return pleg.Unknown(uid); },
@@ -120,22 +122,24 @@ PodSyncer::Dependencies Kubelet::Impl::Dependencies() {
       resizes,
       [this](const corev1::Pod& pod, const corev1::Container& container, cri::ContainerConfig& config,
              std::stop_token stop) -> Result<> {
-        return parts.resources ? parts.resources->Configure(pod, container, config, stop) : Result<>();
+        return deps.container_manager
+                   ? deps.container_manager->ConfigureContainer(pod, container, config, stop)
+                   : Result<>();
       },
       [this](const std::string& uid) {
-        if (parts.resources) parts.resources->Release(uid);
+        if (deps.container_manager) deps.container_manager->Release(uid);
       },
       [this](const std::string& uid, corev1::PodStatus& status) {
-        if (parts.resources) parts.resources->FillResourceHealth(uid, status);
+        if (deps.container_manager) deps.container_manager->UpdateResourceHealth(uid, status);
       }};
 }
 
-void Kubelet::Impl::ConnectResources() {
-  parts.resources->Connect(
-      {[this] { return workers.Active(""); },
+void Kubelet::Impl::ConnectContainerManager() {
+  deps.container_manager->Connect(
+      {[this] { return workers.ActivePods(""); },
        [this](const std::string& ns, const std::string& name) { return workers.Find(ns, name); },
-       [this](const std::string& uid) { return workers.Runtime(uid); }, [this] { node.UpdateNow(); },
-       [this](const std::string& uid) { workers.Touch(uid); }});
+       [this](const std::string& uid) { return workers.RuntimeStatus(uid); }, [this] { node.UpdateNow(); },
+       [this](const std::string& uid) { workers.RequestSync(uid); }});
 }
 
 }  // namespace keelson::kubelet

@@ -3,12 +3,12 @@
 #include <malloc.h>
 
 #include "kubelet/certificate/credentials.h"
-#include "kubelet/cm/cgroups/class_limits.h"
-#include "kubelet/cm/cgroups/measured_cgroups.h"
+#include "kubelet/cm/cgroups/instrumented_cgroups.h"
+#include "kubelet/cm/cgroups/qos_cgroup_limits.h"
 #include "kubelet/cm/node_setup.h"
 #include "kubelet/config/settings.h"
 #include "kubelet/cri/grpc_runtime.h"
-#include "kubelet/cri/measured_runtime.h"
+#include "kubelet/cri/instrumented_runtime.h"
 #include "kubelet/kubelet.h"
 #include "kubelet/metrics/build_info.h"
 #include "kubelet/node/addresses.h"
@@ -147,8 +147,8 @@ Result<int> Run(const Settings& settings) {
       {settings.config.container_runtime_endpoint, settings.config.image_service_endpoint,
        std::chrono::duration_cast<std::chrono::seconds>(settings.config.runtime_request_timeout),
        [&oom_victims](const std::string& id) { return oom_victims.Has(id); }});
-  const auto runtime = MeasuredRuntime(*cri.runtime);
-  const auto images = MeasuredImages(*cri.images);
+  const auto runtime = InstrumentedRuntimeService(*cri.runtime);
+  const auto images = InstrumentedImageService(*cri.images);
   ASSIGN_OR_RETURN(cri::Version version, AwaitRuntime(*runtime));
   log::Info("Container runtime found", {{"name", version.name}, {"version", version.version}});
   RETURN_IF_ERROR(MakeDirs(settings.flags.root_dir, 0750));
@@ -156,18 +156,18 @@ Result<int> Run(const Settings& settings) {
   RETURN_IF_ERROR(PrepareHost(settings.config, cgroups));
   bool cgroup_v2 = cgroups.unified();
   ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*runtime, settings, cgroups));
-  const auto measured_cgroups = MeasuredCgroups(*pod_cgroups);
+  const auto instrumented_cgroups = InstrumentedCgroups(*pod_cgroups);
   const Reservations reservations = MakeReservations(settings, ReadMachine(settings.flags.root_dir));
-  ASSIGN_OR_RETURN(auto resources, NodeResources::Make(settings, reservations, *runtime));
+  ASSIGN_OR_RETURN(auto container_manager, ContainerManager::Make(settings, reservations, *runtime));
   auto mounter = NewMounter();
   RETURN_IF_ERROR(mounter->MakeShared(settings.flags.root_dir));
   ASSIGN_OR_RETURN(auto providers, LoadCredentialProviders(settings));
-  Kubelet kubelet({api, *runtime, *images, *measured_cgroups, *mounter, cgroup_v2, version.name,
+  Kubelet kubelet({api, *runtime, *images, *instrumented_cgroups, *mounter, cgroup_v2, version.name,
                    version.version, standalone, std::move(providers), [] { return linux::Logind::Connect(); },
-                   resources.get(), [](const std::string& ip) { return CheckNodeIp(ip); }},
+                   container_manager.get(), [](const std::string& ip) { return CheckNodeIp(ip); }},
                   settings);
 
-  TellNode(kubelet.node_name(), settings.config.feature_gates);
+  SetBuildInfo(kubelet.node_name(), settings.config.feature_gates);
   ServiceGroup group;
   kubelet.AddServices(group);
   server::KubeletServerOptions server_options;
@@ -187,7 +187,7 @@ Result<int> Run(const Settings& settings) {
   server_options.authorized_ttl = settings.config.cache_authorized_ttl;
   server_options.unauthorized_ttl = settings.config.cache_unauthorized_ttl;
   server::KubeletServer server(server_options, kubelet.backend(), api);
-  std::optional<ApiServer> listener;
+  std::optional<KubeletListener> listener;
   std::vector<std::string> needed = {"pods"};  // before systemd is told that we are there
   if (settings.config.enable_server) {
     listener.emplace(settings, server.handler());

@@ -93,9 +93,9 @@ Result<> Bootstrap(const BootstrapOptions& options, const Connect& connect, std:
   RETURN_IF_ERROR(MakeDirs(options.cert_dir));
   const std::string pending = options.cert_dir + "/kubelet-client.key.tmp";
   ASSIGN_OR_RETURN(std::string key, PendingKey(pending));
-  CertificateWish wish = ClientWish(options.node_name);
-  ASSIGN_OR_RETURN(wish.name, RequestName(key, options.node_name));
-  auto certificate = RequestCertificate(client::RestClient(transport), wish, key, kPatience, stop);
+  CertificateTemplate wanted = ClientCertificateTemplate(options.node_name);
+  ASSIGN_OR_RETURN(wanted.name, RequestName(key, options.node_name));
+  auto certificate = RequestCertificate(client::RestClient(transport), wanted, key, kPatience, stop);
   if (!certificate) {
     // A decision stands as long as its request does: the next start asks anew.
     if (certificate.error().Is(Code::kForbidden)) RETURN_IF_ERROR(RemoveFile(pending));

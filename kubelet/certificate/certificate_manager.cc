@@ -66,11 +66,11 @@ struct CertificateManager::Numbers {
 };
 
 CertificateManager::CertificateManager(client::RestClient api, CertificateStore store, Purpose purpose,
-                                       Wish wish, std::function<void()> changed, Clock& clock)
+                                       GetTemplate wanted, std::function<void()> changed, Clock& clock)
     : api_(std::move(api)),
       store_(std::move(store)),
       purpose_(purpose),
-      wish_(std::move(wish)),
+      get_template_(std::move(wanted)),
       changed_(std::move(changed)),
       clock_(clock),
       numbers_(std::make_shared<Numbers>(purpose == Purpose::kClient)) {
@@ -91,11 +91,11 @@ void CertificateManager::Take(http::CertificateInfo certificate) {
   current_ = std::move(certificate);
 }
 
-std::optional<CertificateWish> CertificateManager::Due() const {
-  std::optional<CertificateWish> wish = wish_();
-  if (!wish) return std::nullopt;
-  if (current_ && clock_.Now() < rotation_ && Covers(current_->subject, wish->subject)) return std::nullopt;
-  return wish;
+std::optional<CertificateTemplate> CertificateManager::Due() const {
+  std::optional<CertificateTemplate> wanted = get_template_();
+  if (!wanted) return std::nullopt;
+  if (current_ && clock_.Now() < rotation_ && Covers(current_->subject, wanted->subject)) return std::nullopt;
+  return wanted;
 }
 
 std::chrono::nanoseconds CertificateManager::UntilNextLook() const {
@@ -105,10 +105,11 @@ std::chrono::nanoseconds CertificateManager::UntilNextLook() const {
   return std::clamp<std::chrono::nanoseconds>(rotation_ - clock_.Now(), kLookAtWish, most);
 }
 
-Result<> CertificateManager::Rotate(const CertificateWish& wish, std::stop_token stop) {
-  log::Info("Rotating certificates", {{"signer", wish.signer}});
+Result<> CertificateManager::Rotate(const CertificateTemplate& wanted, std::stop_token stop) {
+  log::Info("Rotating certificates", {{"signer", wanted.signer}});
   ASSIGN_OR_RETURN(std::string key, http::NewPrivateKey());
-  ASSIGN_OR_RETURN(std::string certificate, RequestCertificate(api_, wish, key, kPatience, std::move(stop)));
+  ASSIGN_OR_RETURN(std::string certificate,
+                   RequestCertificate(api_, wanted, key, kPatience, std::move(stop)));
   ASSIGN_OR_RETURN(http::CertificateInfo made, http::InspectCertificate(certificate));
   const WallTime now = clock_.Now();
   RETURN_IF_ERROR(store_.Store(certificate, key, now));
@@ -140,8 +141,8 @@ Result<> CertificateManager::Run(std::stop_token stop) {
   }
   while (!stop.stop_requested()) {
     std::chrono::nanoseconds pause = UntilNextLook();
-    if (std::optional<CertificateWish> wish = Due()) {
-      Result<> rotated = Rotate(*wish, stop);
+    if (std::optional<CertificateTemplate> wanted = Due()) {
+      Result<> rotated = Rotate(*wanted, stop);
       if (stop.stop_requested()) break;
       if (!rotated) RETURN_IF_ERROR(Failed(rotated.error()));
       if (rotated) failures_ = 0;

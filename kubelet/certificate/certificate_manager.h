@@ -25,9 +25,9 @@ class CertificateManager {
  public:
   // Of which certificate: what it is called in metrics, and what is to be asked for. Nullopt: not known yet.
   enum class Purpose { kClient, kServing };
-  using Wish = std::function<std::optional<CertificateWish>()>;
+  using GetTemplate = std::function<std::optional<CertificateTemplate>()>;
 
-  CertificateManager(client::RestClient api, CertificateStore store, Purpose purpose, Wish wish,
+  CertificateManager(client::RestClient api, CertificateStore store, Purpose purpose, GetTemplate wanted,
                      std::function<void()> changed, Clock& clock = Clock::Real());
 
   // An error only where a client certificate has expired and the API server says so: nothing but a new start,
@@ -36,16 +36,16 @@ class CertificateManager {
 
  private:
   struct Numbers;  // what /metrics tells; outlives us
-  std::optional<CertificateWish> Due() const;
+  std::optional<CertificateTemplate> Due() const;
   std::chrono::nanoseconds UntilNextLook() const;
-  Result<> Rotate(const CertificateWish& wish, std::stop_token stop);
+  Result<> Rotate(const CertificateTemplate& wanted, std::stop_token stop);
   Result<> Failed(const Error& error);
   void Take(http::CertificateInfo certificate);
 
   const client::RestClient api_;
   const CertificateStore store_;
   const Purpose purpose_;
-  const Wish wish_;
+  const GetTemplate get_template_;
   const std::function<void()> changed_;
   Clock& clock_;
   // Run()'s own.

@@ -71,48 +71,49 @@ Result<std::string> AwaitCertificate(const client::RestClient& api, const std::s
   return Error(Code::kTimeout, "timed out waiting for certificate signing request " + name + " to be issued");
 }
 
-Result<std::string> Submit(const client::RestClient& api, const CertificateWish& wish,
+Result<std::string> Submit(const client::RestClient& api, const CertificateTemplate& wanted,
                            const std::string& key_pem) {
   Csr request;
-  if (wish.name.empty()) {
+  if (wanted.name.empty()) {
     request.mutable_metadata()->set_generate_name("csr-");
   } else {
-    request.mutable_metadata()->set_name(wish.name);
+    request.mutable_metadata()->set_name(wanted.name);
   }
   ASSIGN_OR_RETURN(*request.mutable_spec()->mutable_request(),
-                   http::NewCertificateRequest(key_pem, wish.subject));
-  request.mutable_spec()->set_signer_name(wish.signer);
-  for (const std::string& usage : wish.usages) request.mutable_spec()->add_usages(usage);
+                   http::NewCertificateRequest(key_pem, wanted.subject));
+  request.mutable_spec()->set_signer_name(wanted.signer);
+  for (const std::string& usage : wanted.usages) request.mutable_spec()->add_usages(usage);
   auto created = api.Create(request);
   if (created) return created->metadata().name();
-  if (!wish.name.empty() && created.error().Is(Code::kAlreadyExists)) return wish.name;
+  if (!wanted.name.empty() && created.error().Is(Code::kAlreadyExists)) return wanted.name;
   return created.error().Wrap("cannot create certificate signing request");
 }
 
 }  // namespace
 
-CertificateWish ClientWish(const std::string& node_name) {
+CertificateTemplate ClientCertificateTemplate(const std::string& node_name) {
   return {"",
           "kubernetes.io/kube-apiserver-client-kubelet",
           {"digital signature", "client auth"},
           {"system:node:" + node_name, {"system:nodes"}, {}, {}}};
 }
 
-CertificateWish ServingWish(const std::string& node_name, std::vector<std::string> dns_names,
-                            std::vector<std::string> ip_addresses) {
+CertificateTemplate ServingCertificateTemplate(const std::string& node_name,
+                                               std::vector<std::string> dns_names,
+                                               std::vector<std::string> ip_addresses) {
   return {"",
           "kubernetes.io/kubelet-serving",
           {"digital signature", "server auth"},
           {"system:node:" + node_name, {"system:nodes"}, std::move(dns_names), std::move(ip_addresses)}};
 }
 
-Result<std::string> RequestCertificate(const client::RestClient& api, const CertificateWish& wish,
+Result<std::string> RequestCertificate(const client::RestClient& api, const CertificateTemplate& wanted,
                                        const std::string& key_pem, std::chrono::seconds timeout,
                                        std::stop_token stop) {
   Deadline deadline(timeout, std::move(stop));
   const client::RestClient bounded = api.With(deadline.token());
-  ASSIGN_OR_RETURN(std::string name, Submit(bounded, wish, key_pem));
-  log::Info("Waiting for a certificate", {{"csr", name}, {"signer", wish.signer}});
+  ASSIGN_OR_RETURN(std::string name, Submit(bounded, wanted, key_pem));
+  log::Info("Waiting for a certificate", {{"csr", name}, {"signer", wanted.signer}});
   ASSIGN_OR_RETURN(std::string certificate, AwaitCertificate(bounded, name, deadline.token()));
   if (!http::BelongTogether(certificate, key_pem))
     return Error(Code::kInvalid, "the certificate of signing request " + name + " is not for our key");

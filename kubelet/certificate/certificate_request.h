@@ -11,18 +11,19 @@
 
 namespace keelson::kubelet {
 
-struct CertificateWish {
+struct CertificateTemplate {
   std::string name;  // of the request: one that is there already is waited for. Empty: csr-xxxxx
   std::string signer;
   std::vector<std::string> usages;
   http::CertificateSubject subject;
 };
-CertificateWish ClientWish(const std::string& node_name);
-CertificateWish ServingWish(const std::string& node_name, std::vector<std::string> dns_names,
-                            std::vector<std::string> ip_addresses);
+CertificateTemplate ClientCertificateTemplate(const std::string& node_name);
+CertificateTemplate ServingCertificateTemplate(const std::string& node_name,
+                                               std::vector<std::string> dns_names,
+                                               std::vector<std::string> ip_addresses);
 
 // The certificate, in PEM. kForbidden: denied, or the signer failed; kTimeout: not decided in time.
-Result<std::string> RequestCertificate(const client::RestClient& api, const CertificateWish& wish,
+Result<std::string> RequestCertificate(const client::RestClient& api, const CertificateTemplate& wanted,
                                        const std::string& key_pem, std::chrono::seconds timeout,
                                        std::stop_token stop);
 

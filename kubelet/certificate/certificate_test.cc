@@ -203,11 +203,11 @@ class ManagerTest : public CertificateTest {
  protected:
   CertificateStore Store() const { return CertificateStore(dir_ + "/pki", "kubelet"); }
   // Runs a manager until it has stored a certificate, or has ended.
-  Result<> RunOnce(CertificateManager::Purpose purpose, CertificateManager::Wish wish,
+  Result<> RunOnce(CertificateManager::Purpose purpose, CertificateManager::GetTemplate wanted,
                    Clock& clock = Clock::Real()) {
     std::stop_source stop;
     CertificateManager manager(
-        client::RestClient(api_), Store(), purpose, std::move(wish), [&] { stop.request_stop(); }, clock);
+        client::RestClient(api_), Store(), purpose, std::move(wanted), [&] { stop.request_stop(); }, clock);
     return manager.Run(stop.get_token());
   }
 };
@@ -215,16 +215,16 @@ class ManagerTest : public CertificateTest {
 TEST_F(ManagerTest, RenewsWhatIsNearItsEnd) {
   Have(Store(), {"system:node:n1", {"system:nodes"}, {}, {}}, hours(-95), hours(5));
   Signer signer(api_, [&](Csr& request) { Issue(request); });
-  ASSERT_TRUE(RunOnce(CertificateManager::Purpose::kClient, [] { return ClientWish("n1"); }));
+  ASSERT_TRUE(RunOnce(CertificateManager::Purpose::kClient, [] { return ClientCertificateTemplate("n1"); }));
   EXPECT_GT(Store().Load()->not_after, Clock::Real().Now() + hours(20));
   EXPECT_NE(metrics::Print().find("kubelet_certificate_manager_client_ttl_seconds 8"), std::string::npos);
 }
 
 TEST_F(ManagerTest, AsksAgainWhenAddressesChange) {
-  Have(Store(), ServingWish("n1", {"n1"}, {"10.0.0.1"}).subject, seconds(-60), hours(24));
+  Have(Store(), ServingCertificateTemplate("n1", {"n1"}, {"10.0.0.1"}).subject, seconds(-60), hours(24));
   Signer signer(api_, [&](Csr& request) { Issue(request); });
   ASSERT_TRUE(RunOnce(CertificateManager::Purpose::kServing, [] {
-    return ServingWish("n1", {"n1"}, {"10.0.0.1", "fd00::1"});
+    return ServingCertificateTemplate("n1", {"n1"}, {"10.0.0.1", "fd00::1"});
   }));
   EXPECT_EQ(Store().Load()->subject.ip_addresses, (std::vector<std::string>{"10.0.0.1", "fd00::1"}));
 }
@@ -239,7 +239,7 @@ TEST_F(ManagerTest, AsksOnAfterARefusal) {
     clock.Advance(seconds(2));
   });
   ASSERT_TRUE(RunOnce(
-      CertificateManager::Purpose::kClient, [] { return ClientWish("n1"); }, clock));
+      CertificateManager::Purpose::kClient, [] { return ClientCertificateTemplate("n1"); }, clock));
   EXPECT_EQ(asked, 2);
 }
 
@@ -248,7 +248,7 @@ TEST_F(ManagerTest, EndsWhenNothingElseHelps) {
   api_->SetInterceptor([](const client::ApiRequest&) -> std::optional<Result<client::ApiResponse>> {
     return client::FakeApi::Refuse(Error(Code::kUnauthenticated, "Unauthorized"));
   });
-  auto ended = RunOnce(CertificateManager::Purpose::kClient, [] { return ClientWish("n1"); });
+  auto ended = RunOnce(CertificateManager::Purpose::kClient, [] { return ClientCertificateTemplate("n1"); });
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().message(),
             "The currently active client certificate has expired and the server is responsive, exiting.");

@@ -42,8 +42,8 @@ Result<> UseStore(const CertificateStore& store, client::RestConfig& config) {
 }
 
 // Nullopt: the node has no addresses yet.
-std::optional<CertificateWish> WishFor(const std::string& node_name,
-                                       const std::vector<corev1::NodeAddress>& addresses) {
+std::optional<CertificateTemplate> WishFor(const std::string& node_name,
+                                           const std::vector<corev1::NodeAddress>& addresses) {
   std::vector<std::string> names, ips;
   for (const corev1::NodeAddress& address : addresses) {
     auto& list = IpAddress::Parse(address.address()) ? ips : names;
@@ -53,7 +53,7 @@ std::optional<CertificateWish> WishFor(const std::string& node_name,
   if (names.empty() && ips.empty()) return std::nullopt;
   std::sort(names.begin(), names.end());
   std::sort(ips.begin(), ips.end());
-  return ServingWish(node_name, std::move(names), std::move(ips));
+  return ServingCertificateTemplate(node_name, std::move(names), std::move(ips));
 }
 
 // The group's service around a manager that lives as long.
@@ -85,13 +85,13 @@ void AddClientRotation(ServiceGroup& group, const Settings& settings, const clie
     return;
   const std::string name = NodeName(settings);
   // The client looks at its files itself.
-  AddManager(
-      group, "client-certificate",
-      std::make_shared<CertificateManager>(
-          api, store, CertificateManager::Purpose::kClient, [name] { return ClientWish(name); }, [] {}));
+  AddManager(group, "client-certificate",
+             std::make_shared<CertificateManager>(
+                 api, store, CertificateManager::Purpose::kClient,
+                 [name] { return ClientCertificateTemplate(name); }, [] {}));
 }
 
-ApiServer::ApiServer(const Settings& settings, http::Handler handler)
+KubeletListener::KubeletListener(const Settings& settings, http::Handler handler)
     : settings_(settings), handler_(std::move(handler)), rotated_(settings.config.server_tls_bootstrap) {
   const KubeletConfig& config = settings.config;
   const std::string own = settings.flags.cert_dir + "/kubelet";
@@ -104,7 +104,7 @@ ApiServer::ApiServer(const Settings& settings, http::Handler handler)
   issued_ = !rotated_ || ServingStore(settings).Load();
 }
 
-void ApiServer::AddServices(ServiceGroup& group, const client::RestClient& api, Addresses addresses) {
+void KubeletListener::AddServices(ServiceGroup& group, const client::RestClient& api, Addresses addresses) {
   group.Add(
       {"server", {}, [this](std::stop_token stop, ServiceGroup::Ready ready) { return Run(stop, ready); }});
   group.Add({"server-files", {"server"}, [this](std::stop_token stop, ServiceGroup::Ready ready) -> Result<> {
@@ -121,7 +121,7 @@ void ApiServer::AddServices(ServiceGroup& group, const client::RestClient& api, 
                  [this] { CertificateChanged(); }));
 }
 
-Result<> ApiServer::Run(std::stop_token stop, const ServiceGroup::Ready& ready) {
+Result<> KubeletListener::Run(std::stop_token stop, const ServiceGroup::Ready& ready) {
   const KubeletConfig& config = settings_.config;
   if (!rotated_ && config.tls_cert_file.empty())
     RETURN_IF_ERROR(EnsureSelfSigned(settings_.flags.cert_dir, NodeName(settings_), Clock::Real().Now()));
@@ -152,13 +152,13 @@ Result<> ApiServer::Run(std::stop_token stop, const ServiceGroup::Ready& ready) 
   return server->Run(stop);
 }
 
-uint16_t ApiServer::AwaitPort() {
+uint16_t KubeletListener::AwaitPort() {
   MutexLock lock(mutex_);
   while (!server_) changed_.wait(mutex_);
   return server_->port();
 }
 
-Result<> ApiServer::Reload() {
+Result<> KubeletListener::Reload() {
   std::shared_ptr<http::Server> server;
   {
     MutexLock lock(mutex_);
@@ -167,7 +167,7 @@ Result<> ApiServer::Reload() {
   return server ? server->ReloadTls() : Result<>();
 }
 
-void ApiServer::WatchFiles() {
+void KubeletListener::WatchFiles() {
   const KubeletConfig& config = settings_.config;
   files_.Add({"client-ca-file", {config.client_ca_file}, [this] { return Reload(); }});
   // The cluster's certificate tells of itself.
@@ -175,7 +175,7 @@ void ApiServer::WatchFiles() {
     files_.Add({"tls-cert-file", {certificate_file_, key_file_}, [this] { return Reload(); }});
 }
 
-void ApiServer::CertificateChanged() {
+void KubeletListener::CertificateChanged() {
   {
     MutexLock lock(mutex_);
     issued_ = true;

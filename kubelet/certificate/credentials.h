@@ -25,11 +25,11 @@ void AddClientRotation(ServiceGroup& group, const Settings& settings, const clie
 
 // The kubelet's server. It shows, in this order: the cluster's certificate (serverTLSBootstrap: nothing
 // listens before it has been issued), tlsCertFile, or one that it signs itself.
-class ApiServer {
+class KubeletListener {
  public:
   using Addresses = std::function<std::vector<corev1::NodeAddress>()>;  // of the node; none: not known yet
 
-  ApiServer(const Settings& settings, http::Handler handler);
+  KubeletListener(const Settings& settings, http::Handler handler);
   // "server", "server-files", and "serving-certificate" where there is one to be asked for.
   void AddServices(ServiceGroup& group, const client::RestClient& api, Addresses addresses);
   uint16_t AwaitPort();  // where it listens, once it does

@@ -56,7 +56,7 @@ class ServerFilesTest : public ::testing::Test {
 
   TestPki own_, first_, second_;
   Settings settings_;
-  std::optional<ApiServer> server_;
+  std::optional<KubeletListener> server_;
   ServiceGroup group_;
   std::jthread thread_;
 };

@@ -50,8 +50,8 @@ Result<MemoryManagerOptions> MemoryOptions(const Settings& settings, const Reser
   return out;
 }
 
-ServiceGroup::Service OneThatMayFail(const std::string& name,
-                                     std::function<Result<>(std::stop_token, ServiceGroup::Ready)> run) {
+ServiceGroup::Service OptionalService(const std::string& name,
+                                      std::function<Result<>(std::stop_token, ServiceGroup::Ready)> run) {
   // Pods run without it, so the kubelet does too.
   return {
       name, {}, [name, run = std::move(run)](std::stop_token stop, ServiceGroup::Ready ready) -> Result<> {
@@ -69,43 +69,43 @@ ServiceGroup::Service OneThatMayFail(const std::string& name,
 
 }  // namespace
 
-NodeResources::NodeResources(const Settings& settings, cri::RuntimeService& runtime, MachineTopology machine,
-                             Clock& clock)
+ContainerManager::ContainerManager(const Settings& settings, cri::RuntimeService& runtime,
+                                   MachineTopology machine, Clock& clock)
     : root_(settings.flags.root_dir),
       runtime_(runtime),
       machine_(std::move(machine)),
       clock_(clock),
       devices_({root_ + "/device-plugins", machine_.NodeSets(),
                 [this](const std::string& uid, const std::string& container) {
-                  auto status = kubelet_.runtime(uid);
+                  auto status = callbacks_.runtime_status(uid);
                   const ContainerRecord* record = status ? status->Latest(container) : nullptr;
                   return record && record->state == cri::ContainerState::kRunning;
                 },
-                [this] { kubelet_.node_changed(); },
+                [this] { callbacks_.node_resources_changed(); },
                 [this](const std::set<std::string>& uids) {
-                  for (const std::string& uid : uids) kubelet_.pod_changed(uid);
+                  for (const std::string& uid : uids) callbacks_.device_health_changed(uid);
                 }},
                clock),
       plugins_(root_ + "/plugins_registry", {{"DevicePlugin", &devices_}}, clock) {}
 
-NodeResources::~NodeResources() = default;
+ContainerManager::~ContainerManager() = default;
 
-Result<std::unique_ptr<NodeResources>> NodeResources::Make(const Settings& settings,
-                                                           const Reservations& reservations,
-                                                           cri::RuntimeService& runtime, Clock& clock) {
+Result<std::unique_ptr<ContainerManager>> ContainerManager::Make(const Settings& settings,
+                                                                 const Reservations& reservations,
+                                                                 cri::RuntimeService& runtime, Clock& clock) {
   const int64_t memory_bytes = ReadMachine(settings.flags.root_dir).memory_bytes;
   ASSIGN_OR_RETURN(MachineTopology machine, MachineTopology::Read(memory_bytes));
   return Make(settings, reservations, runtime, std::move(machine), memory_bytes, clock);
 }
 
-Result<std::unique_ptr<NodeResources>> NodeResources::Make(const Settings& settings,
-                                                           const Reservations& reservations,
-                                                           cri::RuntimeService& runtime,
-                                                           MachineTopology machine, int64_t memory_bytes,
-                                                           Clock& clock) {
+Result<std::unique_ptr<ContainerManager>> ContainerManager::Make(const Settings& settings,
+                                                                 const Reservations& reservations,
+                                                                 cri::RuntimeService& runtime,
+                                                                 MachineTopology machine,
+                                                                 int64_t memory_bytes, Clock& clock) {
   const KubeletConfig& config = settings.config;
   RETURN_IF_ERROR(CheckReservedCpus(config.reserved_system_cpus, machine));
-  std::unique_ptr<NodeResources> out(new NodeResources(settings, runtime, std::move(machine), clock));
+  std::unique_ptr<ContainerManager> out(new ContainerManager(settings, runtime, std::move(machine), clock));
   std::vector<ResourceProvider*> providers;
   if (config.cpu_manager_policy == "static") {
     ASSIGN_OR_RETURN(CpuManagerOptions options, CpuOptions(settings, reservations));
@@ -125,20 +125,20 @@ Result<std::unique_ptr<NodeResources>> NodeResources::Make(const Settings& setti
   return out;
 }
 
-void NodeResources::Connect(Kubelet kubelet) {
-  kubelet_ = std::move(kubelet);
+void ContainerManager::Connect(Callbacks callbacks) {
+  callbacks_ = std::move(callbacks);
   source_ = std::make_unique<podresources::ManagersSource>(
       podresources::Managers{devices_, cpus_.get(), memory_.get()},
-      podresources::ManagersSource::Pods{kubelet_.active, kubelet_.find});
+      podresources::ManagersSource::Pods{callbacks_.active_pods, callbacks_.find_pod});
   lister_ = std::make_unique<podresources::SourceLister>(*source_);
 }
 
-CpuManager::Runtime NodeResources::CpuRuntime() {
+CpuManager::Runtime ContainerManager::CpuRuntime() {
   CpuManager::Runtime out;
   out.containers = [this] {
     std::vector<CpuManager::Running> running;
-    for (const PodPtr& pod : kubelet_.active()) {
-      auto status = kubelet_.runtime(pod->metadata().uid());
+    for (const PodPtr& pod : callbacks_.active_pods()) {
+      auto status = callbacks_.runtime_status(pod->metadata().uid());
       if (!status) continue;
       for (const ContainerRecord& record : status->containers)
         if (record.state == cri::ContainerState::kRunning)
@@ -154,14 +154,14 @@ CpuManager::Runtime NodeResources::CpuRuntime() {
   return out;
 }
 
-void NodeResources::AddServices(ServiceGroup& group) {
-  group.Add(OneThatMayFail("device-plugins", [this](std::stop_token stop, ServiceGroup::Ready ready) {
+void ContainerManager::AddServices(ServiceGroup& group) {
+  group.Add(OptionalService("device-plugins", [this](std::stop_token stop, ServiceGroup::Ready ready) {
     return devices_.Run(stop, ready);
   }));
-  group.Add(OneThatMayFail("plugin-registry", [this](std::stop_token stop, ServiceGroup::Ready ready) {
+  group.Add(OptionalService("plugin-registry", [this](std::stop_token stop, ServiceGroup::Ready ready) {
     return plugins_.Run(stop, ready);
   }));
-  group.Add(OneThatMayFail("pod-resources", [this](std::stop_token stop, ServiceGroup::Ready ready) {
+  group.Add(OptionalService("pod-resources", [this](std::stop_token stop, ServiceGroup::Ready ready) {
     podresources::ServerOptions options;
     options.dir = root_ + "/pod-resources";
     return podresources::RunServer(options, *lister_, stop, ready, clock_);
@@ -174,27 +174,29 @@ void NodeResources::AddServices(ServiceGroup& group) {
              }});
 }
 
-std::optional<k8s::AdmitFailure> NodeResources::Admit(const corev1::Pod& pod) {
+std::optional<k8s::AdmitFailure> ContainerManager::Admit(const corev1::Pod& pod) {
   return topology_->Admit(pod);
 }
 
-Result<> NodeResources::Configure(const corev1::Pod& pod, const corev1::Container& container,
-                                  cri::ContainerConfig& config, std::stop_token stop) {
+Result<> ContainerManager::ConfigureContainer(const corev1::Pod& pod, const corev1::Container& container,
+                                              cri::ContainerConfig& config, std::stop_token stop) {
   return topology_->Configure(pod, container, config, stop);
 }
 
-void NodeResources::Release(const std::string& uid) { topology_->Release(uid); }
-void NodeResources::Retain(const std::set<std::string>& uids) { topology_->Retain(uids); }
+void ContainerManager::Release(const std::string& uid) { topology_->Release(uid); }
+void ContainerManager::RemoveStaleState(const std::set<std::string>& uids) {
+  topology_->RemoveStaleState(uids);
+}
 
-std::map<std::string, devices::NodeResource> NodeResources::ExtendedResources() const {
+std::map<std::string, devices::NodeResource> ContainerManager::DevicePluginResources() const {
   return devices_.NodeResources();
 }
 
-void NodeResources::FillResourceHealth(const std::string& uid, corev1::PodStatus& status) const {
+void ContainerManager::UpdateResourceHealth(const std::string& uid, corev1::PodStatus& status) const {
   devices_.FillResourceHealth(uid, status);
 }
 
-void NodeResources::AddDevices(const std::string& uid, k8s::ResourceList& allocatable) const {
+void ContainerManager::UpdatePluginResources(const std::string& uid, k8s::ResourceList& allocatable) const {
   for (const auto& [name, amount] : devices_.NodeResources())
     allocatable[name] = api::Amount::FromInt(amount.allocatable);
   devices_.RaiseAllocatable(uid, allocatable);

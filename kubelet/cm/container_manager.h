@@ -1,5 +1,5 @@
-// What a node gives to single containers and not to all alike - CPUs, memory near to them, devices - as the
-// settings want it managed: one face of the managers towards the rest of the kubelet.
+// Gives the node's CPUs, memory near to them and devices to single containers, as the settings want it: the
+// CPU, memory, device and topology managers behind one interface, with the services that speak to plugins.
 #pragma once
 
 #include <functional>
@@ -25,56 +25,67 @@
 
 namespace keelson::kubelet {
 
-class NodeResources {  // thread safe
+class ContainerManager {  // thread safe
  public:
   using PodPtr = podresources::Source::PodPtr;
-  struct Kubelet {  // what is needed of it; all thread safe
-    std::function<std::vector<PodPtr>()> active;
-    std::function<PodPtr(const std::string& ns, const std::string& name)> find;
-    std::function<std::shared_ptr<const PodRuntimeStatus>(const std::string& uid)> runtime;  // as last seen
-    std::function<void()> node_changed;                       // ExtendedResources() are others
-    std::function<void(const std::string& uid)> pod_changed;  // the health of its devices is another
+  struct Callbacks {  // into the kubelet; all thread safe
+    std::function<std::vector<PodPtr>()> active_pods;
+    std::function<PodPtr(const std::string& ns, const std::string& name)> find_pod;  // null: there is none
+    // As last seen; null when nothing has been seen.
+    std::function<std::shared_ptr<const PodRuntimeStatus>(const std::string& uid)> runtime_status;
+    std::function<void()> node_resources_changed;                       // DevicePluginResources() differ
+    std::function<void(const std::string& uid)> device_health_changed;  // of a device that the pod has
   };
-  // kInvalid: settings that contradict each other or the machine, or checkpoints that do not fit them.
-  static Result<std::unique_ptr<NodeResources>> Make(const Settings& settings,
-                                                     const Reservations& reservations,
-                                                     cri::RuntimeService& runtime,
-                                                     Clock& clock = Clock::Real());
-  // The same on another machine than this one.
-  static Result<std::unique_ptr<NodeResources>> Make(const Settings& settings,
-                                                     const Reservations& reservations,
-                                                     cri::RuntimeService& runtime, MachineTopology machine,
-                                                     int64_t memory_bytes, Clock& clock);
-  ~NodeResources();
-  void Connect(Kubelet kubelet);  // once, before all below
+  // kInvalid: settings that contradict each other or the machine, or checkpoints that do not fit them. The
+  // runtime and the clock have to outlive it.
+  static Result<std::unique_ptr<ContainerManager>> Make(const Settings& settings,
+                                                        const Reservations& reservations,
+                                                        cri::RuntimeService& runtime,
+                                                        Clock& clock = Clock::Real());
+  // The same for a machine that is given instead of this one.
+  static Result<std::unique_ptr<ContainerManager>> Make(const Settings& settings,
+                                                        const Reservations& reservations,
+                                                        cri::RuntimeService& runtime, MachineTopology machine,
+                                                        int64_t memory_bytes, Clock& clock);
+  ~ContainerManager();
+  // Once, before any call below.
+  void Connect(Callbacks callbacks);
+  // Adds device-plugins, plugin-registry, pod-resources and, with the static policy, cpu-manager. The first
+  // three may fail without taking the kubelet down.
   void AddServices(ServiceGroup& group);
 
-  // Everything that the pod's containers ask for, or nothing and why not.
+  // Allocates what the pod's containers ask for: all of it, or nothing, and returns why not.
   std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod);
-  Result<> Configure(const corev1::Pod& pod, const corev1::Container& container, cri::ContainerConfig& config,
-                     std::stop_token stop);
+  // Adds what Admit allocated for the container to what the runtime is told. May call device plugins.
+  Result<> ConfigureContainer(const corev1::Pod& pod, const corev1::Container& container,
+                              cri::ContainerConfig& config, std::stop_token stop);
+  // Releases what the pod has. Does nothing for unknown UIDs.
   void Release(const std::string& uid);
-  void Retain(const std::set<std::string>& uids);  // releases what other pods have
+  // Releases what all pods but `uids` have.
+  void RemoveStaleState(const std::set<std::string>& uids);
 
-  bool static_cpus() const { return cpus_ != nullptr; }
-  bool static_memory() const { return memory_ != nullptr; }
-  std::map<std::string, devices::NodeResource> ExtendedResources() const;
+  bool static_cpus() const { return cpus_ != nullptr; }      // the static CPU manager policy
+  bool static_memory() const { return memory_ != nullptr; }  // the Static memory manager policy
+  // What device plugins offer, by resource name: for the node's status.
+  std::map<std::string, devices::NodeResource> DevicePluginResources() const;
+  // An error while the registration socket of device plugins does not serve.
   Result<> CheckRegistration() const { return devices_.CheckServing(); }
-  void FillResourceHealth(const std::string& uid, corev1::PodStatus& status) const;
-  // What device plugins offer, and no less than what is in use: the plugin of a pod that has devices may not
-  // be back yet.
-  void AddDevices(const std::string& uid, k8s::ResourceList& allocatable) const;
+  // Sets allocatedResourcesStatus of the containers in `status`.
+  void UpdateResourceHealth(const std::string& uid, corev1::PodStatus& status) const;
+  // Sets in `allocatable` what device plugins offer, and no less than what the pod already has: after a restart
+  // its plugin may not have registered yet.
+  void UpdatePluginResources(const std::string& uid, k8s::ResourceList& allocatable) const;
 
  private:
-  NodeResources(const Settings& settings, cri::RuntimeService& runtime, MachineTopology machine,
-                Clock& clock);
+  ContainerManager(const Settings& settings, cri::RuntimeService& runtime, MachineTopology machine,
+                   Clock& clock);
   CpuManager::Runtime CpuRuntime();
 
   const std::string root_;
   cri::RuntimeService& runtime_;
   const MachineTopology machine_;
   Clock& clock_;
-  Kubelet kubelet_;
+  Callbacks callbacks_;
   std::unique_ptr<CpuManager> cpus_;       // null: policy none
   std::unique_ptr<MemoryManager> memory_;  // null: policy None
   devices::DeviceManager devices_;

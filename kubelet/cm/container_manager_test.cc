@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMemory = int64_t{16} << 30;
 
-class NodeResourcesTest : public testing::Test {
+class ContainerManagerTest : public testing::Test {
  protected:
   void SetUp() override {
     char name[] = "/tmp/keelson-resources-XXXXXX";
@@ -33,21 +33,21 @@ class NodeResourcesTest : public testing::Test {
   }
 
   void Start() {
-    auto made = NodeResources::Make(settings_, reservations_, runtime_, FakeMachine(2, 1, 4, 2), kMemory,
-                                    Clock::Real());
+    auto made = ContainerManager::Make(settings_, reservations_, runtime_, FakeMachine(2, 1, 4, 2), kMemory,
+                                       Clock::Real());
     ASSERT_TRUE(made) << made.error().message();
-    resources_ = std::move(*made);
-    resources_->Connect({[] { return std::vector<NodeResources::PodPtr>(); },
-                         [](const std::string&, const std::string&) { return NodeResources::PodPtr(); },
-                         [](const std::string&) { return std::shared_ptr<const PodRuntimeStatus>(); },
-                         [this] {
-                           MutexLock lock(mutex_);
-                           changed_.notify_all();
-                         },
-                         [](const std::string&) {}});
+    manager_ = std::move(*made);
+    manager_->Connect({[] { return std::vector<ContainerManager::PodPtr>(); },
+                       [](const std::string&, const std::string&) { return ContainerManager::PodPtr(); },
+                       [](const std::string&) { return std::shared_ptr<const PodRuntimeStatus>(); },
+                       [this] {
+                         MutexLock lock(mutex_);
+                         changed_.notify_all();
+                       },
+                       [](const std::string&) {}});
     thread_ = std::jthread([this](std::stop_token stop) {
       ServiceGroup group;
-      resources_->AddServices(group);
+      manager_->AddServices(group);
       group.Add(
           {"up", {"device-plugins"}, [this](std::stop_token token, ServiceGroup::Ready ready) -> Result<> {
              ready();
@@ -70,19 +70,19 @@ class NodeResourcesTest : public testing::Test {
   }
   // "" or why the pod is refused.
   std::string Admit(const corev1::Pod& pod) {
-    auto failure = resources_->Admit(pod);
+    auto failure = manager_->Admit(pod);
     return failure ? failure->reason + ": " + failure->message : "";
   }
   std::string CpusOf(const corev1::Pod& pod) {
     cri::ContainerConfig config;
-    EXPECT_TRUE(resources_->Configure(pod, pod.spec().containers(0), config, {}));
+    EXPECT_TRUE(manager_->ConfigureContainer(pod, pod.spec().containers(0), config, {}));
     return config.resources.cpuset_cpus;
   }
   bool AwaitDevices(const std::string& resource, int64_t count) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     MutexLock lock(mutex_);
     for (;;) {
-      auto all = resources_->ExtendedResources();
+      auto all = manager_->DevicePluginResources();
       if (all.count(resource) && all[resource].allocatable == count) return true;
       if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) return false;
     }
@@ -94,13 +94,13 @@ class NodeResourcesTest : public testing::Test {
   Mutex mutex_;
   CondVar changed_;
   bool up_ GUARDED_BY(mutex_) = false;
-  std::unique_ptr<NodeResources> resources_;
+  std::unique_ptr<ContainerManager> manager_;
   std::jthread thread_;
 };
 
-TEST_F(NodeResourcesTest, AGuaranteedPodHasItsCpusUntilItGoes) {
-  EXPECT_TRUE(resources_->static_cpus());
-  EXPECT_FALSE(resources_->static_memory());
+TEST_F(ContainerManagerTest, AGuaranteedPodHasItsCpusUntilItGoes) {
+  EXPECT_TRUE(manager_->static_cpus());
+  EXPECT_FALSE(manager_->static_memory());
   const corev1::Pod own = GuaranteedPod("own", "2", "1Mi"), part = GuaranteedPod("part", "500m", "1Mi"),
                     many = GuaranteedPod("many", "15", "1Mi");
   EXPECT_EQ(Admit(own), "");
@@ -114,14 +114,14 @@ TEST_F(NodeResourcesTest, AGuaranteedPodHasItsCpusUntilItGoes) {
   EXPECT_EQ(CpusOf(own), "1,9");
   EXPECT_EQ(Admit(own), "") << "it has them already";
   EXPECT_EQ(CpusOf(own), "1,9");
-  resources_->Release("own");
+  manager_->Release("own");
   EXPECT_EQ(CpusOf(part), "0-15");
   EXPECT_EQ(Admit(many), "");
-  resources_->Retain({"other"});
+  manager_->RemoveStaleState({"other"});
   EXPECT_EQ(CpusOf(part), "0-15") << "of pods that are no more, nothing stays";
 }
 
-TEST_F(NodeResourcesTest, DevicesOfPluginsAreGivenAsWell) {
+TEST_F(ContainerManagerTest, DevicesOfPluginsAreGivenAsWell) {
   constexpr char kDevice[] = "example.com/dev";
   const std::string dir = settings_.flags.root_dir + "/device-plugins";
   devices::DevicePluginStub plugin(dir + "/plugin.sock");
@@ -129,30 +129,30 @@ TEST_F(NodeResourcesTest, DevicesOfPluginsAreGivenAsWell) {
   ASSERT_EQ(plugin.Register(dir + "/kubelet.sock", kDevice), "");
   ASSERT_TRUE(AwaitDevices(kDevice, 2));
   k8s::ResourceList allocatable;
-  resources_->AddDevices("one", allocatable);
+  manager_->UpdatePluginResources("one", allocatable);
   EXPECT_EQ(k8s::AmountOf(allocatable, kDevice).Value(), 2);
   const corev1::Pod one = devices::DevicePod("one", {{"main", 2}}),
                     other = devices::DevicePod("other", {{"main", 1}});
   EXPECT_EQ(Admit(one), "");
   EXPECT_EQ(plugin.allocations(), 1);
   EXPECT_NE(Admit(other), "") << "both are taken";
-  resources_->Release("one");
+  manager_->Release("one");
   EXPECT_EQ(Admit(other), "");
 }
 
-TEST_F(NodeResourcesTest, SettingsThatContradictEachOtherAreRefused) {
+TEST_F(ContainerManagerTest, SettingsThatContradictEachOtherAreRefused) {
   Stop();
   reservations_.system.clear();
-  auto made = NodeResources::Make(settings_, reservations_, runtime_, FakeMachine(1, 1, 2, 1), kMemory,
-                                  Clock::Real());
+  auto made = ContainerManager::Make(settings_, reservations_, runtime_, FakeMachine(1, 1, 2, 1), kMemory,
+                                     Clock::Real());
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), Code::kInvalid) << made.error().message();
   settings_.config.reserved_system_cpus = "1,2";
-  EXPECT_EQ(
-      NodeResources::Make(settings_, reservations_, runtime_, FakeMachine(1, 1, 2, 1), kMemory, Clock::Real())
-          .error()
-          .message(),
-      "invalid cpuset \"1,2\" specified by --reserved-cpus");
+  EXPECT_EQ(ContainerManager::Make(settings_, reservations_, runtime_, FakeMachine(1, 1, 2, 1), kMemory,
+                                   Clock::Real())
+                .error()
+                .message(),
+            "invalid cpuset \"1,2\" specified by --reserved-cpus");
 }
 
 }  // namespace

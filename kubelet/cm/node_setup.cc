@@ -4,7 +4,7 @@
 #include <cctype>
 #include <set>
 
-#include "kubelet/cm/cgroups/class_limits.h"
+#include "kubelet/cm/cgroups/qos_cgroup_limits.h"
 #include "kubelet/cm/topology/cpu_set.h"
 #include "kubelet/container/resources.h"
 #include "kubelet/node/addresses.h"

@@ -19,7 +19,7 @@ SandboxStatus FromWire(const runtime::v1::PodSandboxStatus& in);
 Container FromWire(const runtime::v1::Container& in);
 ContainerStatus FromWire(const runtime::v1::ContainerStatus& in);
 // Says that the container was killed for lack of memory where the runtime has missed it.
-void TellOfOom(const std::function<bool(const std::string& id)>& oom_killed, ContainerStatus& status);
+void SetOomKilled(const std::function<bool(const std::string& id)>& oom_killed, ContainerStatus& status);
 Image FromWire(const runtime::v1::Image& in);
 RuntimeStatus FromWire(const runtime::v1::StatusResponse& in);
 ContainerEvent FromWire(const runtime::v1::ContainerEventResponse& in);

@@ -133,7 +133,7 @@ ContainerStatus FromWire(const v1::ContainerStatus& in) {
   return out;
 }
 
-void TellOfOom(const std::function<bool(const std::string& id)>& oom_killed, ContainerStatus& status) {
+void SetOomKilled(const std::function<bool(const std::string& id)>& oom_killed, ContainerStatus& status) {
   constexpr int kKilled = 128 + SIGKILL;
   const bool unexplained = status.reason.empty() || status.reason == "Error";
   if (status.state != ContainerState::kExited || status.exit_code != kKilled || !unexplained) return;

@@ -47,10 +47,10 @@ TEST(ConvertTest, ARuntimeMayMissWhyAContainerWasKilled) {
     status.state = c.state;
     status.exit_code = c.exit_code;
     status.reason = c.reason;
-    TellOfOom([](const std::string& id) { return id == "victim"; }, status);
+    SetOomKilled([](const std::string& id) { return id == "victim"; }, status);
     EXPECT_EQ(status.reason, c.want) << c.what;
     status.reason = c.reason;
-    TellOfOom(nullptr, status);
+    SetOomKilled(nullptr, status);
     EXPECT_EQ(status.reason, c.reason) << c.what << ", and nobody else knows";
   }
 }

@@ -188,7 +188,7 @@ class GrpcRuntime : public RuntimeService {
     request.set_container_id(id);
     RETURN_IF_ERROR(Call(&Stub::ContainerStatus, request, reply, stop, "get container status"));
     cri::ContainerStatus status = FromWire(reply.status());
-    TellOfOom(oom_killed_, status);
+    SetOomKilled(oom_killed_, status);
     return status;
   }
 

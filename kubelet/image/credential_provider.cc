@@ -65,7 +65,7 @@ Result<std::shared_ptr<CredentialProviders>> CredentialProviders::Load(const std
   ASSIGN_OR_RETURN(std::string yaml, ReadFile(config_file));
   auto providers = ParseCredentialProviders(yaml, tokens);
   if (!providers) return providers.error().Wrap(config_file);
-  TellCredentialConfig(http::Sha256Hex(yaml));
+  SetCredentialConfigHash(http::Sha256Hex(yaml));
   for (const CredentialProvider& provider : *providers) {
     std::string program = bin_dir + "/" + provider.name;
     if (::access(program.c_str(), X_OK) != 0)

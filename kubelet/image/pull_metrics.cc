@@ -52,7 +52,7 @@ void CountMustPullCheck(const char* result) {
   checks.With({result}).Increment();
 }
 
-void TellPullRecords(size_t intents, size_t records) {
+void SetPullRecordCounts(size_t intents, size_t records) {
   metrics::Gauge("kubelet_imagemanager_ondisk_pullintents", "Number of ImagePullIntents stored on disk.")
       .With()
       .Set(static_cast<double>(intents));
@@ -72,7 +72,7 @@ void CountCredentialPlugin(const std::string& name, bool good, double seconds) {
   if (!good) errors.With({name}).Increment();
 }
 
-void TellCredentialConfig(const std::string& sha256) {
+void SetCredentialConfigHash(const std::string& sha256) {
   metrics::Family& info = metrics::Gauge(
       "kubelet_credential_provider_config_info",
       "Information about the last applied credential provider configuration with hash as label", {"hash"});

@@ -19,9 +19,9 @@ void CountEnsuredImage(const std::string& pull_policy, std::optional<bool> prese
 // mustAuthenticate, error.
 void CountMustPullCheck(const char* result);
 // What is on disk of pulls that were begun, and of those that have ended.
-void TellPullRecords(size_t intents, size_t records);
+void SetPullRecordCounts(size_t intents, size_t records);
 
 void CountCredentialPlugin(const std::string& name, bool good, double seconds);
-void TellCredentialConfig(const std::string& sha256);
+void SetCredentialConfigHash(const std::string& sha256);
 
 }  // namespace keelson::kubelet

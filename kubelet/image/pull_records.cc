@@ -116,7 +116,7 @@ void PullRecords::Tell() const {
     auto names = ListDir(options_.dir + kind);
     return names ? names->size() : 0;
   };
-  TellPullRecords(count("/pulling"), count("/pulled"));
+  SetPullRecordCounts(count("/pulling"), count("/pulled"));
 }
 
 std::string PullRecords::IntentFile(const std::string& image) const {

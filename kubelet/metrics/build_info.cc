@@ -6,7 +6,7 @@
 
 namespace keelson::kubelet {
 
-void TellNode(const std::string& node_name, const std::map<std::string, bool>& feature_gates) {
+void SetBuildInfo(const std::string& node_name, const std::map<std::string, bool>& feature_gates) {
   TellBuild();
   metrics::Gauge("kubelet_node_name", "The node's name. The count is always 1.", {"node"})
       .With({node_name})

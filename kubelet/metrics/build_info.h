@@ -1,4 +1,4 @@
-// What this program is, on /metrics: kubernetes_build_info, kubernetes_feature_enabled, kubelet_node_name.
+// Metrics that say what this program is: kubernetes_build_info, kubernetes_feature_enabled, kubelet_node_name.
 #pragma once
 
 #include <map>
@@ -6,6 +6,7 @@
 
 namespace keelson::kubelet {
 
-void TellNode(const std::string& node_name, const std::map<std::string, bool>& feature_gates);
+// Once, before /metrics is served.
+void SetBuildInfo(const std::string& node_name, const std::map<std::string, bool>& feature_gates);
 
 }  // namespace keelson::kubelet

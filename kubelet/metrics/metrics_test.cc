@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kubelet/cm/cgroups/measured_cgroups.h"
-#include "kubelet/cri/measured_runtime.h"
+#include "kubelet/cm/cgroups/instrumented_cgroups.h"
+#include "kubelet/cri/instrumented_runtime.h"
 #include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/metrics/build_info.h"
-#include "kubelet/metrics/pod_starts.h"
+#include "kubelet/metrics/pod_startup_latency_tracker.h"
 #include "kubelet/testing/cgroup_names.h"
 #include "lib/api/codec/codec.h"
 #include "lib/metrics/metrics.h"
@@ -17,10 +17,10 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(MeasuredTest, CallsAreCountedByKindAndOutcome) {
+TEST(InstrumentedTest, CallsAreCountedByKindAndOutcome) {
   cri::FakeRuntime fake;
-  auto runtime = MeasuredRuntime(fake);
-  auto images = MeasuredImages(fake);
+  auto runtime = InstrumentedRuntimeService(fake);
+  auto images = InstrumentedImageService(fake);
   ASSERT_TRUE(runtime->ListContainers({}));
   fake.Fail("StartContainer", Error(Code::kUnavailable, "away"));
   EXPECT_FALSE(runtime->StartContainer("x"));
@@ -44,7 +44,7 @@ TEST(MeasuredTest, CallsAreCountedByKindAndOutcome) {
 
 class ChangingClasses : public CgroupNames {
  public:
-  Result<bool> UpdateClasses(const std::vector<PodPtr>&, const NodeContext&) override { return changed; }
+  Result<bool> UpdateQosCgroups(const std::vector<PodPtr>&, const NodeContext&) override { return changed; }
   bool changed = true;
 };
 
@@ -78,9 +78,9 @@ class TellingCgroups : public CgroupNames {
   std::optional<pid_t> AnyProcess(const corev1::Pod&) const override { return 9; }
 };
 
-TEST(MeasuredTest, WhatIsNotMeasuredIsPassedOn) {
+TEST(InstrumentedTest, WhatIsNotMeasuredIsPassedOn) {
   TellingCgroups fake;
-  auto cgroups = MeasuredCgroups(fake);
+  auto cgroups = InstrumentedCgroups(fake);
   const corev1::Pod pod;
   EXPECT_EQ(cgroups->Usage(pod).memory_bytes, 1u);
   EXPECT_EQ(cgroups->UsageOfAll().memory_bytes, 2u);
@@ -93,19 +93,19 @@ TEST(MeasuredTest, WhatIsNotMeasuredIsPassedOn) {
   EXPECT_EQ(cgroups->AnyProcess(pod), 9);
 }
 
-TEST(MeasuredTest, ClassesThatStayAsTheyAreAreNoOperation) {
+TEST(InstrumentedTest, ClassesThatStayAsTheyAreAreNoOperation) {
   ChangingClasses fake;
-  auto cgroups = MeasuredCgroups(fake);
+  auto cgroups = InstrumentedCgroups(fake);
   const std::string sample = "kubelet_cgroup_manager_duration_seconds_count{operation_type=\"update\"} 1\n";
-  ASSERT_TRUE(cgroups->UpdateClasses({}, {}));
+  ASSERT_TRUE(cgroups->UpdateQosCgroups({}, {}));
   EXPECT_THAT(metrics::Print(), HasSubstr(sample));
   fake.changed = false;
-  ASSERT_TRUE(cgroups->UpdateClasses({}, {}));
+  ASSERT_TRUE(cgroups->UpdateQosCgroups({}, {}));
   EXPECT_THAT(metrics::Print(), HasSubstr(sample));
 }
 
 TEST(BuildTest, FeaturesHaveTheirStage) {
-  TellNode("n1", {{"ClusterTrustBundleProjection", true}});
+  SetBuildInfo("n1", {{"ClusterTrustBundleProjection", true}});
   const std::string text = metrics::Print();
   for (const char* sample :
        {"kubelet_node_name{node=\"n1\"} 1\n", "kubernetes_build_info{major=\"1\",minor=\"36\"",
@@ -116,7 +116,7 @@ TEST(BuildTest, FeaturesHaveTheirStage) {
     EXPECT_THAT(text, HasSubstr(sample));
 }
 
-class PodStartsTest : public ::testing::Test {
+class PodStartupLatencyTrackerTest : public ::testing::Test {
  protected:
   // Made at the clock's present; `status` as the API shows it.
   corev1::Pod Pod(const std::string& status) {
@@ -140,27 +140,27 @@ class PodStartsTest : public ::testing::Test {
   FakeClock clock_;
 };
 
-TEST_F(PodStartsTest, PullsAndInitContainersAreNoDelayOfTheKubelets) {
-  PodStarts starts(clock_);
+TEST_F(PodStartupLatencyTrackerTest, PullsAndInitContainersAreNoDelayOfTheKubelets) {
+  PodStartupLatencyTracker tracker(clock_);
   const double total = Sum("kubelet_pod_start_total_duration_seconds"),
                sli = Sum("kubelet_pod_start_sli_duration_seconds"),
                seen = Sum("kubelet_pod_start_duration_seconds");
   clock_.Advance(seconds(1));  // since its creation, when this clock begins
-  starts.Observed(Pod("{}"));
-  starts.Pulled("u", seconds(4));
+  tracker.ObservePodOnWatch(Pod("{}"));
+  tracker.RecordImagePull("u", seconds(4));
   clock_.Advance(seconds(9));
-  starts.Observed(Pod(kRunning));
-  starts.Observed(Pod(kRunning));  // told once
+  tracker.ObservePodOnWatch(Pod(kRunning));
+  tracker.ObservePodOnWatch(Pod(kRunning));  // told once
   EXPECT_DOUBLE_EQ(Sum("kubelet_pod_start_duration_seconds") - seen, 9);
   EXPECT_DOUBLE_EQ(Sum("kubelet_pod_start_total_duration_seconds") - total, 10);
   EXPECT_DOUBLE_EQ(Sum("kubelet_pod_start_sli_duration_seconds") - sli, 4);
 }
 
-TEST_F(PodStartsTest, PodsThatAnEarlierKubeletStartedAreNotMeasured) {
-  PodStarts starts(clock_);
+TEST_F(PodStartupLatencyTrackerTest, PodsThatAnEarlierKubeletStartedAreNotMeasured) {
+  PodStartupLatencyTracker tracker(clock_);
   const double total = Sum("kubelet_pod_start_total_duration_seconds");
-  starts.Observed(Pod(R"({"phase":"Pending","startTime":"2026-01-01T00:00:00Z"})"));
-  starts.Observed(Pod(kRunning));
+  tracker.ObservePodOnWatch(Pod(R"({"phase":"Pending","startTime":"2026-01-01T00:00:00Z"})"));
+  tracker.ObservePodOnWatch(Pod(kRunning));
   EXPECT_DOUBLE_EQ(Sum("kubelet_pod_start_total_duration_seconds"), total);
 }
 

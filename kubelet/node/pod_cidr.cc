@@ -4,7 +4,7 @@
 
 namespace keelson::kubelet {
 
-void PodCidr::Tell(const corev1::Node* own, std::stop_token stop) {
+void PodCidr::UpdateRuntime(const corev1::Node* own, std::stop_token stop) {
   std::string cidrs;
   if (own)
     for (const std::string& cidr : own->spec().pod_cidrs()) cidrs += (cidrs.empty() ? "" : ",") + cidr;

@@ -18,7 +18,7 @@ class PodCidr {  // thread safe
       : runtime_(runtime), configured_(std::move(configured)) {}
 
   // Does nothing but when it is not what the runtime was told last. `own`: the node; may be null.
-  void Tell(const corev1::Node* own, std::stop_token stop);
+  void UpdateRuntime(const corev1::Node* own, std::stop_token stop);
 
  private:
   cri::RuntimeService& runtime_;

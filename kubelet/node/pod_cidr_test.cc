@@ -19,15 +19,15 @@ TEST(PodCidr, IsToldOnceForEachChange) {
   PodCidr cidr(runtime, "");
   const corev1::Node none = NodeWith({}), one = NodeWith({"10.1.0.0/24"}),
                      two = NodeWith({"10.1.0.0/24", "fd00::/64"});
-  cidr.Tell(nullptr, {});
-  cidr.Tell(&none, {});
+  cidr.UpdateRuntime(nullptr, {});
+  cidr.UpdateRuntime(&none, {});
   EXPECT_EQ(runtime.Calls(), std::vector<std::string>());
   runtime.Fail("UpdateRuntimeConfig", Error(Code::kUnavailable, "away"));
-  cidr.Tell(&one, {});
-  cidr.Tell(&one, {});
-  cidr.Tell(&one, {});
-  cidr.Tell(&two, {});
-  cidr.Tell(&none, {});
+  cidr.UpdateRuntime(&one, {});
+  cidr.UpdateRuntime(&one, {});
+  cidr.UpdateRuntime(&one, {});
+  cidr.UpdateRuntime(&two, {});
+  cidr.UpdateRuntime(&none, {});
   EXPECT_EQ(runtime.Calls(),
             (std::vector<std::string>{"UpdateRuntimeConfig 10.1.0.0/24", "UpdateRuntimeConfig 10.1.0.0/24",
                                       "UpdateRuntimeConfig 10.1.0.0/24,fd00::/64"}));
@@ -36,9 +36,9 @@ TEST(PodCidr, IsToldOnceForEachChange) {
 TEST(PodCidr, ConfiguredOnesAreForNodesThatHaveNone) {
   cri::FakeRuntime runtime;
   PodCidr cidr(runtime, "10.2.0.0/24");
-  cidr.Tell(nullptr, {});
+  cidr.UpdateRuntime(nullptr, {});
   const corev1::Node one = NodeWith({"10.1.0.0/24"});
-  cidr.Tell(&one, {});
+  cidr.UpdateRuntime(&one, {});
   EXPECT_EQ(runtime.Calls(),
             (std::vector<std::string>{"UpdateRuntimeConfig 10.2.0.0/24", "UpdateRuntimeConfig 10.1.0.0/24"}));
 }

@@ -17,55 +17,57 @@ int WatchSeconds() {
   return std::uniform_int_distribution<int>(300, 600)(random);
 }
 
-Result<ObjectReader::Object> Decode(const ReaderParts& parts, std::string_view raw) {
+Result<ObjectStore::Object> Decode(const ObjectStoreDependencies& dependencies, std::string_view raw) {
   ASSIGN_OR_RETURN(std::string kept, client::TrimObject(raw, false));
-  std::shared_ptr<google::protobuf::Message> object(parts.info.prototype().New());
+  std::shared_ptr<google::protobuf::Message> object(dependencies.info.prototype().New());
   RETURN_IF_ERROR(client::RestClient::DecodeInto(kept, *object));
-  return ObjectReader::Object(std::move(object));
+  return ObjectStore::Object(std::move(object));
 }
 
 }  // namespace
 
-Result<ListedObject> ListObject(const ReaderParts& parts, const std::string& ns, const std::string& name,
-                                const std::string& version) {
+Result<ListedObject> ListObject(const ObjectStoreDependencies& dependencies, const std::string& ns,
+                                const std::string& name, const std::string& version) {
   client::ListOptions options;
   options.field_selector = "metadata.name=" + name;
   options.resource_version = version;
   ListedObject out;
-  RETURN_IF_ERROR(
-      parts.api.ListEach(parts.info, ns, options, &out.version, [&](std::string_view raw) -> Result<> {
-        ASSIGN_OR_RETURN(out.object, Decode(parts, raw));
-        return {};
-      }));
+  RETURN_IF_ERROR(dependencies.api.ListEach(dependencies.info, ns, options, &out.version,
+                                            [&](std::string_view raw) -> Result<> {
+                                              ASSIGN_OR_RETURN(out.object, Decode(dependencies, raw));
+                                              return {};
+                                            }));
   return out;
 }
 
-Result<std::unique_ptr<ObjectWatch>> ObjectWatch::Open(const ReaderParts& parts, const std::string& ns,
-                                                       const std::string& name, const std::string& version) {
+Result<std::unique_ptr<ObjectWatch>> ObjectWatch::Open(const ObjectStoreDependencies& dependencies,
+                                                       const std::string& ns, const std::string& name,
+                                                       const std::string& version) {
   client::ApiRequest request;
-  request.target = "/api/v1/namespaces/" + http::PercentEncode(ns) + "/" + std::string(parts.info.resource) +
-                   "?watch=true&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(WatchSeconds()) +
-                   "&resourceVersion=" + version +
-                   "&fieldSelector=" + http::PercentEncode("metadata.name=" + name);
-  ASSIGN_OR_RETURN(auto stream, parts.api.transport().Open(request, {}));
-  return std::unique_ptr<ObjectWatch>(new ObjectWatch(parts, std::move(stream)));
+  request.target =
+      "/api/v1/namespaces/" + http::PercentEncode(ns) + "/" + std::string(dependencies.info.resource) +
+      "?watch=true&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(WatchSeconds()) +
+      "&resourceVersion=" + version + "&fieldSelector=" + http::PercentEncode("metadata.name=" + name);
+  ASSIGN_OR_RETURN(auto stream, dependencies.api.transport().Open(request, {}));
+  return std::unique_ptr<ObjectWatch>(new ObjectWatch(dependencies, std::move(stream)));
 }
 
-ObjectWatch::ObjectWatch(const ReaderParts& parts, std::unique_ptr<client::ApiStream> stream)
-    : parts_(parts), stream_(std::move(stream)), heard_(parts.clock.SteadyNow()) {}
+ObjectWatch::ObjectWatch(const ObjectStoreDependencies& dependencies,
+                         std::unique_ptr<client::ApiStream> stream)
+    : deps_(dependencies), stream_(std::move(stream)), heard_(dependencies.clock.SteadyNow()) {}
 
-bool ObjectWatch::Follow(ObjectReader::Object& object) {
+bool ObjectWatch::Follow(ObjectStore::Object& object) {
   for (;;) {
     auto bytes = stream_->Read({}, std::chrono::milliseconds(0));
-    if (!bytes && bytes.error().Is(Code::kTimeout)) return parts_.clock.SteadyNow() - heard_ < kDead;
+    if (!bytes && bytes.error().Is(Code::kTimeout)) return deps_.clock.SteadyNow() - heard_ < kDead;
     if (!bytes || bytes->empty()) return false;
-    heard_ = parts_.clock.SteadyNow();
+    heard_ = deps_.clock.SteadyNow();
     frames_.Append(*bytes);
     if (!TakeFrames(object)) return false;
   }
 }
 
-Result<> ObjectWatch::TakeFrames(ObjectReader::Object& object) {
+Result<> ObjectWatch::TakeFrames(ObjectStore::Object& object) {
   for (;;) {
     ASSIGN_OR_RETURN(auto frame, frames_.Next());
     if (!frame) return {};
@@ -74,7 +76,7 @@ Result<> ObjectWatch::TakeFrames(ObjectReader::Object& object) {
     if (event.type == client::WatchEvent::Type::kDeleted) {
       object = nullptr;
     } else {
-      ASSIGN_OR_RETURN(object, Decode(parts_, event.raw));
+      ASSIGN_OR_RETURN(object, Decode(deps_, event.raw));
     }
   }
 }

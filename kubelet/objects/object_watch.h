@@ -1,37 +1,39 @@
-// One object by list and watch. Nobody waits at the watch: what has come is taken when somebody asks, so that
-// hundreds of them need no thread. Each ends by itself within ten minutes, and costs nothing from then on
-// unless it is asked for again.
+// List and watch of one object. No thread waits for events: they are read when a caller asks, so that hundreds of
+// watches need no threads. Each watch ends within ten minutes, and is restarted only if a caller asks again.
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "kubelet/objects/reader.h"
+#include "kubelet/objects/object_store.h"
 #include "lib/client/watch.h"
 
 namespace keelson::kubelet {
 
 struct ListedObject {
-  ObjectReader::Object object;  // null: there is none
-  std::string version;          // of the list: where a watch goes on
+  ObjectStore::Object object;  // null: not found
+  std::string version;         // resourceVersion of the list, where a watch starts
 };
 
-// `version`: "" for what the API server knows for certain, "0" for what it has at hand.
-Result<ListedObject> ListObject(const ReaderParts& parts, const std::string& ns, const std::string& name,
-                                const std::string& version);
+// Lists the object by name. `version`: "" for a consistent read, "0" for the API server's watch cache.
+Result<ListedObject> ListObject(const ObjectStoreDependencies& dependencies, const std::string& ns,
+                                const std::string& name, const std::string& version);
 
-class ObjectWatch {
+class ObjectWatch {  // one thread at a time
  public:
-  static Result<std::unique_ptr<ObjectWatch>> Open(const ReaderParts& parts, const std::string& ns,
-                                                   const std::string& name, const std::string& version);
-  // Makes `object` what the watch has told, without waiting. False: it has ended, and tells no more.
-  bool Follow(ObjectReader::Object& object);
+  // `dependencies` has to outlive the watch.
+  static Result<std::unique_ptr<ObjectWatch>> Open(const ObjectStoreDependencies& dependencies,
+                                                   const std::string& ns, const std::string& name,
+                                                   const std::string& version);
+  // Applies the events that have arrived to `object`, without blocking. False: the watch has ended; what arrived
+  // before that has been applied.
+  bool Follow(ObjectStore::Object& object);
 
  private:
-  ObjectWatch(const ReaderParts& parts, std::unique_ptr<client::ApiStream> stream);
-  Result<> TakeFrames(ObjectReader::Object& object);
+  ObjectWatch(const ObjectStoreDependencies& dependencies, std::unique_ptr<client::ApiStream> stream);
+  Result<> TakeFrames(ObjectStore::Object& object);
 
-  const ReaderParts& parts_;
+  const ObjectStoreDependencies& deps_;
   std::unique_ptr<client::ApiStream> stream_;
   client::FrameReader frames_;
   SteadyTime heard_;

@@ -43,9 +43,9 @@ class ObjectsTest : public ::testing::Test {
           return std::nullopt;
         });
   }
-  std::unique_ptr<ObjectReader> Reader(const std::string& strategy, std::optional<seconds> ttl = {}) {
-    return NewObjectReader(
-        strategy, {api_, api::ResourceOf<corev1::ConfigMap>(), silence_, [ttl] { return ttl; }, clock_});
+  std::unique_ptr<ObjectStore> Reader(const std::string& strategy, std::optional<seconds> ttl = {}) {
+    return NewObjectStore(
+        strategy, {api_, api::ResourceOf<corev1::ConfigMap>(), api_backoff_, [ttl] { return ttl; }, clock_});
   }
   corev1::ConfigMap Write(const std::string& word, bool immutable) {
     corev1::ConfigMap map;
@@ -55,12 +55,12 @@ class ObjectsTest : public ::testing::Test {
     if (immutable) map.set_immutable(true);
     return fake_->Put(map);
   }
-  static std::string Word(ObjectReader& reader) {
+  static std::string Word(ObjectStore& reader) {
     auto object = reader.Get("default", "settings");
     if (!object) return object.error().message();
     return static_cast<const corev1::ConfigMap&>(**object).data().at("word");
   }
-  void Act(const std::string& act, ObjectReader& reader) {
+  void Act(const std::string& act, ObjectStore& reader) {
     const auto [verb, rest] = std::pair(act.substr(0, act.find(' ')), act.substr(act.find(' ') + 1));
     if (verb == "write") {
       Write(rest, false);
@@ -71,9 +71,9 @@ class ObjectsTest : public ::testing::Test {
     } else if (verb == "wait") {
       clock_.Advance(seconds(std::stoi(rest)));
     } else if (act == "new pod") {
-      reader.Wanted("default", "settings");
+      reader.AddReference("default", "settings");
     } else if (act == "last pod gone") {
-      reader.Released("default", "settings");
+      reader.DeleteReference("default", "settings");
     } else if (act == "away") {
       away_ = true;
       fake_->EndWatches();
@@ -91,7 +91,7 @@ class ObjectsTest : public ::testing::Test {
   }
 
   FakeClock clock_;
-  Silence silence_{clock_};
+  ApiServerBackoff api_backoff_{clock_};
   std::shared_ptr<client::FakeApi> fake_ = std::make_shared<client::FakeApi>();
   client::RestClient api_{fake_};
   std::atomic<bool> away_ = false;
@@ -294,12 +294,12 @@ TEST_F(ObjectsTest, WhatIsKeptIsBounded) {
 }
 
 // Remembers what it is told.
-class Listener : public ObjectReader {
+class Listener : public ObjectStore {
  public:
   explicit Listener(std::string kind, std::vector<std::string>& heard) : kind_(kind), heard_(heard) {}
   Result<Object> Get(const std::string&, const std::string&) override { return Object(); }
-  void Wanted(const std::string& ns, const std::string& name) override { Add("wanted", ns, name); }
-  void Released(const std::string& ns, const std::string& name) override { Add("released", ns, name); }
+  void AddReference(const std::string& ns, const std::string& name) override { Add("wanted", ns, name); }
+  void DeleteReference(const std::string& ns, const std::string& name) override { Add("released", ns, name); }
 
  private:
   void Add(const std::string& what, const std::string& ns, const std::string& name) {
@@ -325,18 +325,18 @@ TEST(PodReferencesTest, EachPodWantsOnceAndTheLastReleases) {
   PodReferences references(maps, secrets);
   auto said = [&] { return std::exchange(heard, {}); };
   using Words = std::vector<std::string>;
-  references.Set(pod("1", both));
+  references.SetPod(pod("1", both));
   EXPECT_EQ(said(), (Words{"wanted map n/x", "wanted secret n/x"}));
-  references.Set(pod("1", both));
+  references.SetPod(pod("1", both));
   EXPECT_EQ(said(), Words()) << "its status has changed, or such";
-  references.Set(pod("2", map));
+  references.SetPod(pod("2", map));
   EXPECT_EQ(said(), Words{"wanted map n/x"});
-  references.Set(pod("1", map));
+  references.SetPod(pod("1", map));
   EXPECT_EQ(said(), Words{"released secret n/x"});
-  references.Remove("1");
-  references.Remove("unknown");
+  references.RemovePod("1");
+  references.RemovePod("unknown");
   EXPECT_EQ(said(), Words());
-  references.Remove("2");
+  references.RemovePod("2");
   EXPECT_EQ(said(), Words{"released map n/x"});
 }
 

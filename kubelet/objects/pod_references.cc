@@ -4,7 +4,7 @@
 
 namespace keelson::kubelet {
 
-void PodReferences::Set(const corev1::Pod& pod) {
+void PodReferences::SetPod(const corev1::Pod& pod) {
   std::set<Reference> now;
   const std::string& ns = pod.metadata().namespace_();
   for (const std::string& name : k8s::ReferencedConfigMaps(pod.spec())) now.insert({0, ns, name});
@@ -12,7 +12,7 @@ void PodReferences::Set(const corev1::Pod& pod) {
   Replace(pod.metadata().uid(), std::move(now));
 }
 
-void PodReferences::Remove(const std::string& uid) { Replace(uid, {}); }
+void PodReferences::RemovePod(const std::string& uid) { Replace(uid, {}); }
 
 void PodReferences::Replace(const std::string& uid, std::set<Reference> now) {
   MutexLock lock(mutex_);
@@ -21,12 +21,12 @@ void PodReferences::Replace(const std::string& uid, std::set<Reference> now) {
   for (const Reference& reference : now) {
     if (before.count(reference)) continue;
     ++pods_[reference];
-    readers_[reference.reader]->Wanted(reference.ns, reference.name);
+    stores_[reference.store]->AddReference(reference.ns, reference.name);
   }
   for (const Reference& reference : before) {
     if (now.count(reference) || --pods_[reference] > 0) continue;
     pods_.erase(reference);
-    readers_[reference.reader]->Released(reference.ns, reference.name);
+    stores_[reference.store]->DeleteReference(reference.ns, reference.name);
   }
 }
 

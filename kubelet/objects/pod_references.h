@@ -1,4 +1,5 @@
-// Which ConfigMaps and Secrets the node's pods refer to: readers hear what is wanted anew, and what no more.
+// Counts which ConfigMaps and Secrets the node's pods refer to, and tells the stores of the first and last
+// reference.
 #pragma once
 
 #include <array>
@@ -6,27 +7,29 @@
 #include <set>
 #include <string>
 
-#include "kubelet/objects/reader.h"
+#include "kubelet/objects/object_store.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::kubelet {
 
 class PodReferences {  // thread safe
  public:
-  PodReferences(ObjectReader& config_maps, ObjectReader& secrets) : readers_{&config_maps, &secrets} {}
+  PodReferences(ObjectStore& config_maps, ObjectStore& secrets) : stores_{&config_maps, &secrets} {}
 
-  void Set(const corev1::Pod& pod);     // as the API has it now
-  void Remove(const std::string& uid);  // the API has it no more
+  // Adds the pod, or replaces what it referred to.
+  void SetPod(const corev1::Pod& pod);
+  // Does nothing for an unknown UID.
+  void RemovePod(const std::string& uid);
 
  private:
   struct Reference {
-    size_t reader;
+    size_t store;  // index in stores_
     std::string ns, name;
     auto operator<=>(const Reference&) const = default;
   };
   void Replace(const std::string& uid, std::set<Reference> now);
 
-  const std::array<ObjectReader*, 2> readers_;
+  const std::array<ObjectStore*, 2> stores_;
   Mutex mutex_;
   std::map<std::string, std::set<Reference>> by_pod_ GUARDED_BY(mutex_);  // uid
   std::map<Reference, int> pods_ GUARDED_BY(mutex_);

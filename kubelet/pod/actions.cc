@@ -52,12 +52,12 @@ class Planner {
     }
     actions_.sandbox_id = sandbox->id;
     if (ShouldRestartAll(spec_, status_)) {
-      actions_.restart_all = true;
+      actions_.restart_all_containers = true;
       return std::move(actions_);
     }
     for (const auto& ephemeral : spec_.ephemeral_containers()) {
       const std::string& name = ephemeral.ephemeral_container_common().name();
-      if (!status_.Latest(name)) actions_.start_ephemeral.push_back(name);
+      if (!status_.Latest(name)) actions_.ephemeral_containers_to_start.push_back(name);
     }
     bool app_began = AppBegan();
     bool go_on = app_began ? KeepSidecars() : PlanInit();
@@ -76,11 +76,11 @@ class Planner {
 
   void PlanNewSandbox() {
     actions_.kill_pod = !status_.sandboxes.empty() || status_.AnyRunning();
-    actions_.attempt = status_.sandboxes.empty() ? 0 : status_.sandboxes.front().metadata.attempt + 1;
+    actions_.sandbox_attempt = status_.sandboxes.empty() ? 0 : status_.sandboxes.front().metadata.attempt + 1;
     bool never = spec_.restart_policy() == "Never" &&
                  std::none_of(spec_.containers().begin(), spec_.containers().end(),
                               [](const auto& container) { return container.has_restart_policy(); });
-    if (never && actions_.attempt > 0 && !status_.containers.empty()) return;  // it had its one run
+    if (never && actions_.sandbox_attempt > 0 && !status_.containers.empty()) return;  // it had its one run
     std::vector<std::string> app;
     for (const auto& container : spec_.containers())
       if (ShouldRestart(spec_, container, status_.Latest(container.name()))) app.push_back(container.name());
@@ -88,9 +88,9 @@ class Planner {
     actions_.create_sandbox = true;
     // The new sandbox's pod begins anew: with its first init container.
     if (spec_.init_containers_size() > 0)
-      actions_.start = {spec_.init_containers(0).name()};
+      actions_.containers_to_start = {spec_.init_containers(0).name()};
     else
-      actions_.start = std::move(app);
+      actions_.containers_to_start = std::move(app);
   }
 
   const ContainerRecord* InSandbox(const std::string& name) const {
@@ -122,14 +122,14 @@ class Planner {
   // Running and well: true.
   bool PlanSidecar(const corev1::Container& container, const ContainerRecord* record) {
     if (!record || record->state == ContainerState::kExited || record->state == ContainerState::kCreated) {
-      actions_.start.push_back(container.name());
+      actions_.containers_to_start.push_back(container.name());
       return false;
     }
     KillAction kill = CheckRunning(container, *record, probes_);
     if (record->state == ContainerState::kUnknown) kill.reason = KillReason::kUnknownState;
     if (kill.reason == KillReason::kNone) return Started(container, *record, probes_);
-    actions_.kill.push_back(std::move(kill));
-    actions_.start.push_back(container.name());
+    actions_.containers_to_kill.push_back(std::move(kill));
+    actions_.containers_to_start.push_back(container.name());
     return false;
   }
 
@@ -142,21 +142,21 @@ class Planner {
         continue;
       }
       if (!record || record->state == ContainerState::kCreated) {
-        actions_.start.push_back(container.name());
+        actions_.containers_to_start.push_back(container.name());
         return false;
       }
       if (record->state == ContainerState::kRunning) return false;
       if (record->state == ContainerState::kUnknown) {
-        actions_.kill.push_back({record->id, record->name,
-                                 "Init container is in unknown state, try killing it "
-                                 "before restart",
-                                 KillReason::kUnknownState});
-        actions_.start.push_back(container.name());
+        actions_.containers_to_kill.push_back({record->id, record->name,
+                                               "Init container is in unknown state, try killing it "
+                                               "before restart",
+                                               KillReason::kUnknownState});
+        actions_.containers_to_start.push_back(container.name());
         return false;
       }
       if (record->exit_code == 0) continue;
       if (ShouldRestart(spec_, container, record))
-        actions_.start.push_back(container.name());
+        actions_.containers_to_start.push_back(container.name());
       else
         actions_.kill_pod = true;  // the pod has failed
       return false;
@@ -171,10 +171,10 @@ class Planner {
       if (!record || record->state != ContainerState::kRunning) {
         if (!ShouldRestart(spec_, container, record)) continue;
         if (record && record->state == ContainerState::kUnknown)
-          actions_.kill.push_back({record->id, record->name,
-                                   "Container is in unknown state, try killing it before restart",
-                                   KillReason::kUnknownState});
-        actions_.start.push_back(container.name());
+          actions_.containers_to_kill.push_back(
+              {record->id, record->name, "Container is in unknown state, try killing it before restart",
+               KillReason::kUnknownState});
+        actions_.containers_to_start.push_back(container.name());
         continue;
       }
       KillAction kill = CheckRunning(container, *record, probes_);
@@ -187,10 +187,11 @@ class Planner {
         kill.message = kill.message.substr(0, kill.message.rfind(',')) + ", will not be restarted";
         ++keep;  // its sandbox stays until it is down
       }
-      if (again) actions_.start.push_back(container.name());
-      actions_.kill.push_back(std::move(kill));
+      if (again) actions_.containers_to_start.push_back(container.name());
+      actions_.containers_to_kill.push_back(std::move(kill));
     }
-    if (keep == 0 && actions_.start.empty() && actions_.kill.empty()) actions_.kill_pod = true;
+    if (keep == 0 && actions_.containers_to_start.empty() && actions_.containers_to_kill.empty())
+      actions_.kill_pod = true;
   }
 
   const corev1::PodSpec& spec_;

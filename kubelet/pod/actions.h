@@ -1,4 +1,4 @@
-// What has to be done so that a pod is as its spec says. Pure: the plan, apart from its execution.
+// Compares a pod with what runs of it, and plans what has to be done. Pure: PodSyncTask executes the plan.
 #pragma once
 
 #include <string>
@@ -18,18 +18,19 @@ struct KillAction {
 };
 
 struct PodActions {
-  bool kill_pod = false;  // all containers and the sandbox go; what follows is done after that
-  // All containers go, without hooks, and with them what is remembered of their runs: the pod begins anew in
-  // the sandbox that it has.
-  bool restart_all = false;
+  bool kill_pod = false;  // all containers and the sandbox, before anything else below
+  // All containers are killed without hooks and removed, then the pod starts again in its sandbox (restart
+  // rules: RestartAllContainers).
+  bool restart_all_containers = false;
   bool create_sandbox = false;
-  std::string sandbox_id;  // of the sandbox that stays
-  uint32_t attempt = 0;    // of the sandbox to create
-  std::vector<KillAction> kill;
-  std::vector<std::string> start;  // names, in order: init containers and sidecars first
-  std::vector<std::string> start_ephemeral;
+  std::string sandbox_id;        // of the sandbox that stays
+  uint32_t sandbox_attempt = 0;  // of the sandbox to create
+  std::vector<KillAction> containers_to_kill;
+  std::vector<std::string> containers_to_start;  // names, in order: init containers and sidecars first
+  std::vector<std::string> ephemeral_containers_to_start;
 
-  bool PodIsOver() const { return kill_pod && !create_sandbox; }  // no container of it will run again
+  // No container of the pod will run again.
+  bool PodIsOver() const { return kill_pod && !create_sandbox; }
 };
 
 // Whether `container` may run once more after `record`, its latest run (null: it never ran): by the first of
@@ -37,14 +38,14 @@ struct PodActions {
 bool ShouldRestart(const corev1::PodSpec& spec, const corev1::Container& container,
                    const ContainerRecord* record);
 
-// Whether an exit of a container asks for all containers of the pod to begin anew.
+// Whether a restart rule of a container that has exited restarts all containers of the pod.
 bool ShouldRestartAll(const corev1::PodSpec& spec, const PodRuntimeStatus& status);
 
-// All init containers have done their work (sidecars: have started).
+// Whether all init containers have succeeded, and all sidecars have started.
 bool IsInitialized(const corev1::Pod& pod, const PodRuntimeStatus& status, const ProbeResults& probes);
 
-// `pod` is not terminating. Init containers run one after another, sidecars from their turn on; a lost
-// sandbox takes all containers with it. Back-off is the business of who starts.
+// The plan for a pod that does not terminate. Init containers run one after another, sidecars from their turn
+// on; a lost sandbox takes all containers with it. The plan knows nothing of back-off: PodSyncTask applies it.
 PodActions ComputePodActions(const corev1::Pod& pod, const PodRuntimeStatus& status,
                              const ProbeResults& probes);
 

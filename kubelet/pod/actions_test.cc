@@ -48,11 +48,11 @@ class ActionsTest : public ::testing::Test {
     PodActions actions = ComputePodActions(pod_, status_, probes_);
     std::string out;
     if (actions.kill_pod) out += " kill-pod";
-    if (actions.restart_all) out += " restart-all";
-    if (actions.create_sandbox) out += " sandbox" + std::to_string(actions.attempt);
-    for (const auto& kill : actions.kill) out += " kill:" + kill.name;
-    for (const auto& name : actions.start) out += " start:" + name;
-    for (const auto& name : actions.start_ephemeral) out += " debug:" + name;
+    if (actions.restart_all_containers) out += " restart-all";
+    if (actions.create_sandbox) out += " sandbox" + std::to_string(actions.sandbox_attempt);
+    for (const auto& kill : actions.containers_to_kill) out += " kill:" + kill.name;
+    for (const auto& name : actions.containers_to_start) out += " start:" + name;
+    for (const auto& name : actions.ephemeral_containers_to_start) out += " debug:" + name;
     return out.empty() ? "" : out.substr(1);
   }
   corev1::Pod pod_;

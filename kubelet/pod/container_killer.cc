@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kubelet/pod/stop_order.h"
+#include "kubelet/pod/termination_order.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 #include "lib/base/mutex.h"
@@ -47,7 +47,7 @@ std::shared_ptr<ContainerKiller::Hook> ContainerKiller::RunPreStop(const KillReq
     Run(handlers_, event_, request, request.grace, stop);
     return nullptr;
   }
-  // The runtime does not say that a command's time is up while its children hold on to what it writes to.
+  // The runtime does not report a command's timeout while its children keep its output open.
   const SteadyTime end = clock_.SteadyNow() + request.grace;
   auto hook = std::make_shared<Hook>();
   auto tell = [hook](bool ended) {
@@ -84,7 +84,7 @@ void ContainerKiller::Run(HandlerRunner& handlers, const Event& event, const Kil
   event(*request.pod, request.container, "Warning", "FailedPreStopHook", "PreStopHook failed");
 }
 
-Result<> ContainerKiller::Kill(const KillRequest& request, StopOrder* order, std::stop_token stop) {
+Result<> ContainerKiller::Kill(const KillRequest& request, TerminationOrdering* order, std::stop_token stop) {
   if (request.pod)
     event_(*request.pod, request.container, "Normal", "Killing",
            request.event_message.empty() ? "Stopping container " + request.container : request.event_message);
@@ -92,17 +92,17 @@ Result<> ContainerKiller::Kill(const KillRequest& request, StopOrder* order, std
   const SteadyTime begin = clock_.SteadyNow();
   const std::shared_ptr<Hook> hook = RunPreStop(request, stop);
   auto spent = [&] { return std::chrono::duration_cast<seconds>(clock_.SteadyNow() - begin); };
-  if (order && left > spent()) order->Await(request.container, left - spent(), stop);
+  if (order && left > spent()) order->WaitForTurn(request.container, left - spent(), stop);
   left = std::max(left - spent(), kLeastGrace);
   auto stopped = runtime_.StopContainer(request.id, left, stop);
-  if (hook) hook->stop.request_stop();  // what it ran in has ended
-  if (order) order->Ended(request.container);
+  if (hook) hook->stop.request_stop();  // its container has ended
+  if (order) order->ContainerTerminated(request.container);
   return stopped;
 }
 
 Result<> ContainerKiller::KillContainers(const corev1::Pod* pod, const PodRuntimeStatus& runtime,
                                          seconds grace, bool hooks, std::stop_token stop) {
-  // Hooks ask there. A sandbox that is gone had the address that the status still shows.
+  // Where hooks connect to. The status still shows the address of a sandbox that is gone.
   const std::vector<std::string> ips = PodIps(pod ? pod->spec() : corev1::PodSpec(), runtime, node_ips_);
   const std::string ip = !ips.empty() ? ips.front() : pod ? pod->status().pod_ip() : "";
   std::vector<KillRequest> requests;
@@ -112,7 +112,7 @@ Result<> ContainerKiller::KillContainers(const corev1::Pod* pod, const PodRuntim
     requests.push_back({pod, record.id, record.name, ip, "", grace, hooks});
     names.insert(record.name);
   }
-  StopOrder order(pod ? pod->spec() : corev1::PodSpec(), names, clock_);
+  TerminationOrdering order(pod ? pod->spec() : corev1::PodSpec(), names, clock_);
   std::vector<Result<>> results(requests.size());
   std::vector<std::function<void()>> tasks;
   for (size_t i = 0; i < requests.size(); ++i)

@@ -16,7 +16,7 @@
 
 namespace keelson::kubelet {
 
-class StopOrder;
+class TerminationOrdering;
 
 struct KillRequest {
   const corev1::Pod* pod = nullptr;  // null for pods that only the runtime knows
@@ -59,7 +59,7 @@ class ContainerKiller {  // thread safe
 
  private:
   struct Hook;  // one that runs
-  Result<> Kill(const KillRequest& request, StopOrder* order, std::stop_token stop);
+  Result<> Kill(const KillRequest& request, TerminationOrdering* order, std::stop_token stop);
   // Returns when it has ended or the time is up: a command that takes longer goes on until its container
   // ends.
   std::shared_ptr<Hook> RunPreStop(const KillRequest& request, std::stop_token stop);

@@ -1,4 +1,4 @@
-// PodSyncTask's way from a name in the plan to a container that runs.
+// How PodSyncTask starts a container that the plan names.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -31,14 +31,14 @@ Result<std::string> MakeMessageFile(const NodeContext& node, const std::string& 
   RETURN_IF_ERROR(MakeDirs(dir, 0750));
   std::string path = dir + "/" + api::RandomSuffix(8);
   RETURN_IF_ERROR(WriteFile(path, ""));
-  // Whatever user the container runs as writes to it.
+  // Any user that the container runs as may write to it.
   if (::chmod(path.c_str(), 0666) != 0) return ErrnoError("chmod " + path);
   return path;
 }
 
 }  // namespace
 
-bool PodSyncTask::HeldBack(const corev1::Container& container, const ContainerRecord* last) {
+bool PodSyncTask::DoBackOff(const corev1::Container& container, const ContainerRecord* last) {
   if (!last || last->state != cri::ContainerState::kExited) return false;
   std::string key = pod_->metadata().uid() + "/" + container.name();
   WallTime end(std::chrono::duration_cast<WallTime::duration>(std::chrono::nanoseconds(last->finished_at)));
@@ -53,14 +53,14 @@ bool PodSyncTask::HeldBack(const corev1::Container& container, const ContainerRe
                          : std::to_string(wait.count()) + "s";
   std::string who = "restarting failed container=" + container.name() + " pod=" + pod_->metadata().name() +
                     "_" + pod_->metadata().namespace_() + "(" + pod_->metadata().uid() + ")";
-  bool told = memory_.waiting.count(container.name()) &&
-              memory_.waiting.at(container.name()).reason == "CrashLoopBackOff";
+  bool told = state_.waiting.count(container.name()) &&
+              state_.waiting.at(container.name()).reason == "CrashLoopBackOff";
   if (!told)
     Event(container.name(), "Warning", "BackOff",
           "Back-off restarting failed container " + container.name() + " in pod " + pod_->metadata().name() +
               "_" + pod_->metadata().namespace_() + "(" + pod_->metadata().uid() + ")");
-  Wait(container.name(), "CrashLoopBackOff", "back-off " + text + " " + who);
-  Again(left);
+  SetWaiting(container.name(), "CrashLoopBackOff", "back-off " + text + " " + who);
+  RequeueAfter(left);
   return true;
 }
 
@@ -78,8 +78,8 @@ std::vector<corev1::Secret> PodSyncTask::PullSecrets() {
   return secrets;
 }
 
-bool PodSyncTask::EnsureImage(const corev1::Container& container, const std::string& name,
-                              const std::string& policy, EnsuredImage& image) {
+bool PodSyncTask::EnsureImageExists(const corev1::Container& container, const std::string& name,
+                                    const std::string& policy, EnsuredImage& image) {
   std::vector<corev1::Secret> secrets = PullSecrets();
   ImageFailure failure;
   ImageRequest request{*pod_,
@@ -92,43 +92,45 @@ bool PodSyncTask::EnsureImage(const corev1::Container& container, const std::str
                        }};
   if (deps_.images.Ensure(request, stop_, image, failure)) return true;
   if (stop_.stop_requested()) return false;
-  Wait(container.name(), failure.reason, failure.message);
+  SetWaiting(container.name(), failure.reason, failure.message);
   CountContainerFailure(pod_->spec(), container.name(), failure.reason);
-  // Soon after a pull has failed people see that the next one is waited for.
+  // ImagePullBackOff is reported soon after the failed pull.
   const bool waits = failure.reason == "ImagePullBackOff";
-  Again(failure.retry.count() == 0 ? kRetry * 5 : waits ? failure.retry : std::min(failure.retry, kRetry));
+  RequeueAfter(failure.retry.count() == 0 ? kRetry * 5
+               : waits                    ? failure.retry
+                                          : std::min(failure.retry, kRetry));
   return false;
 }
 
-// Volumes whose content is an image: pulled like the container's own, mounted by the runtime.
-bool PodSyncTask::EnsureImageVolumes(const corev1::Container& container) {
+// Image volumes: pulled like the container's own image, mounted by the runtime.
+bool PodSyncTask::EnsureImageVolumesExist(const corev1::Container& container) {
   for (const auto& mount : container.volume_mounts()) {
     for (const auto& volume : pod_->spec().volumes()) {
       if (volume.name() != mount.name() || !volume.volume_source().has_image()) continue;
       CountImageVolume();
       const corev1::ImageVolumeSource& source = volume.volume_source().image();
       EnsuredImage image;
-      if (!EnsureImage(container, source.reference(), source.pull_policy(), image)) return false;
+      if (!EnsureImageExists(container, source.reference(), source.pull_policy(), image)) return false;
       (*volumes_)[volume.name()] = {"", false, true, image.ref};
-      memory_.image_volumes[volume.name()] = image.ref;
+      state_.image_volumes[volume.name()] = image.ref;
     }
   }
   return true;
 }
 
-// Made by a kubelet that did not live to start it: no run, and nothing to keep. The runtime may still be at
-// it, and its name is taken. containerd 1.6 keeps a start whose caller has died half way, with a process that
-// waits for its command, and neither stops nor removes that. Once there has been time for a start to end by
-// itself it is killed here, and can be removed at the next look.
-bool PodSyncTask::ForgetUnstarted(const corev1::Container& container, const ContainerRecord& made) {
+// A kubelet that created the container died before it started it: it never ran, and nothing has to be kept. The
+// runtime may still work on it, and its name is taken. containerd 1.6 keeps a start whose caller died half way,
+// with a process that waits for its command, and neither stops nor removes it. Once a start has had time to end
+// by itself the process is killed here, and the next pass can remove the container.
+bool PodSyncTask::RemoveUnstarted(const corev1::Container& container, const ContainerRecord& made) {
   auto removed = RemoveRun(deps_.runtime, node_.paths, made, stop_);
   if (removed) {
-    memory_.refused.erase(made.id);
+    state_.failed_removals.erase(made.id);
     return true;
   }
-  const SteadyTime since = memory_.refused.try_emplace(made.id, clock_.SteadyNow()).first->second;
+  const SteadyTime since = state_.failed_removals.try_emplace(made.id, clock_.SteadyNow()).first->second;
   const bool half_started = clock_.SteadyNow() - since >= kRetry;
-  Again(half_started && deps_.cgroups.KillContainer(*pod_, made.id) ? kKillEnds : kRetry);
+  RequeueAfter(half_started && deps_.cgroups.KillContainer(*pod_, made.id) ? kKillEnds : kRetry);
   log::Debug("Cannot remove a container that never ran", {{"pod", api::KeyOf(*pod_)},
                                                           {"container", container.name()},
                                                           {"id", made.id},
@@ -136,25 +138,24 @@ bool PodSyncTask::ForgetUnstarted(const corev1::Container& container, const Cont
   return false;
 }
 
-// A container that the runtime does not let go at all is left behind for the next number. The time counts
-// from the first refusal that this kubelet has heard: how old the container is says nothing of how long a
-// busy runtime has been asked.
-bool PodSyncTask::HasBeenRefusedLong(const ContainerRecord& made) const {
-  auto since = memory_.refused.find(made.id);
-  if (since == memory_.refused.end() || clock_.SteadyNow() - since->second < kRemoval) return false;
+// A container that the runtime never removes is left behind, and the next attempt number is used. The time counts
+// from the first refusal: the container's age does not say how long a busy runtime has been asked.
+bool PodSyncTask::RemovalHasFailedLong(const ContainerRecord& made) const {
+  auto since = state_.failed_removals.find(made.id);
+  if (since == state_.failed_removals.end() || clock_.SteadyNow() - since->second < kRemoval) return false;
   log::Warn("Leaving a container that never ran", {{"pod", api::KeyOf(*pod_)}, {"id", made.id}});
   return true;
 }
 
-void PodSyncTask::Start(const corev1::Container& container, const std::string& sandbox_id) {
-  const ContainerRecord* last = memory_.runtime->Latest(container.name());
-  if (HeldBack(container, last)) return;
+void PodSyncTask::StartContainer(const corev1::Container& container, const std::string& sandbox_id) {
+  const ContainerRecord* last = state_.runtime->Latest(container.name());
+  if (DoBackOff(container, last)) return;
   CountContainerStart(pod_->spec(), container.name());
   EnsuredImage image;
-  if (!EnsureImageVolumes(container)) return;
-  if (!EnsureImage(container, container.image(), container.image_pull_policy(), image)) return;
+  if (!EnsureImageVolumesExist(container)) return;
+  if (!EnsureImageExists(container, container.image(), container.image_pull_policy(), image)) return;
   int restarts = last ? last->restart_count + 1 : 0;
-  if (!last) {  // its record may be gone; the API still counts
+  if (!last) {  // its record may be gone; the status still has the count
     auto told = deps_.statuses.Get(pod_->metadata().uid());
     const corev1::ContainerStatus* known =
         k8s::FindContainerStatus(told ? *told : pod_->status(), container.name());
@@ -164,58 +165,57 @@ void PodSyncTask::Start(const corev1::Container& container, const std::string& s
   }
   if (last && last->state == cri::ContainerState::kCreated) {
     removed_ = true;
-    if (ForgetUnstarted(container, *last))
+    if (RemoveUnstarted(container, *last))
       restarts = last->restart_count;
-    else if (!HasBeenRefusedLong(*last))
+    else if (!RemovalHasFailedLong(*last))
       return;
   }
   bool config_error = false;
-  auto id = Create(container, image, restarts, sandbox_id, config_error);
+  auto id = CreateContainer(container, image, restarts, sandbox_id, config_error);
   if (!id) {
     if (stop_.stop_requested()) return;
     const char* reason = config_error ? "CreateContainerConfigError" : "CreateContainerError";
-    Wait(container.name(), reason, id.error().message());
+    SetWaiting(container.name(), reason, id.error().message());
     CountContainerFailure(pod_->spec(), container.name(), reason);
     Event(container.name(), "Warning", "Failed", "Error: " + id.error().message());
-    Again(kRetry);
+    RequeueAfter(kRetry);
     return;
   }
   made_.push_back(*id);
   Event(container.name(), "Normal", "Created", "Container created");
   auto started = [&] {
-    StartGate::Pass pass(deps_.starts, StartGate::Kind::kContainer);
+    ContainerStartLimiter::Slot slot(deps_.start_limiter, ContainerStartLimiter::Kind::kContainer);
     return deps_.runtime.StartContainer(*id, stop_);
   }();
   if (!started) {
-    Wait(container.name(), "RunContainerError", started.error().message());
+    SetWaiting(container.name(), "RunContainerError", started.error().message());
     CountContainerFailure(pod_->spec(), container.name(), "RunContainerError");
     Event(container.name(), "Warning", "Failed", "Error: " + started.error().message());
-    Again(kRetry);
+    RequeueAfter(kRetry);
     return;
   }
   Event(container.name(), "Normal", "Started", "Container started");
-  memory_.waiting.erase(container.name());
+  state_.waiting.erase(container.name());
   if (auto done = RunPostStart(container, *id); !done && !stop_.stop_requested()) {
     log::Warn("PostStartHook failed",
               {{"pod", api::KeyOf(*pod_)}, {"container", container.name()}, {"error", done.error()}});
-    // What a server has answered may be a secret: it does not go into events.
+    // A server's answer may be a secret: it does not go into events.
     Event(container.name(), "Warning", "FailedPostStartHook", "PostStartHook failed");
-    Wait(container.name(), "PostStartHookError", done.error().message());
+    SetWaiting(container.name(), "PostStartHookError", done.error().message());
     ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, node_.node_ips,
                            clock_);
     (void)killer.Kill(
         {pod_.get(), *id, container.name(), HookAddress(), "FailedPostStartHook", GraceOf(pod_->spec())},
         stop_);
-    Again(kRetry);
+    RequeueAfter(kRetry);
   }
 }
 
-// The container whose processes a debug container wants to see; "" for none.
 Result<std::string> PodSyncTask::DebugTarget(const std::string& container) const {
   for (const auto& ephemeral : pod_->spec().ephemeral_containers()) {
     const std::string& target = ephemeral.target_container_name();
     if (ephemeral.ephemeral_container_common().name() != container || target.empty()) continue;
-    const ContainerRecord* record = memory_.runtime->Latest(target);
+    const ContainerRecord* record = state_.runtime->Latest(target);
     if (!record || record->state != cri::ContainerState::kRunning)
       return Error(Code::kUnavailable, "unable to find target container " + k8s::Quote(target));
     return record->id;
@@ -223,47 +223,52 @@ Result<std::string> PodSyncTask::DebugTarget(const std::string& container) const
   return std::string();
 }
 
-Result<std::string> PodSyncTask::Create(const corev1::Container& container, const EnsuredImage& image,
-                                        int restarts, const std::string& sandbox_id, bool& config_error) {
+Result<std::string> PodSyncTask::CreateContainer(const corev1::Container& container,
+                                                 const EnsuredImage& image, int restarts,
+                                                 const std::string& sandbox_id, bool& config_error) {
   ASSIGN_OR_RETURN(std::string message_file,
                    MakeMessageFile(node_, pod_->metadata().uid(), container.name()));
-  auto id = CreateWith(message_file, container, image, restarts, sandbox_id, config_error);
+  auto id = CreateContainerWith(message_file, container, image, restarts, sandbox_id, config_error);
   if (!id) (void)RemoveFile(message_file);  // the next try has its own
   return id;
 }
 
-Result<std::string> PodSyncTask::CreateWith(const std::string& message_file,
-                                            const corev1::Container& container, const EnsuredImage& image,
-                                            int restarts, const std::string& sandbox_id, bool& config_error) {
+Result<std::string> PodSyncTask::CreateContainerWith(const std::string& message_file,
+                                                     const corev1::Container& container,
+                                                     const EnsuredImage& image, int restarts,
+                                                     const std::string& sandbox_id, bool& config_error) {
   const std::string& uid = pod_->metadata().uid();
-  std::vector<std::string> ips = memory_.runtime->Ips();
+  std::vector<std::string> ips = state_.runtime->Ips();
   corev1::Pod pod = PodWithAddresses(*pod_, node_, ips);
   std::string hosts_file = node_.paths.EtcHosts(uid);
   auto host_file = pod_->spec().host_network() ? ReadFile("/etc/hosts") : Result<std::string>(std::string());
   const std::string hosts = EtcHosts(pod, node_, ips, host_file.value_or(""));
-  // In place, since other containers have it mounted; and only if need be: a full disk would leave it empty.
+  // Written in place, since other containers have it mounted, and only on change: a full disk would leave it empty.
   if (auto known = ReadFile(hosts_file); !known || *known != hosts)
     RETURN_IF_ERROR(WriteFile(hosts_file, hosts));
-  // The runtime makes the log file, in a directory that has to be there.
+  // The runtime creates the log file in this directory.
   RETURN_IF_ERROR(MakeDirs(sandbox_config_.log_directory + "/" + container.name()));
   SubPathFunction sub_path = [&](const std::string& volume_path, const std::string& path,
                                  const std::string& volume, const std::string& name, int index,
                                  bool read_only) {
     return deps_.volumes.SubPath(node_.paths, {uid, volume_path, path, volume, name, index, read_only});
   };
-  ContainerInput input{pod,        container,       image.image, image.ref,
-                       restarts,   *volumes_,       sub_path,    message_file,
-                       hosts_file, memory_.handler, "",          sandbox_config_.namespaces.user_ids};
+  ContainerInput input{pod,         container,
+                       image.image, image.ref,
+                       restarts,    *volumes_,
+                       sub_path,    message_file,
+                       hosts_file,  state_.runtime_handler,
+                       "",          sandbox_config_.namespaces.user_ids};
   ASSIGN_OR_RETURN(input.target_id, DebugTarget(container.name()));
   auto config = BuildContainerConfig(input, deps_.objects, node_);
-  if (config && deps_.configure)
-    if (auto done = deps_.configure(*pod_, container, *config, stop_); !done) config = done.error();
+  if (config && deps_.configure_container)
+    if (auto done = deps_.configure_container(*pod_, container, *config, stop_); !done) config = done.error();
   config_error = !config;
   if (!config) return config.error();
   config->annotations[kResourcesAnnotation] = ResourcesText(container.resources());
   if (pod_->spec().has_resources())
     config->annotations[kPodResourcesAnnotation] = ResourcesText(pod_->spec().resources());
-  StartGate::Pass pass(deps_.starts, StartGate::Kind::kContainer);
+  ContainerStartLimiter::Slot slot(deps_.start_limiter, ContainerStartLimiter::Kind::kContainer);
   const auto images = std::count_if(config->mounts.begin(), config->mounts.end(),
                                     [](const cri::Mount& mount) { return !mount.image.empty(); });
   auto made = deps_.runtime.CreateContainer(sandbox_id, *config, sandbox_config_, stop_);
@@ -278,9 +283,9 @@ Result<> PodSyncTask::RunPostStart(const corev1::Container& container, const std
                             stop_);
 }
 
-// Where httpGet hooks ask.
+// Where httpGet hooks connect to.
 std::string PodSyncTask::HookAddress() const {
-  const std::vector<std::string> ips = PodIps(pod_->spec(), *memory_.runtime, node_.node_ips);
+  const std::vector<std::string> ips = PodIps(pod_->spec(), *state_.runtime, node_.node_ips);
   return ips.empty() ? "" : ips.front();
 }
 

@@ -15,32 +15,32 @@ constexpr std::chrono::seconds kRetry(10);
 
 }  // namespace
 
-PodSyncer::PodPtr PodSyncer::Granted(const PodPtr& pod, PodMemory& memory) {
+PodSyncer::PodPtr PodSyncer::Granted(const PodPtr& pod, PodSyncState& state) {
   const std::string& uid = pod->metadata().uid();
-  if (!memory.restored) deps_.allocations.Restore(*pod, *memory.runtime);
-  memory.restored = true;
+  if (!state.allocation_restored) deps_.allocations.Restore(*pod, *state.runtime);
+  state.allocation_restored = true;
   PodPtr granted = deps_.allocations.Granted(pod);
-  ResizeState state = deps_.allocations.State(uid);
-  const bool waited = state.pending == "Deferred";
-  state.pending.clear();
-  state.message.clear();
+  ResizeState resize = deps_.allocations.State(uid);
+  const bool waited = resize.pending == "Deferred";
+  resize.pending.clear();
+  resize.message.clear();
   if (granted != pod) {
     const int64_t wish = pod->metadata().generation();
-    const bool fresh = std::exchange(memory.counted_wish, wish) != wish;
+    const bool fresh = std::exchange(state.counted_resize_generation, wish) != wish;
     if (fresh) CountRequestedResize(*pod, *granted);
     if (const auto refusal = deps_.resizes.Ask(pod)) {
-      state.pending = refusal->reason;
-      state.message = refusal->message;
+      resize.pending = refusal->reason;
+      resize.message = refusal->message;
       if (fresh && refusal->reason == "Infeasible") CountInfeasibleResize(refusal->detail);
     } else {
       if (waited) CountDeferredResizeAccepted(fresh ? "pod_updated" : "periodic_retry");
       granted = pod;
     }
-    memory.routine = false;  // what waits is looked at in full
+    state.resync_only = false;  // a pod that waits for a resize gets a full pass
   } else {
     deps_.resizes.Leave(uid);
   }
-  deps_.allocations.SetState(uid, state);
+  deps_.allocations.SetState(uid, resize);
   return granted;
 }
 
@@ -48,20 +48,20 @@ void PodSyncTask::PlanResize(PodActions& actions) {
   if (actions.kill_pod || actions.create_sandbox) return;
   const std::string& uid = pod_->metadata().uid();
   resize_ = kubelet::PlanResize(
-      *pod_, *memory_.runtime,
+      *pod_, *state_.runtime,
       [&](const ContainerRecord& record) { return deps_.allocations.Actual(uid, record); },
-      {deps_.allocations.ActualOfPod(uid, *memory_.runtime),
+      {deps_.allocations.ActualOfPod(uid, *state_.runtime),
        [&](const ContainerRecord& record) { return deps_.allocations.ActualOfPod(uid, record); }});
   auto dies = [&](const std::string& id) {
-    return std::any_of(actions.kill.begin(), actions.kill.end(),
+    return std::any_of(actions.containers_to_kill.begin(), actions.containers_to_kill.end(),
                        [&](const KillAction& kill) { return kill.id == id; });
   };
   for (const std::string& name : resize_.restart) {
-    const ContainerRecord* record = memory_.runtime->Latest(name);
+    const ContainerRecord* record = state_.runtime->Latest(name);
     if (!record || dies(record->id)) continue;
-    actions.kill.push_back(
+    actions.containers_to_kill.push_back(
         {record->id, name, "Container " + name + " resize requires restart", KillReason::kChanged});
-    actions.start.push_back(name);
+    actions.containers_to_start.push_back(name);
   }
 }
 
@@ -82,7 +82,7 @@ void PodSyncTask::Resize() {
     } else {
       state.error = applied.error().message();
       Event("", "Warning", "ResizeError", "Pod resize error: " + state.error);
-      Again(kRetry);
+      RequeueAfter(kRetry);
     }
   }
   deps_.allocations.SetState(uid, state);
@@ -97,14 +97,14 @@ void PodSyncTask::ReportResize(const corev1::Pod& base, corev1::PodStatus& statu
   status.clear_resources();
   if (pod_->spec().has_resources()) {
     *status.mutable_resources() = pod_->spec().resources();
-    if (auto actual = deps_.allocations.ActualOfPod(uid, *memory_.runtime))
+    if (auto actual = deps_.allocations.ActualOfPod(uid, *state_.runtime))
       SetResizable(*actual, *status.mutable_resources());
   }
   if (!state.in_progress) return;
-  // Until it is done, what they have is not what they were granted.
+  // Until then containers do not have what they were granted.
   for (auto* statuses : {status.mutable_init_container_statuses(), status.mutable_container_statuses()})
     for (auto& container : *statuses)
-      if (const ContainerRecord* record = memory_.runtime->Latest(container.name()))
+      if (const ContainerRecord* record = state_.runtime->Latest(container.name()))
         if (auto actual = deps_.allocations.Actual(uid, *record)) *container.mutable_resources() = *actual;
 }
 

@@ -17,8 +17,8 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr int kQuickLooks = 5;
-constexpr milliseconds kFirstQuickLook(30);
+constexpr int kQuickResyncs = 5;
+constexpr milliseconds kFirstQuickResync(30);
 
 }  // namespace
 
@@ -27,14 +27,14 @@ seconds GraceOf(const corev1::PodSpec& spec) {
 }
 
 PodSyncTask::PodSyncTask(PodSyncer::Dependencies& deps, const PodSyncer::Options& options, Clock& clock,
-                         Backoff& backoff, const PodSyncer::PodPtr& pod, PodMemory& memory,
+                         Backoff& backoff, const PodSyncer::PodPtr& pod, PodSyncState& state,
                          std::stop_token stop)
     : deps_(deps),
       options_(options),
       clock_(clock),
       backoff_(backoff),
       pod_(pod),
-      memory_(memory),
+      state_(state),
       stop_(std::move(stop)),
       node_(deps.node()),
       volumes_(VolumePaths()) {}
@@ -44,66 +44,72 @@ void PodSyncTask::Event(const std::string& container, const char* type, const ch
   deps_.event(*pod_, container, type, reason, message);
 }
 
-Result<> PodSyncTask::Inspect() {
-  return TakeIn(InspectPod(deps_.runtime, pod_->metadata().uid(),
-                           memory_.inspected ? memory_.runtime.get() : nullptr, stop_));
+Result<> PodSyncTask::RefreshRuntimeStatus() {
+  return SetRuntimeStatus(InspectPod(deps_.runtime, pod_->metadata().uid(),
+                                     state_.runtime_known ? state_.runtime.get() : nullptr, stop_));
 }
 
-Result<> PodSyncTask::TakeIn(Result<PodRuntimeStatus> looked_at) {
-  ASSIGN_OR_RETURN(PodRuntimeStatus seen, std::move(looked_at));
-  if (memory_.inspected) CountContainerEnds(pod_->spec(), *memory_.runtime, seen);
-  memory_.runtime = std::make_shared<const PodRuntimeStatus>(std::move(seen));
-  memory_.inspected = true;
-  deps_.seen(pod_->metadata().uid(), memory_.runtime);
+Result<> PodSyncTask::SetRuntimeStatus(Result<PodRuntimeStatus> answer) {
+  ASSIGN_OR_RETURN(PodRuntimeStatus seen, std::move(answer));
+  if (state_.runtime_known) CountContainerEnds(pod_->spec(), *state_.runtime, seen);
+  state_.runtime = std::make_shared<const PodRuntimeStatus>(std::move(seen));
+  state_.runtime_known = true;
+  deps_.set_runtime_status(pod_->metadata().uid(), state_.runtime);
   return {};
 }
 
-void PodSyncTask::Again(milliseconds after) {
-  if (!result_.again || after < *result_.again) result_.again = std::max(after, milliseconds(1));
+void PodSyncTask::RequeueAfter(milliseconds after) {
+  if (!result_.requeue_after || after < *result_.requeue_after)
+    result_.requeue_after = std::max(after, milliseconds(1));
 }
 
-void PodSyncTask::Wait(const std::string& container, const std::string& reason, const std::string& message) {
-  memory_.waiting[container] = {reason, message};
+void PodSyncTask::SetWaiting(const std::string& container, const std::string& reason,
+                             const std::string& message) {
+  state_.waiting[container] = {reason, message};
 }
 
 Result<SyncResult> PodSyncTask::Run() {
-  bool known = !memory_.runtime->sandboxes.empty() || !memory_.runtime->containers.empty();
-  const bool unchanged = memory_.routine && deps_.unchanged(pod_->metadata().uid(), *memory_.runtime);
-  if (known && !unchanged) RETURN_IF_ERROR(Inspect());
-  if (auto handler = deps_.handler(pod_->spec().runtime_class_name())) memory_.handler = std::move(*handler);
+  bool known = !state_.runtime->sandboxes.empty() || !state_.runtime->containers.empty();
+  const bool unchanged =
+      state_.resync_only && deps_.runtime_unchanged(pod_->metadata().uid(), *state_.runtime);
+  if (known && !unchanged) RETURN_IF_ERROR(RefreshRuntimeStatus());
+  if (auto handler = deps_.runtime_handler(pod_->spec().runtime_class_name()))
+    state_.runtime_handler = std::move(*handler);
   if (PastDeadline()) {
     ReportStatus(false);
-    result_.ended = true;
+    result_.terminal = true;
     return result_;
   }
-  if (known && unchanged) {  // all is as the last look left it, and has been told
+  if (known && unchanged) {  // all is as the last pass left it, and has been reported
     RefreshVolumes();
     return result_;
   }
-  deps_.probes.Update(pod_, *memory_.runtime, node_.node_ips);
-  PodActions actions = ComputePodActions(*pod_, *memory_.runtime, deps_.probes);
+  deps_.probes.Update(pod_, *state_.runtime, node_.node_ips);
+  PodActions actions = ComputePodActions(*pod_, *state_.runtime, deps_.probes);
   PlanResize(actions);
-  if (actions.restart_all && RestartAllHeldBack()) actions.restart_all = false;
-  bool acts = actions.kill_pod || actions.restart_all || actions.create_sandbox || !actions.kill.empty() ||
-              !actions.start.empty() || !actions.start_ephemeral.empty();
-  if (acts) ReportBefore(actions);
-  if (actions.PodIsOver()) {  // who takes it down tells how far that has come
-    result_.ended = true;
+  if (actions.restart_all_containers && RestartAllInBackOff()) actions.restart_all_containers = false;
+  bool acts = actions.kill_pod || actions.restart_all_containers || actions.create_sandbox ||
+              !actions.containers_to_kill.empty() || !actions.containers_to_start.empty() ||
+              !actions.ephemeral_containers_to_start.empty();
+  if (acts) ReportStatusBefore(actions);
+  if (actions.PodIsOver()) {  // SyncTerminatingPod reports how far its end has come
+    result_.terminal = true;
     return result_;
   }
-  if (acts) RETURN_IF_ERROR(Kill(actions));
+  if (acts) RETURN_IF_ERROR(KillContainers(actions));
   Resize();
   std::string sandbox_id = actions.sandbox_id;
-  bool starts = !actions.start.empty() || !actions.start_ephemeral.empty();
+  bool starts = !actions.containers_to_start.empty() || !actions.ephemeral_containers_to_start.empty();
   if (actions.create_sandbox || starts) {
-    RETURN_IF_ERROR(Prepare(actions, sandbox_id));
+    RETURN_IF_ERROR(EnsureSandboxAndVolumes(actions, sandbox_id));
     if (volumes_ && !sandbox_id.empty()) {
-      ForgetOldBackoffs();
-      for (const auto* names : {&actions.start_ephemeral, &actions.start}) {
+      ResetBackOffs();
+      for (const auto* names : {&actions.ephemeral_containers_to_start, &actions.containers_to_start}) {
         for (const std::string& name : *names) {
           corev1::Container storage;
-          if (const corev1::Container* container = Find(name, storage); container && !stop_.stop_requested())
-            Start(*container, sandbox_id);
+          if (const corev1::Container* container = FindContainer(name, storage);
+              container && !stop_.stop_requested())
+            StartContainer(*container, sandbox_id);
         }
       }
     }
@@ -111,77 +117,81 @@ Result<SyncResult> PodSyncTask::Run() {
     RefreshVolumes();
   }
   if (stop_.stop_requested()) return Error(Code::kCancelled, "pod sync was cut short");
-  const bool only_starts = !actions.kill_pod && !actions.restart_all && actions.kill.empty() && !removed_;
+  const bool only_starts =
+      !actions.kill_pod && !actions.restart_all_containers && actions.containers_to_kill.empty() && !removed_;
   if (acts)
-    RETURN_IF_ERROR(only_starts
-                        ? TakeIn(WithContainers(deps_.runtime, *memory_.runtime, sandbox_id, made_, stop_))
-                        : Inspect());
-  for (auto it = memory_.waiting.begin(); it != memory_.waiting.end();) {
-    const ContainerRecord* record = memory_.runtime->Latest(it->first);
+    RETURN_IF_ERROR(only_starts ? SetRuntimeStatus(WithContainers(deps_.runtime, *state_.runtime, sandbox_id,
+                                                                  made_, stop_))
+                                : RefreshRuntimeStatus());
+  for (auto it = state_.waiting.begin(); it != state_.waiting.end();) {
+    const ContainerRecord* record = state_.runtime->Latest(it->first);
     bool runs = record && record->state == cri::ContainerState::kRunning;
-    it = runs ? memory_.waiting.erase(it) : std::next(it);
+    it = runs ? state_.waiting.erase(it) : std::next(it);
   }
-  deps_.probes.Update(pod_, *memory_.runtime, node_.node_ips);
+  deps_.probes.Update(pod_, *state_.runtime, node_.node_ips);
   corev1::PodStatus status = ReportStatus(false);
-  result_.ended = status.phase() == "Succeeded" || status.phase() == "Failed";
-  PlanQuickLook(actions);
+  result_.terminal = status.phase() == "Succeeded" || status.phase() == "Failed";
+  PlanQuickResync(actions);
   return result_;
 }
 
-// A container that is not what it was waits for no failure of the old one.
-void PodSyncTask::ForgetOldBackoffs() {
+// A container whose spec has changed does not wait for failures of the old one.
+void PodSyncTask::ResetBackOffs() {
   k8s::ForEachContainer(pod_->spec(), [this](const corev1::Container& container) {
-    const ContainerRecord* last = memory_.runtime->Latest(container.name());
+    const ContainerRecord* last = state_.runtime->Latest(container.name());
     if (last && last->state == cri::ContainerState::kExited && !last->hash.empty() &&
         !IsMadeFrom(container, last->hash))
       backoff_.Forget(pod_->metadata().uid() + "/" + container.name());
   });
 }
 
-// spec.activeDeadlineSeconds, from the time that the kubelet first saw the pod.
+// spec.activeDeadlineSeconds counts from the time when a kubelet first saw the pod.
 bool PodSyncTask::PastDeadline() {
-  if (memory_.ending) return true;
+  if (state_.termination_reason) return true;
   if (!pod_->spec().has_active_deadline_seconds()) return false;
   auto last = deps_.statuses.Get(pod_->metadata().uid());
   const corev1::PodStatus& status = last ? *last : pod_->status();
   WallTime begin = status.has_start_time() ? api::FromTime(status.start_time()) : clock_.Now();
   auto left = begin + seconds(pod_->spec().active_deadline_seconds()) - clock_.Now();
   if (left.count() > 0) {
-    Again(std::chrono::duration_cast<milliseconds>(left) + milliseconds(1));
+    RequeueAfter(std::chrono::duration_cast<milliseconds>(left) + milliseconds(1));
     return false;
   }
-  memory_.ending =
-      PodEnding{"DeadlineExceeded", "Pod was active on the node longer than the specified deadline", ""};
-  Event("", "Normal", "DeadlineExceeded", memory_.ending->message);
+  state_.termination_reason = TerminationReason{
+      "DeadlineExceeded", "Pod was active on the node longer than the specified deadline", ""};
+  Event("", "Normal", "DeadlineExceeded", state_.termination_reason->message);
   return true;
 }
 
-// The runtime tells of an end only at the next relist. Containers that are meant to end are looked at
-// sooner, so that a short init container does not cost a second.
-void PodSyncTask::PlanQuickLook(const PodActions& actions) {
-  bool ends = pod_->spec().restart_policy() != "Always" ||
-              (!actions.start.empty() &&
-               std::any_of(pod_->spec().init_containers().begin(), pod_->spec().init_containers().end(),
-                           [&](const auto& item) { return item.name() == actions.start.back(); }));
-  if (!made_.empty()) memory_.quick_looks = ends ? kQuickLooks : 0;
+// The PLEG may see an exit only at its next relist. Containers that are meant to end are looked at sooner, so that
+// a short init container does not cost a second.
+void PodSyncTask::PlanQuickResync(const PodActions& actions) {
+  bool ends =
+      pod_->spec().restart_policy() != "Always" ||
+      (!actions.containers_to_start.empty() &&
+       std::any_of(pod_->spec().init_containers().begin(), pod_->spec().init_containers().end(),
+                   [&](const auto& item) { return item.name() == actions.containers_to_start.back(); }));
+  if (!made_.empty()) state_.quick_resyncs = ends ? kQuickResyncs : 0;
   // More may be due at once: the next init container, or the first app container after the last of them.
-  PodActions next = ComputePodActions(*pod_, *memory_.runtime, deps_.probes);
+  PodActions next = ComputePodActions(*pod_, *state_.runtime, deps_.probes);
   bool more = next.PodIsOver();
-  for (const std::string& name : next.start) more = more || !memory_.waiting.count(name);
-  if (more && !result_.again) Again(actions.start.empty() ? kFirstQuickLook : milliseconds(1));
-  if (memory_.quick_looks > 0) Again(kFirstQuickLook * (1 << (kQuickLooks - memory_.quick_looks--)));
+  for (const std::string& name : next.containers_to_start) more = more || !state_.waiting.count(name);
+  if (more && !result_.requeue_after)
+    RequeueAfter(actions.containers_to_start.empty() ? kFirstQuickResync : milliseconds(1));
+  if (state_.quick_resyncs > 0)
+    RequeueAfter(kFirstQuickResync * (1 << (kQuickResyncs - state_.quick_resyncs--)));
 }
 
-Result<> PodSyncTask::Kill(const PodActions& actions) {
+Result<> PodSyncTask::KillContainers(const PodActions& actions) {
   ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, node_.node_ips, clock_);
   seconds grace = GraceOf(pod_->spec());
   if (actions.kill_pod) {
-    if (!memory_.runtime->sandboxes.empty())
+    if (!state_.runtime->sandboxes.empty())
       Event("", "Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
-    return killer.KillPod(pod_.get(), *memory_.runtime, grace, stop_);
+    return killer.KillPod(pod_.get(), *state_.runtime, grace, stop_);
   }
-  if (actions.restart_all) return RestartAll(killer, grace);
-  for (const KillAction& kill : actions.kill) {
+  if (actions.restart_all_containers) return RestartAllContainers(killer, grace);
+  for (const KillAction& kill : actions.containers_to_kill) {
     KillRequest request{pod_.get(), kill.id, kill.name, HookAddress(), kill.message, grace};
     const corev1::Container* container = k8s::FindContainer(pod_->spec(), kill.name);
     if (container && kill.reason == KillReason::kLivenessProbe &&
@@ -192,45 +202,45 @@ Result<> PodSyncTask::Kill(const PodActions& actions) {
       request.grace = Span(container->startup_probe().termination_grace_period_seconds());
     RETURN_IF_ERROR(killer.Kill(request, stop_));
   }
-  if (!actions.kill.empty()) return Inspect();
+  if (!actions.containers_to_kill.empty()) return RefreshRuntimeStatus();
   return {};
 }
 
-// An exit that asks for all to begin anew waits like any other restart.
-bool PodSyncTask::RestartAllHeldBack() {
-  PodRuntimeStatus one = *memory_.runtime;
+// An exit that restarts all containers is subject to back-off like any other.
+bool PodSyncTask::RestartAllInBackOff() {
+  PodRuntimeStatus one = *state_.runtime;
   bool held = false;
   k8s::ForEachContainer(pod_->spec(), [&](const corev1::Container& container) {
-    const ContainerRecord* record = memory_.runtime->Latest(container.name());
+    const ContainerRecord* record = state_.runtime->Latest(container.name());
     if (!record) return;
     one.containers = {*record};
-    if (ShouldRestartAll(pod_->spec(), one)) held = HeldBack(container, record) || held;
+    if (ShouldRestartAll(pod_->spec(), one)) held = DoBackOff(container, record) || held;
   });
   return held;
 }
 
-// What is left of it after a crash halfway is no obstacle: the exit that asks for it is the last to be
-// forgotten.
-Result<> PodSyncTask::RestartAll(ContainerKiller& killer, seconds grace) {
-  memory_.restarting_all = true;
-  RETURN_IF_ERROR(killer.KillContainers(pod_.get(), *memory_.runtime, grace, false, stop_));
-  RETURN_IF_ERROR(Inspect());
-  ReportStatus(false);  // the API counts the runs from now on
-  PodRuntimeStatus asks = *memory_.runtime;
+// A kubelet that crashed halfway is no obstacle: the record of the exit that asks for the restart goes last.
+Result<> PodSyncTask::RestartAllContainers(ContainerKiller& killer, seconds grace) {
+  state_.restarting_all = true;
+  RETURN_IF_ERROR(killer.KillContainers(pod_.get(), *state_.runtime, grace, false, stop_));
+  RETURN_IF_ERROR(RefreshRuntimeStatus());
+  ReportStatus(false);  // the API server has the restart counts from now on
+  PodRuntimeStatus asks = *state_.runtime;
   for (bool causes : {false, true}) {
-    for (const ContainerRecord& record : memory_.runtime->containers) {
+    for (const ContainerRecord& record : state_.runtime->containers) {
       asks.containers = {record};
       if (ShouldRestartAll(pod_->spec(), asks) == causes)
         RETURN_IF_ERROR(deps_.runtime.RemoveContainer(record.id, stop_));
     }
   }
-  memory_.restarting_all = false;
-  memory_.waiting.clear();
-  Again(milliseconds(1));
+  state_.restarting_all = false;
+  state_.waiting.clear();
+  RequeueAfter(milliseconds(1));
   return {};
 }
 
-const corev1::Container* PodSyncTask::Find(const std::string& name, corev1::Container& storage) const {
+const corev1::Container* PodSyncTask::FindContainer(const std::string& name,
+                                                    corev1::Container& storage) const {
   if (const corev1::Container* container = k8s::FindContainer(pod_->spec(), name)) return container;
   for (const auto& ephemeral : pod_->spec().ephemeral_containers()) {
     if (ephemeral.ephemeral_container_common().name() != name) continue;

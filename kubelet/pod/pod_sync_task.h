@@ -1,4 +1,5 @@
-// One pass over one pod: look, plan, act, look again, report.
+// One pass over one pod: looks at the runtime, plans (actions.h), acts, looks again, reports. Made anew for each
+// pass, and used by one thread.
 #pragma once
 
 #include "kubelet/pod/pod_syncer.h"
@@ -7,65 +8,82 @@ namespace keelson::kubelet {
 
 class ContainerKiller;
 
-// The pod as variables and volumes see it: with the addresses that its sandbox has got by now.
+// The pod with the addresses that its node and its sandbox have by now: what variables and volumes refer to.
 corev1::Pod PodWithAddresses(const corev1::Pod& pod, const NodeContext& node, std::vector<std::string> ips);
+// terminationGracePeriodSeconds, or its default.
 std::chrono::seconds GraceOf(const corev1::PodSpec& spec);
 
 class PodSyncTask {
  public:
+  // All references have to outlive the task.
   PodSyncTask(PodSyncer::Dependencies& deps, const PodSyncer::Options& options, Clock& clock,
-              Backoff& backoff, const PodSyncer::PodPtr& pod, PodMemory& memory, std::stop_token stop);
+              Backoff& backoff, const PodSyncer::PodPtr& pod, PodSyncState& state, std::stop_token stop);
 
+  // The pass of PodSyncer::SyncPod, after admission.
   Result<SyncResult> Run();
-  Result<> Inspect();                                   // the runtime, into memory
-  Result<> TakeIn(Result<PodRuntimeStatus> looked_at);  // what it says, likewise
-  // What there is to say of the pod; the API is told of its end once nothing of it runs.
+  // Asks the runtime what it has of the pod, and sets state_.runtime.
+  Result<> RefreshRuntimeStatus();
+  // Sets state_.runtime to what the runtime has answered, and tells the PLEG and others.
+  Result<> SetRuntimeStatus(Result<PodRuntimeStatus> answer);
+  // Generates the pod's status and hands it to the status manager. `terminal`: nothing of the pod runs any more,
+  // so the API server may be told of its end.
   corev1::PodStatus ReportStatus(bool terminal);
 
  private:
-  // What a sync finds is not kept back until all that it does about it is done: that may take minutes.
-  void ReportBefore(const PodActions& actions);
+  // pod_report.cc. Reports what the pass has found before it acts, which may take minutes.
+  void ReportStatusBefore(const PodActions& actions);
   corev1::PodStatus Report(bool terminal, bool more_to_do, StatusManager::When when);
-  // What has to be there before the first container starts. Volumes are set up, and images asked for, while
-  // the sandbox is being made.
-  Result<> Prepare(const PodActions& actions, std::string& sandbox_id);
-  Result<> BuildSandbox(bool fresh, uint32_t attempt);
-  Result<> CreateSandbox(std::string& sandbox_id);
-  void MountVolumes(const std::vector<std::string>& pod_ips);  // touches nothing but volumes_
-  void RefreshVolumes();                                       // their content follows what it is made of
-  void NoteVolumes();
-  Result<> Kill(const PodActions& actions);
-  bool RestartAllHeldBack();
-  Result<> RestartAll(ContainerKiller& killer, std::chrono::seconds grace);
-  bool PastDeadline();
 
-  // In-place resize (pod_resize.cc): containers that have to begin anew for it are added to `actions`.
+  // pod_sandbox.cc. What has to exist before the first container starts: directories, cgroup, sandbox, volumes.
+  // Volumes are mounted while the runtime creates the sandbox. A failure to mount goes into volumes_.
+  Result<> EnsureSandboxAndVolumes(const PodActions& actions, std::string& sandbox_id);
+  // Sets sandbox_config_. `fresh`: for a sandbox that is about to be created.
+  Result<> GenerateSandboxConfig(bool fresh, uint32_t attempt);
+  Result<> CreatePodSandbox(std::string& sandbox_id);
+  void MountVolumes(const std::vector<std::string>& pod_ips);  // sets volumes_ only, on any thread
+  void RefreshVolumes();                                       // updates the contents of mounted volumes
+  void ReportMountError();
+
+  // Kills what the plan says.
+  Result<> KillContainers(const PodActions& actions);
+  bool RestartAllInBackOff();
+  Result<> RestartAllContainers(ContainerKiller& killer, std::chrono::seconds grace);
+  bool PastDeadline();  // or terminated by the node for another reason
+
+  // pod_resize.cc. In-place resize: adds containers that have to restart for it to `actions`.
   void PlanResize(PodActions& actions);
   void Resize();
   void ReportResize(const corev1::Pod& base, corev1::PodStatus& status);
 
-  // Starts one container, or notes why not.
-  bool ForgetUnstarted(const corev1::Container& container, const ContainerRecord& made);
-  bool HasBeenRefusedLong(const ContainerRecord& made) const;
-  void Start(const corev1::Container& container, const std::string& sandbox_id);
-  bool HeldBack(const corev1::Container& container, const ContainerRecord* last);
-  void ForgetOldBackoffs();
-  bool EnsureImage(const corev1::Container& container, const std::string& name, const std::string& policy,
-                   EnsuredImage& image);
-  bool EnsureImageVolumes(const corev1::Container& container);
+  // container_start.cc. Starts one container, or sets why it waits.
+  void StartContainer(const corev1::Container& container, const std::string& sandbox_id);
+  // Whether the container waits in CrashLoopBackOff; `last` is its latest run, or null.
+  bool DoBackOff(const corev1::Container& container, const ContainerRecord* last);
+  void ResetBackOffs();
+  // False: the container waits for the image.
+  bool EnsureImageExists(const corev1::Container& container, const std::string& name,
+                         const std::string& policy, EnsuredImage& image);
+  bool EnsureImageVolumesExist(const corev1::Container& container);
+  // Removes a container that an earlier kubelet created and did not start. False: the runtime refuses for now.
+  bool RemoveUnstarted(const corev1::Container& container, const ContainerRecord& made);
+  bool RemovalHasFailedLong(const ContainerRecord& made) const;
+  // The id of the container whose processes an ephemeral container shares; "": none.
   Result<std::string> DebugTarget(const std::string& container) const;
-  Result<std::string> Create(const corev1::Container& container, const EnsuredImage& image, int restarts,
-                             const std::string& sandbox_id, bool& config_error);
-  Result<std::string> CreateWith(const std::string& message_file, const corev1::Container& container,
-                                 const EnsuredImage& image, int restarts, const std::string& sandbox_id,
-                                 bool& config_error);
+  // Returns the id. `config_error`: the failure is the spec's, and the runtime was not asked.
+  Result<std::string> CreateContainer(const corev1::Container& container, const EnsuredImage& image,
+                                      int restarts, const std::string& sandbox_id, bool& config_error);
+  Result<std::string> CreateContainerWith(const std::string& message_file, const corev1::Container& container,
+                                          const EnsuredImage& image, int restarts,
+                                          const std::string& sandbox_id, bool& config_error);
   Result<> RunPostStart(const corev1::Container& container, const std::string& id);
   std::string HookAddress() const;
-  void Wait(const std::string& container, const std::string& reason, const std::string& message);
-  void Again(std::chrono::milliseconds after);
-  const corev1::Container* Find(const std::string& name, corev1::Container& storage) const;
   std::vector<corev1::Secret> PullSecrets();
-  void PlanQuickLook(const PodActions& actions);
+
+  void SetWaiting(const std::string& container, const std::string& reason, const std::string& message);
+  void RequeueAfter(std::chrono::milliseconds after);  // or sooner, if something else asked for that
+  void PlanQuickResync(const PodActions& actions);
+  // The container or ephemeral container of that name, perhaps made in `storage`; null: there is none.
+  const corev1::Container* FindContainer(const std::string& name, corev1::Container& storage) const;
   void Event(const std::string& container, const char* type, const char* reason, const std::string& message);
 
   PodSyncer::Dependencies& deps_;
@@ -73,15 +91,15 @@ class PodSyncTask {
   Clock& clock_;
   Backoff& backoff_;
   const PodSyncer::PodPtr& pod_;
-  PodMemory& memory_;
+  PodSyncState& state_;
   std::stop_token stop_;
   const NodeContext node_;
   cri::SandboxConfig sandbox_config_;
   Result<VolumePaths> volumes_;
   SyncResult result_;
   ResizePlan resize_;
-  std::vector<std::string> made_;  // containers, by id
-  bool removed_ = false;           // some record of a container
+  std::vector<std::string> made_;  // ids of containers created in this pass
+  bool removed_ = false;           // a container's record was removed in this pass
 };
 
 }  // namespace keelson::kubelet

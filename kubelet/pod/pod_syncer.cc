@@ -29,101 +29,103 @@ PodSyncer::PodSyncer(Dependencies dependencies, const Options& options, Clock& c
       clock_(clock),
       crash_backoff_(options.crash_backoff_first, options.crash_backoff_max, clock, kStableRun) {}
 
-Result<SyncResult> PodSyncer::Sync(const PodPtr& pod, PodMemory& memory, std::stop_token stop) {
-  if (!memory.inspected) {
+Result<SyncResult> PodSyncer::SyncPod(const PodPtr& pod, PodSyncState& state, std::stop_token stop) {
+  if (!state.runtime_known) {
     const std::string& uid = pod->metadata().uid();
     PodRuntimeStatus seen;
     seen.uid = uid;
-    if (memory.begun || !deps_.unknown(uid)) {
+    if (state.started || !deps_.not_in_runtime(uid)) {
       ASSIGN_OR_RETURN(seen, InspectPod(deps_.runtime, uid, nullptr, stop));
     }
-    memory.runtime = std::make_shared<const PodRuntimeStatus>(std::move(seen));
-    memory.inspected = memory.begun = true;
+    state.runtime = std::make_shared<const PodRuntimeStatus>(std::move(seen));
+    state.runtime_known = state.started = true;
   }
-  if (auto failure = Admit(*pod, memory)) {
+  if (auto failure = Admit(*pod, state)) {
     CountRejectedPod(failure->reason);
     deps_.event(*pod, "", "Warning", failure->reason, failure->message);
     deps_.statuses.Set(pod, RejectedStatus(*pod, failure->reason, failure->message, clock_.Now()));
-    memory.rejected = true;
+    state.rejected = true;
     SyncResult result;
-    result.ended = true;
+    result.terminal = true;
     return result;
   }
-  const PodPtr granted = Granted(pod, memory);
-  auto result = PodSyncTask(deps_, options_, clock_, crash_backoff_, granted, memory, stop).Run();
-  // What was done before it failed may not have been seen: a sandbox is not made twice.
-  if (!result) memory.inspected = false;
+  const PodPtr granted = Granted(pod, state);
+  auto result = PodSyncTask(deps_, options_, clock_, crash_backoff_, granted, state, stop).Run();
+  // What was done before the failure may not have been seen: no second sandbox is made.
+  if (!result) state.runtime_known = false;
   return result;
 }
 
-std::optional<k8s::AdmitFailure> PodSyncer::Admit(const corev1::Pod& pod, PodMemory& memory) {
-  if (memory.admitted) return std::nullopt;
-  // One pod at a time: each is judged by what those before it have got.
-  MutexLock lock(admission_);
-  // A pod that ran before is not sent away by a restart of the kubelet.
-  const bool ran = !memory.runtime->containers.empty() || !memory.runtime->sandboxes.empty();
+std::optional<k8s::AdmitFailure> PodSyncer::Admit(const corev1::Pod& pod, PodSyncState& state) {
+  if (state.admitted) return std::nullopt;
+  // One pod at a time: each is judged by what those before it were given.
+  MutexLock lock(admission_mutex_);
+  // A pod that ran before a restart of the kubelet is not rejected.
+  const bool ran = !state.runtime->containers.empty() || !state.runtime->sandboxes.empty();
   if (auto failure = ran ? std::nullopt : deps_.admit(pod)) return failure;
-  memory.admitted = true;
+  state.admitted = true;
   CountAdmittedPod(pod.spec());
   return std::nullopt;
 }
 
-Result<> PodSyncer::Terminate(const PodPtr& pod, PodMemory& memory, seconds grace, std::stop_token stop) {
+Result<> PodSyncer::SyncTerminatingPod(const PodPtr& pod, PodSyncState& state, seconds grace,
+                                       std::stop_token stop) {
   const std::string& uid = pod->metadata().uid();
   deps_.probes.StopLiveness(uid);
   deps_.resizes.Leave(uid);
-  PodSyncTask task(deps_, options_, clock_, crash_backoff_, pod, memory, stop);
+  PodSyncTask task(deps_, options_, clock_, crash_backoff_, pod, state, stop);
   std::shared_ptr<const PodRuntimeStatus> begin;
   {
-    MutexLock lock(memory.telling);  // what happens from here on is told by TellOfEnding
-    RETURN_IF_ERROR(task.Inspect());
-    begin = memory.runtime;
-    memory.stopping = begin->AnyRunning();
-    if (memory.ending || memory.stopping) task.ReportStatus(false);  // that it ends, before it has
+    MutexLock lock(state.terminating_mutex);  // from here on UpdateTerminatingStatus reports
+    RETURN_IF_ERROR(task.RefreshRuntimeStatus());
+    begin = state.runtime;
+    state.stopping_containers = begin->AnyRunning();
+    if (state.termination_reason || state.stopping_containers)
+      task.ReportStatus(false);  // that it terminates
   }
   ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, deps_.node().node_ips,
                          clock_);
   Result<> killed = killer.KillPod(pod.get(), *begin, grace, stop);
   {
-    MutexLock lock(memory.telling);
-    memory.stopping = false;
+    MutexLock lock(state.terminating_mutex);
+    state.stopping_containers = false;
   }
   RETURN_IF_ERROR(killed);
   deps_.probes.Remove(*pod);
-  RETURN_IF_ERROR(task.Inspect());
-  if (memory.runtime->AnyRunning()) return Error(Code::kUnavailable, "containers of the pod still run");
-  // A pod that the node did not take, now or before this kubelet began, has no more to tell.
-  const bool told =
-      memory.rejected || (memory.runtime->containers.empty() && memory.runtime->sandboxes.empty() &&
-                          !memory.admitted && k8s::IsTerminal(*pod));
-  if (!told) task.ReportStatus(true);
+  RETURN_IF_ERROR(task.RefreshRuntimeStatus());
+  if (state.runtime->AnyRunning()) return Error(Code::kUnavailable, "containers of the pod still run");
+  // The status of a pod that was rejected, by this kubelet or an earlier one, is already final.
+  const bool reported =
+      state.rejected || (state.runtime->containers.empty() && state.runtime->sandboxes.empty() &&
+                         !state.admitted && k8s::IsTerminal(*pod));
+  if (!reported) task.ReportStatus(true);
   return {};
 }
 
-void PodSyncer::TellReadiness(const PodPtr& pod, PodMemory& memory) {
+void PodSyncer::UpdateReadinessStatus(const PodPtr& pod, PodSyncState& state) {
   if (k8s::IsTerminal(*pod)) return;
-  MutexLock lock(memory.reporting);
+  MutexLock lock(state.status_mutex);
   auto status = deps_.statuses.Get(pod->metadata().uid());
-  if (!status) return;  // the first sync will tell
+  if (!status) return;  // the first sync reports it
   if (UpdateReadiness(pod->spec(), deps_.probes, clock_.Now(), *status)) deps_.statuses.Set(pod, *status);
 }
 
-void PodSyncer::TellOfEnding(const PodPtr& pod, PodMemory& memory, std::stop_token stop) {
-  MutexLock lock(memory.telling);
-  if (!memory.stopping) return;
-  PodSyncTask task(deps_, options_, clock_, crash_backoff_, pod, memory, std::move(stop));
-  if (!task.Inspect()) return;                // the next look is better, or the end is told
-  if (!memory.runtime->AnyRunning()) return;  // the end is told at once
-  deps_.probes.Update(pod, *memory.runtime, deps_.node().node_ips);
+void PodSyncer::UpdateTerminatingStatus(const PodPtr& pod, PodSyncState& state, std::stop_token stop) {
+  MutexLock lock(state.terminating_mutex);
+  if (!state.stopping_containers) return;
+  PodSyncTask task(deps_, options_, clock_, crash_backoff_, pod, state, std::move(stop));
+  if (!task.RefreshRuntimeStatus()) return;  // the next call or the final status does it
+  if (!state.runtime->AnyRunning()) return;  // the final status comes at once
+  deps_.probes.Update(pod, *state.runtime, deps_.node().node_ips);
   task.ReportStatus(false);
 }
 
-Result<> PodSyncer::CleanUp(const PodPtr& pod, PodMemory&, std::stop_token stop) {
+Result<> PodSyncer::SyncTerminatedPod(const PodPtr& pod, PodSyncState&, std::stop_token stop) {
   const std::string& uid = pod->metadata().uid();
   RETURN_IF_ERROR(deps_.volumes.Remove(deps_.node().paths, uid, stop));
   deps_.user_namespaces.Forget(uid);
   RETURN_IF_ERROR(deps_.cgroups.Remove(uid));
-  if (deps_.release) deps_.release(uid);
+  if (deps_.release_resources) deps_.release_resources(uid);
   deps_.images.ForgetPod(uid);
   deps_.allocations.Forget(uid);
   crash_backoff_.ForgetPrefix(uid + "/");
@@ -144,15 +146,15 @@ Result<> PodSyncer::RemoveFromRuntime(const std::string& uid, std::stop_token st
   return {};
 }
 
-void PodSyncer::CollectGarbage(const PodPtr&, PodMemory& memory, std::stop_token stop) {
+void PodSyncer::CollectDeadContainers(const PodPtr&, PodSyncState& state, std::stop_token stop) {
   std::map<std::string, int> runs;
-  for (const ContainerRecord& record : memory.runtime->containers) {
+  for (const ContainerRecord& record : state.runtime->containers) {
     if (++runs[record.name] <= options_.kept_runs || record.state != cri::ContainerState::kExited) continue;
     (void)RemoveRun(deps_.runtime, deps_.node().paths, record, stop);
   }
-  for (size_t i = 1; i < memory.runtime->sandboxes.size(); ++i) {
-    const auto& sandbox = memory.runtime->sandboxes[i];
-    bool used = std::any_of(memory.runtime->containers.begin(), memory.runtime->containers.end(),
+  for (size_t i = 1; i < state.runtime->sandboxes.size(); ++i) {
+    const auto& sandbox = state.runtime->sandboxes[i];
+    bool used = std::any_of(state.runtime->containers.begin(), state.runtime->containers.end(),
                             [&](const auto& record) { return record.sandbox_id == sandbox.id; });
     if (!used && sandbox.state == cri::SandboxState::kNotReady)
       (void)deps_.runtime.RemovePodSandbox(sandbox.id, stop);

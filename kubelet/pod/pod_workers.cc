@@ -12,8 +12,8 @@ using std::chrono::seconds;
 
 namespace {
 
-// Our own status writes come back as updates: nothing is to be done for them. Conditions that a readiness
-// gate waits for are others' business and count.
+// The kubelet's own status writes come back as updates, which need no sync. Where the pod has readiness gates,
+// a changed condition may open one.
 bool OnlyStatusDiffers(const corev1::Pod& a, const corev1::Pod& b) {
   if (b.spec().readiness_gates_size() > 0) return false;
   auto bare = [](metav1::ObjectMeta meta) {
@@ -35,14 +35,14 @@ PodWorkers::PodWorkers(PodSyncer& syncer, StatusManager& statuses, Executor& exe
       options_(options),
       queue_("pods", clock, {options.retry_first, options.retry_max}) {}
 
-void PodWorkers::End(Entry& entry) {
-  if (entry.end) return;
-  entry.end = true;
-  entry.stop.request_stop();  // whatever Syncing waits for, it need not
-  entry.stop = std::stop_source();
+void PodWorkers::RequestTermination(PodSyncStatus& entry) {
+  if (entry.termination_requested) return;
+  entry.termination_requested = true;
+  entry.cancel.request_stop();  // SyncPod need not finish what it waits for
+  entry.cancel = std::stop_source();
 }
 
-seconds PodWorkers::GraceOf(const Entry& entry) const {
+seconds PodWorkers::GracePeriodOf(const PodSyncStatus& entry) const {
   int64_t grace = entry.pod->spec().has_termination_grace_period_seconds()
                       ? entry.pod->spec().termination_grace_period_seconds()
                       : 30;
@@ -51,132 +51,133 @@ seconds PodWorkers::GraceOf(const Entry& entry) const {
   return Span(std::max<int64_t>(grace, 1));
 }
 
-void PodWorkers::Update(PodPtr pod) {
+void PodWorkers::UpdatePod(PodPtr pod) {
   const std::string uid = pod->metadata().uid();
   {
     MutexLock lock(mutex_);
-    auto& entry = entries_[uid];
+    auto& entry = pod_sync_statuses_[uid];
     if (!entry) {
-      entry = std::make_shared<Entry>();
+      entry = std::make_shared<PodSyncStatus>();
       // A pod that ended before this kubelet began has nothing to sync.
-      entry->ended = k8s::IsTerminal(*pod);
+      entry->terminal = k8s::IsTerminal(*pod);
     }
-    if (entry->pod && !entry->gone && OnlyStatusDiffers(*entry->pod, *pod)) {
-      // A phase that others made final is not taken back; other conditions may open a readiness gate.
+    if (entry->pod && !entry->removed && OnlyStatusDiffers(*entry->pod, *pod)) {
+      // A final phase that another client has set stays; other conditions may open a readiness gate.
       if (!k8s::IsTerminal(*pod)) statuses_.Reconcile(pod);
       const bool gated = pod->spec().readiness_gates_size() > 0;
       entry->pod = std::move(pod);
       if (gated) queue_.Add(uid);
       return;
     }
-    Touched(*entry);
-    if (entry->pod) entry->work = "update";
-    if (entry->gone) CountRestart(*pod);
+    MarkUpdated(*entry);
+    if (entry->pod) entry->next_operation = "update";
+    if (entry->removed) CountRestartedPod(*pod);
     entry->pod = std::move(pod);
-    entry->gone = false;
-    if (k8s::IsTerminating(*entry->pod) || k8s::IsTerminal(*entry->pod)) End(*entry);
-    if (entry->end) {
-      seconds grace = GraceOf(*entry);
-      bool shorter = entry->grace && grace < *entry->grace;
-      if (!entry->grace || shorter) entry->grace = grace;
-      if (shorter && entry->state == State::kTerminating) {
-        entry->stop.request_stop();
-        entry->stop = std::stop_source();
+    entry->removed = false;
+    if (k8s::IsTerminating(*entry->pod) || k8s::IsTerminal(*entry->pod)) RequestTermination(*entry);
+    if (entry->termination_requested) {
+      seconds grace = GracePeriodOf(*entry);
+      bool shorter = entry->grace_period && grace < *entry->grace_period;
+      if (!entry->grace_period || shorter) entry->grace_period = grace;
+      if (shorter && entry->state == PodWorkerState::kTerminatingPod) {
+        entry->cancel.request_stop();
+        entry->cancel = std::stop_source();
       }
     }
   }
   queue_.Add(uid);
 }
 
-void PodWorkers::Remove(const std::string& uid) {
+void PodWorkers::RemovePod(const std::string& uid) {
   {
     MutexLock lock(mutex_);
-    auto it = entries_.find(uid);
-    if (it == entries_.end()) return;
-    it->second->gone = true;
-    End(*it->second);
-    if (!it->second->grace) it->second->grace = GraceOf(*it->second);
+    auto it = pod_sync_statuses_.find(uid);
+    if (it == pod_sync_statuses_.end()) return;
+    it->second->removed = true;
+    RequestTermination(*it->second);
+    if (!it->second->grace_period) it->second->grace_period = GracePeriodOf(*it->second);
   }
   queue_.Add(uid);
 }
 
-void PodWorkers::Touched(Entry& entry) {
-  ++entry.touched;
-  entry.routine = false;
+void PodWorkers::MarkUpdated(PodSyncStatus& entry) {
+  ++entry.update_count;
+  entry.resync_only = false;
 }
 
-void PodWorkers::Touch(const std::string& uid) {
+void PodWorkers::RequestSync(const std::string& uid) {
   {
     MutexLock lock(mutex_);
-    auto it = entries_.find(uid);
-    if (it == entries_.end()) return;
-    Touched(*it->second);
-    // Its worker waits for the containers, and may for long.
-    if (it->second->state == State::kTerminating && runs_ && !it->second->telling) {
-      it->second->telling = true;
-      ++running_;
-      executor_.Submit([this, entry = it->second] { TellOfEnding(entry); });
+    auto it = pod_sync_statuses_.find(uid);
+    if (it == pod_sync_statuses_.end()) return;
+    MarkUpdated(*it->second);
+    // The worker waits for the containers, perhaps for long: another task updates the status meanwhile.
+    if (it->second->state == PodWorkerState::kTerminatingPod && accepts_tasks_ &&
+        !it->second->status_update_queued) {
+      it->second->status_update_queued = true;
+      ++running_tasks_;
+      executor_.Submit([this, entry = it->second] { UpdateTerminatingStatus(entry); });
     }
   }
   queue_.Add(uid);
 }
 
-void PodWorkers::ProbesChanged(const std::string& uid) {
-  std::shared_ptr<Entry> entry;
+void PodWorkers::ProbeResultsChanged(const std::string& uid) {
+  std::shared_ptr<PodSyncStatus> entry;
   PodPtr pod;
   {
     MutexLock lock(mutex_);
-    auto it = entries_.find(uid);
-    if (it == entries_.end()) return;
+    auto it = pod_sync_statuses_.find(uid);
+    if (it == pod_sync_statuses_.end()) return;
     pod = it->second->pod;
-    if (runs_) {
-      ++running_;
+    if (accepts_tasks_) {
+      ++running_tasks_;
       entry = it->second;
     }
   }
   if (entry)
     executor_.Submit([this, entry, pod] {
-      syncer_.TellReadiness(pod, entry->memory);
+      syncer_.UpdateReadinessStatus(pod, entry->sync_state);
       MutexLock lock(mutex_);
-      if (--running_ == 0) idle_.notify_all();
+      if (--running_tasks_ == 0) idle_.notify_all();
     });
-  Touch(uid);
+  RequestSync(uid);
 }
 
-bool PodWorkers::Evict(const std::string& uid, PodEnding ending, seconds grace) {
+bool PodWorkers::EvictPod(const std::string& uid, TerminationReason reason, seconds grace) {
   {
     MutexLock lock(mutex_);
-    auto it = entries_.find(uid);
-    if (it == entries_.end() || it->second->end) return false;
-    Entry& entry = *it->second;
-    entry.ending = std::move(ending);
-    entry.grace = grace;
-    End(entry);
+    auto it = pod_sync_statuses_.find(uid);
+    if (it == pod_sync_statuses_.end() || it->second->termination_requested) return false;
+    PodSyncStatus& entry = *it->second;
+    entry.termination_reason = std::move(reason);
+    entry.grace_period = grace;
+    RequestTermination(entry);
   }
   queue_.Add(uid);
   return true;
 }
 
-bool PodWorkers::CleanedUp(const std::string& uid) const {
+bool PodWorkers::IsPodFinished(const std::string& uid) const {
   MutexLock lock(mutex_);
-  auto it = entries_.find(uid);
-  return it == entries_.end() || it->second->state == State::kFinished;
+  auto it = pod_sync_statuses_.find(uid);
+  return it == pod_sync_statuses_.end() || it->second->state == PodWorkerState::kFinished;
 }
 
-void PodWorkers::Orphan(const PodRuntimeStatus& status) {
+void PodWorkers::TerminateRuntimePod(const PodRuntimeStatus& status) {
   {
     MutexLock lock(mutex_);
-    auto& entry = entries_[status.uid];
+    auto& entry = pod_sync_statuses_[status.uid];
     if (entry) return;
-    entry = std::make_shared<Entry>();
+    entry = std::make_shared<PodSyncStatus>();
     auto pod = std::make_shared<corev1::Pod>();
     pod->mutable_metadata()->set_name(status.name);
     pod->mutable_metadata()->set_namespace_(status.ns);
     pod->mutable_metadata()->set_uid(status.uid);
     entry->pod = std::move(pod);
-    entry->orphan = entry->gone = true;
-    entry->grace = seconds(1);
-    End(*entry);
+    entry->runtime_only = entry->removed = true;
+    entry->grace_period = seconds(1);
+    RequestTermination(*entry);
   }
   queue_.Add(status.uid);
 }
@@ -184,47 +185,48 @@ void PodWorkers::Orphan(const PodRuntimeStatus& status) {
 std::vector<PodWorkers::PodPtr> PodWorkers::Pods() const {
   MutexLock lock(mutex_);
   std::vector<PodPtr> pods;
-  for (const auto& [uid, entry] : entries_)
-    if (!entry->orphan) pods.push_back(entry->pod);
+  for (const auto& [uid, entry] : pod_sync_statuses_)
+    if (!entry->runtime_only) pods.push_back(entry->pod);
   return pods;
 }
 
 PodWorkers::PodPtr PodWorkers::Find(const std::string& ns, const std::string& name) const {
   MutexLock lock(mutex_);
   PodPtr found;
-  for (const auto& [uid, entry] : entries_) {
+  for (const auto& [uid, entry] : pod_sync_statuses_) {
     const metav1::ObjectMeta& meta = entry->pod->metadata();
-    if (entry->orphan || meta.name() != name || meta.namespace_() != ns) continue;
+    if (entry->runtime_only || meta.name() != name || meta.namespace_() != ns) continue;
     if (!found || meta.creation_timestamp().seconds() >= found->metadata().creation_timestamp().seconds())
       found = entry->pod;
   }
   return found;
 }
 
-void PodWorkers::Seen(const std::string& uid, std::shared_ptr<const PodRuntimeStatus> status) {
+void PodWorkers::SetRuntimeStatus(const std::string& uid, std::shared_ptr<const PodRuntimeStatus> status) {
   MutexLock lock(mutex_);
-  if (auto it = entries_.find(uid); it != entries_.end()) it->second->runtime = std::move(status);
+  if (auto it = pod_sync_statuses_.find(uid); it != pod_sync_statuses_.end())
+    it->second->runtime_status = std::move(status);
 }
 
-std::shared_ptr<const PodRuntimeStatus> PodWorkers::Runtime(const std::string& uid) const {
+std::shared_ptr<const PodRuntimeStatus> PodWorkers::RuntimeStatus(const std::string& uid) const {
   MutexLock lock(mutex_);
-  auto it = entries_.find(uid);
-  return it == entries_.end() ? nullptr : it->second->runtime;
+  auto it = pod_sync_statuses_.find(uid);
+  return it == pod_sync_statuses_.end() ? nullptr : it->second->runtime_status;
 }
 
 std::set<std::string> PodWorkers::Uids() const {
   MutexLock lock(mutex_);
   std::set<std::string> uids;
-  for (const auto& [uid, entry] : entries_) uids.insert(uid);
+  for (const auto& [uid, entry] : pod_sync_statuses_) uids.insert(uid);
   return uids;
 }
 
-std::vector<PodWorkers::PodPtr> PodWorkers::Active(const std::string& except_uid) const {
+std::vector<PodWorkers::PodPtr> PodWorkers::ActivePods(const std::string& except_uid) const {
   MutexLock lock(mutex_);
   std::vector<PodPtr> pods;
-  for (const auto& [uid, entry] : entries_) {
-    bool holds = entry->state == State::kSyncing || entry->state == State::kTerminating;
-    if (uid != except_uid && holds && !entry->ended && !entry->gone && entry->memory.admitted)
+  for (const auto& [uid, entry] : pod_sync_statuses_) {
+    bool holds = entry->state == PodWorkerState::kSyncPod || entry->state == PodWorkerState::kTerminatingPod;
+    if (uid != except_uid && holds && !entry->terminal && !entry->removed && entry->sync_state.admitted)
       pods.push_back(entry->pod);
   }
   return pods;

@@ -64,7 +64,7 @@ Result<Backend::Target> Backend::Find(const server::ContainerRef& ref, std::stop
   if (!pod) return Error(Code::kNotFound, "pod does not exist");
   if (!ref.pod_uid.empty() && pod->metadata().uid() != ref.pod_uid)
     return Error(Code::kNotFound, "pod not found");
-  auto known = workers_.Runtime(pod->metadata().uid());
+  auto known = workers_.RuntimeStatus(pod->metadata().uid());
   ASSIGN_OR_RETURN(PodRuntimeStatus runtime, InspectPod(runtime_, pod->metadata().uid(), known.get(), stop));
   return Target{std::move(pod), std::move(runtime)};
 }

@@ -38,7 +38,7 @@ void TellClaims(const std::vector<PodVolume>& volumes, StatsProvider& stats) {
 }
 
 // By whose name a log's directory is; a container that has gone may have left its log.
-void TellLogs(const std::vector<PodWorkers::PodPtr>& pods, const Paths& paths) {
+void SetLogMetrics(const std::vector<PodWorkers::PodPtr>& pods, const Paths& paths) {
   metrics::Family& used = metrics::Gauge("kubelet_container_log_filesystem_used_bytes",
                                          "Bytes used by the container's logs on the filesystem.",
                                          {"uid", "namespace", "pod", "container"});
@@ -60,11 +60,11 @@ Result<std::string> Backend::Metrics() {
   // The families are the process's: who clears one must not do so while another fills it.
   static Mutex one_at_a_time;
   MutexLock lock(one_at_a_time);
-  Tell(workers_.Census());
+  SetPodMetrics(workers_.CountPods());
   const std::vector<PodVolume> volumes = volumes_.volumes().All();
   TellVolumes(volumes);
   TellClaims(volumes, stats_);
-  TellLogs(workers_.Pods(), {settings_.flags.root_dir, settings_.config.pod_logs_dir});
+  SetLogMetrics(workers_.Pods(), {settings_.flags.root_dir, settings_.config.pod_logs_dir});
   return metrics::Print();
 }
 

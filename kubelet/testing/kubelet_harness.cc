@@ -69,22 +69,22 @@ KubeletHarness::KubeletHarness(cri::RuntimeService& runtime, cri::ImageService& 
 KubeletHarness::~KubeletHarness() { Stop(); }
 
 void KubeletHarness::Start(bool standalone) {
-  KubeletParts parts{kubelet_api_, runtime_,     images_, cgroups_,   mounter_,
-                     cgroup_v2_,   "containerd", "0",     standalone, credential_providers_};
-  if (manages_resources_) {
+  KubeletDependencies deps{kubelet_api_, runtime_,     images_, cgroups_,   mounter_,
+                           cgroup_v2_,   "containerd", "0",     standalone, credential_providers_};
+  if (has_container_manager_) {
     auto made = MakeDirs(settings_.flags.root_dir)
-                    ? NodeResources::Make(settings_,
-                                          MakeReservations(settings_, ReadMachine(settings_.flags.root_dir)),
-                                          runtime_, clock_)
+                    ? ContainerManager::Make(
+                          settings_, MakeReservations(settings_, ReadMachine(settings_.flags.root_dir)),
+                          runtime_, clock_)
                     : Error(Code::kInternal, "cannot make " + settings_.flags.root_dir);
     if (!made) {
       std::fprintf(stderr, "%s\n", made.error().message().c_str());
       std::abort();
     }
-    resources_ = std::move(*made);
-    parts.resources = resources_.get();
+    container_manager_ = std::move(*made);
+    deps.container_manager = container_manager_.get();
   }
-  kubelet_ = std::make_unique<Kubelet>(std::move(parts), settings_, clock_);
+  kubelet_ = std::make_unique<Kubelet>(std::move(deps), settings_, clock_);
   Mutex mutex;
   CondVar cv;
   bool up = false;
@@ -121,7 +121,7 @@ void KubeletHarness::Stop() {
     thread_.join();
   }
   kubelet_.reset();
-  resources_.reset();
+  container_manager_.reset();
 }
 
 corev1::Pod KubeletHarness::Create(const std::string& json) {

@@ -57,7 +57,7 @@ class KubeletHarness {
   client::FakeApi& fake_api() { return *fake_; }
   Settings& settings() { return settings_; }
   // From the next start on containers get CPUs, memory and devices as the settings' managers give them.
-  void ManageResources() { manages_resources_ = true; }
+  void ManageResources() { has_container_manager_ = true; }
   // From the next start on.
   void AskForCredentials(std::shared_ptr<CredentialProviders> providers) {
     credential_providers_ = std::move(providers);
@@ -76,8 +76,8 @@ class KubeletHarness {
   std::shared_ptr<client::FakeApi> fake_;
   client::RestClient api_, kubelet_api_;
   std::shared_ptr<CredentialProviders> credential_providers_;
-  bool manages_resources_ = false;
-  std::unique_ptr<NodeResources> resources_;
+  bool has_container_manager_ = false;
+  std::unique_ptr<ContainerManager> container_manager_;
   std::unique_ptr<Kubelet> kubelet_;
   std::jthread thread_;
 };

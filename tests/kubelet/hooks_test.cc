@@ -16,10 +16,10 @@ namespace {
 
 using std::chrono::seconds;
 
-class SilenceTest : public ::testing::Test {
+class HooksTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/kubelet_silence.XXXXXX";
+    char name[] = "/tmp/kubelet_hooks.XXXXXX";
     dir_ = ::mkdtemp(name);
     runtime_.AddImage("img:1");
     harness_ = std::make_unique<KubeletHarness>(runtime_, runtime_, cgroups_, mounter_, dir_, "10.7.0.1");
@@ -58,7 +58,7 @@ class SilenceTest : public ::testing::Test {
   std::unique_ptr<KubeletHarness> harness_;
 };
 
-TEST_F(SilenceTest, PostStartHoldsUpNoDeletion) {
+TEST_F(HooksTest, PostStartHoldsUpNoDeletion) {
   Create(R"("lifecycle":{"postStart":{%}})");
   UniqueFd asked = silent_.Accept();
   const auto begin = std::chrono::steady_clock::now();
@@ -68,7 +68,7 @@ TEST_F(SilenceTest, PostStartHoldsUpNoDeletion) {
   EXPECT_EQ(Events("FailedPostStartHook"), std::vector<std::string>()) << "nothing has failed";
 }
 
-TEST_F(SilenceTest, PreStopHasTheGracePeriod) {
+TEST_F(HooksTest, PreStopHasTheGracePeriod) {
   Create(R"("lifecycle":{"preStop":{%}})");
   ASSERT_TRUE(harness_->Await("web", IsPodReady));
   const auto begin = std::chrono::steady_clock::now();
@@ -80,7 +80,7 @@ TEST_F(SilenceTest, PreStopHasTheGracePeriod) {
   EXPECT_EQ(runtime_.Count("StopContainer main"), 1u);
 }
 
-TEST_F(SilenceTest, HowFarAPodsEndHasComeIsTold) {
+TEST_F(HooksTest, HowFarAPodsEndHasComeIsTold) {
   std::atomic<int> answer{0};
   runtime_.SetExec([&](const std::string&, const std::vector<std::string>&) -> Result<cri::ExecResult> {
     return cri::ExecResult{"", answer};
@@ -110,7 +110,7 @@ TEST_F(SilenceTest, HowFarAPodsEndHasComeIsTold) {
   EXPECT_TRUE(harness_->Await("web", [](const corev1::Pod* gone) { return gone == nullptr; }));
 }
 
-TEST_F(SilenceTest, APodThatTheNodeEndsHasNotFailedBeforeItsContainers) {
+TEST_F(HooksTest, APodThatTheNodeEndsHasNotFailedBeforeItsContainers) {
   harness_->Create(
       R"({"metadata":{"name":"web"},"spec":{"activeDeadlineSeconds":1,"terminationGracePeriodSeconds":60,
           "containers":[{"name":"quick","image":"img:1"},
@@ -133,7 +133,7 @@ TEST_F(SilenceTest, APodThatTheNodeEndsHasNotFailedBeforeItsContainers) {
   }));
 }
 
-TEST_F(SilenceTest, APodHasNotEndedBeforeItsSidecars) {
+TEST_F(HooksTest, APodHasNotEndedBeforeItsSidecars) {
   harness_->Create(
       R"({"metadata":{"name":"web"},"spec":{"restartPolicy":"Never","containers":[{"name":"main","image":"img:1"}],
           "initContainers":[{"name":"side","image":"img:1","restartPolicy":"Always","lifecycle":{"preStop":{
@@ -151,7 +151,7 @@ TEST_F(SilenceTest, APodHasNotEndedBeforeItsSidecars) {
       harness_->Await("web", [](const corev1::Pod* pod) { return pod->status().phase() == "Succeeded"; }));
 }
 
-TEST_F(SilenceTest, ProbesHoldUpNoShutdown) {
+TEST_F(HooksTest, ProbesHoldUpNoShutdown) {
   Create(R"("readinessProbe":{"timeoutSeconds":60,"failureThreshold":1,%})");
   UniqueFd asked = silent_.Accept();
   const auto begin = std::chrono::steady_clock::now();

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <thread>
 
-#include "kubelet/cm/cgroups/measured_cgroups.h"
-#include "kubelet/cri/measured_runtime.h"
+#include "kubelet/cm/cgroups/instrumented_cgroups.h"
+#include "kubelet/cri/instrumented_runtime.h"
 #include "kubelet/cri/testing/fake_runtime.h"
 #include "kubelet/testing/cgroup_names.h"
 #include "kubelet/testing/kubelet_harness.h"
@@ -28,8 +28,8 @@ class KubeletMetricsTest : public ::testing::Test {
   KubeletMetricsTest() {
     char name[] = "/tmp/kubelet_metrics_test.XXXXXX";
     dir_ = ::mkdtemp(name);
-    harness_ = std::make_unique<KubeletHarness>(*measured_, *measured_images_, *measured_cgroups_, mounter_,
-                                                dir_, "10.7.0.1");
+    harness_ = std::make_unique<KubeletHarness>(*instrumented_, *instrumented_images_, *instrumented_cgroups_,
+                                                mounter_, dir_, "10.7.0.1");
     runtime_.SetPullable("img:1");
     runtime_.SetExec([](const std::string&, const std::vector<std::string>&) { return cri::ExecResult{}; });
   }
@@ -54,9 +54,9 @@ class KubeletMetricsTest : public ::testing::Test {
   cri::FakeRuntime runtime_;
   NoMounts mounter_;
   CgroupNames cgroups_;
-  std::unique_ptr<cri::RuntimeService> measured_ = MeasuredRuntime(runtime_);
-  std::unique_ptr<cri::ImageService> measured_images_ = MeasuredImages(runtime_);
-  std::unique_ptr<PodCgroups> measured_cgroups_ = MeasuredCgroups(cgroups_);
+  std::unique_ptr<cri::RuntimeService> instrumented_ = InstrumentedRuntimeService(runtime_);
+  std::unique_ptr<cri::ImageService> instrumented_images_ = InstrumentedImageService(runtime_);
+  std::unique_ptr<PodCgroups> instrumented_cgroups_ = InstrumentedCgroups(cgroups_);
   std::unique_ptr<KubeletHarness> harness_;
 };
 

@@ -1,5 +1,5 @@
 // A projected service account token, from its first version to its rotation.
-#include "kubelet/objects/api_objects.h"
+#include "kubelet/objects/api_object_source.h"
 #include "kubelet/volume/testing/volume_test.h"
 #include "lib/client/informer.h"
 #include "tests/apiserver/cluster_test.h"
@@ -62,7 +62,7 @@ TEST_F(TokenTest, IsReplacedWhenFourFifthsOfItsLifeAreOver) {
 
   FakeClock clock;
   client::InformerFactory informers(*api_);
-  ApiObjects objects(*api_, informers.Get<corev1::Service>(), {}, clock);
+  ApiObjectSource objects(*api_, informers.Get<corev1::Service>(), {}, clock);
   FakeMounter mounter;
   VolumeManager volumes(mounter, objects, NewVolumePlugins(mounter, objects, clock));
   NodeContext node;

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "kubelet/cm/cgroups/class_limits.h"
 #include "kubelet/cm/cgroups/pod_cgroups.h"
+#include "kubelet/cm/cgroups/qos_cgroup_limits.h"
 #include "lib/base/file.h"
 
 namespace keelson::kubelet {
@@ -134,14 +134,14 @@ TEST_F(CgroupDriverTest, WhatIsSetAsideIsEnforced) {
   EXPECT_EQ(*ReadFile(root_ + "/cpu/k/kubepods/burstable/cpu.shares"), "2");
   auto pod = std::make_shared<corev1::Pod>(BurstablePod("a"));
   for (const bool first : {true, false}) {
-    auto updated = pods->UpdateClasses({pod, pod, pod}, node_);
+    auto updated = pods->UpdateQosCgroups({pod, pod, pod}, node_);
     ASSERT_TRUE(updated);
     EXPECT_EQ(*updated, first);
   }
   EXPECT_EQ(*ReadFile(root_ + "/cpu/k/kubepods/burstable/cpu.shares"), "1536");
 }
 
-TEST(ClassLimits, KeepMemoryForThosePromisedIt) {
+TEST(QosCgroupLimits, KeepMemoryForThosePromisedIt) {
   auto burstable = std::make_shared<corev1::Pod>(BurstablePod("b"));
   auto& resources = *burstable->mutable_spec()->mutable_containers(0)->mutable_resources();
   (*resources.mutable_requests())["memory"].set_string("100");
@@ -151,20 +151,20 @@ TEST(ClassLimits, KeepMemoryForThosePromisedIt) {
     amount =
         (*guaranteed->mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_requests())[name];
   NodeContext node;
-  ClassLimits plain = PlanClasses({burstable, guaranteed}, node, std::nullopt, 1000);
+  QosCgroupLimits plain = PlanQosCgroupLimits({burstable, guaranteed}, node, std::nullopt, 1000);
   EXPECT_EQ(plain.burstable.cpu_shares, 512u);
   EXPECT_FALSE(plain.burstable.memory_limit_bytes || plain.all.memory_min_bytes);
-  ClassLimits kept = PlanClasses({burstable, burstable, guaranteed}, node, 50, 1000);
+  QosCgroupLimits kept = PlanQosCgroupLimits({burstable, burstable, guaranteed}, node, 50, 1000);
   EXPECT_EQ(kept.burstable.memory_limit_bytes, 950);
   EXPECT_EQ(kept.best_effort.memory_limit_bytes, 850);
   node.cgroup_v2 = node.memory_qos.on = node.memory_qos.tiered = true;
-  ClassLimits tiered = PlanClasses({burstable, burstable, guaranteed}, node, std::nullopt, 1000);
+  QosCgroupLimits tiered = PlanQosCgroupLimits({burstable, burstable, guaranteed}, node, std::nullopt, 1000);
   EXPECT_EQ(tiered.all.memory_min_bytes, 100);
   EXPECT_EQ(tiered.all.memory_low_bytes, 200);
   EXPECT_EQ(tiered.burstable.memory_low_bytes, 200);
 }
 
-TEST(ClassLimits, ReservationsAreReadAsUpstreamReadsThem) {
+TEST(QosCgroupLimits, ReservationsAreReadAsUpstreamReadsThem) {
   EXPECT_EQ(*ParseQosReserved({}), std::nullopt);
   EXPECT_EQ(*ParseQosReserved({{"memory", "50%"}}), 50);
   const struct {

@@ -1,4 +1,4 @@
-// Cgroups of pods that are another's: what looks at some of the calls has the rest from here.
+// Forwards every call to another PodCgroups: the base of decorators, which override some of the calls.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ class ForwardingCgroups : public PodCgroups {
   Result<> Remove(const std::string& uid) override { return real_.Remove(uid); }
   std::set<std::string> Uids() const override { return real_.Uids(); }
   linux::CgroupUsage Usage(const corev1::Pod& pod) const override { return real_.Usage(pod); }
-  Result<bool> UpdateClasses(const std::vector<PodPtr>& pods, const NodeContext& node) override {
-    return real_.UpdateClasses(pods, node);
+  Result<bool> UpdateQosCgroups(const std::vector<PodPtr>& pods, const NodeContext& node) override {
+    return real_.UpdateQosCgroups(pods, node);
   }
   linux::CgroupUsage UsageOfAll() const override { return real_.UsageOfAll(); }
   linux::CgroupPressure PressureOfAll() const override { return real_.PressureOfAll(); }

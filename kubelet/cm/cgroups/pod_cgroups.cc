@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "kubelet/cm/cgroups/class_limits.h"
+#include "kubelet/cm/cgroups/qos_cgroup_limits.h"
 #include "kubelet/container/resources.h"
 #include "lib/base/mutex.h"
 #include "lib/k8s/pods/qos.h"
@@ -43,10 +43,10 @@ class PodCgroupsImpl : public PodCgroups {
     return driver_->Create(Class(k8s::kBurstable), least);
   }
 
-  Result<bool> UpdateClasses(const std::vector<PodPtr>& pods, const NodeContext& node) override {
+  Result<bool> UpdateQosCgroups(const std::vector<PodPtr>& pods, const NodeContext& node) override {
     if (!options_.per_qos) return false;
-    const ClassLimits limits =
-        PlanClasses(pods, node, options_.memory_percent_reserved, options_.pods_memory);
+    const QosCgroupLimits limits =
+        PlanQosCgroupLimits(pods, node, options_.memory_percent_reserved, options_.pods_memory);
     MutexLock lock(mutex_);
     if (classes_ == limits) return false;
     if (limits.all.memory_min_bytes && node.memory_qos.tiered) TellReservations(limits.all);
@@ -185,7 +185,7 @@ class PodCgroupsImpl : public PodCgroups {
   const CgroupOptions options_;
   CgroupName root_;
   Mutex mutex_;  // one update of the classes at a time
-  std::optional<ClassLimits> classes_ GUARDED_BY(mutex_);
+  std::optional<QosCgroupLimits> classes_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

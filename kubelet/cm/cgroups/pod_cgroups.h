@@ -46,7 +46,7 @@ class PodCgroups {  // thread safe
   virtual linux::CgroupUsage Usage(const corev1::Pod& pod) const = 0;
   // Gives classes of pods as wholes what `pods`, all that run, have asked for. False, and cheap: nothing has
   // changed.
-  virtual Result<bool> UpdateClasses(const std::vector<PodPtr>&, const NodeContext&) { return false; }
+  virtual Result<bool> UpdateQosCgroups(const std::vector<PodPtr>&, const NodeContext&) { return false; }
   virtual linux::CgroupUsage UsageOfAll() const { return {}; }  // of all pods
   virtual linux::CgroupPressure PressureOfAll() const { return {}; }
   virtual linux::CgroupPressure PressureOfNode() const { return {}; }

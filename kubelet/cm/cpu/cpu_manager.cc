@@ -232,7 +232,7 @@ std::optional<k8s::AdmitFailure> CpuManager::Pin(const corev1::Pod& pod, const c
   return std::nullopt;
 }
 
-void CpuManager::TellShares() const {
+void CpuManager::UpdateCpuPoolMetrics() const {
   CpuSet own;
   for (const auto& [uid, containers] : state_.own)
     for (const auto& [name, cpus] : containers) own.Add(cpus);
@@ -253,7 +253,7 @@ void CpuManager::TellShares() const {
 Result<> CpuManager::Commit(CpuAssignments next) {
   RETURN_IF_ERROR(SaveCpuAssignments(options_.state_file, kPolicy, next));
   state_ = std::move(next);
-  TellShares();
+  UpdateCpuPoolMetrics();
   ++changes_;
   changed_.notify_all();
   return {};

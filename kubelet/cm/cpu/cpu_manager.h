@@ -63,7 +63,7 @@ class CpuManager : public ResourceProvider {
              Clock& clock)
       : machine_(machine), options_(options), clock_(clock), state_(std::move(state)) {
     MutexLock lock(mutex_);
-    TellShares();
+    UpdateCpuPoolMetrics();
   }
   TopologyHints HintsFor(const CpuSet& available, const CpuSet& reusable, int count) const;
   CpuSet Available() const REQUIRES(mutex_);
@@ -72,7 +72,7 @@ class CpuManager : public ResourceProvider {
   std::optional<k8s::AdmitFailure> Pin(const corev1::Pod& pod, const corev1::Container& container,
                                        const TopologyHint& affinity, int count) REQUIRES(mutex_);
   Result<> Commit(CpuAssignments next) REQUIRES(mutex_);
-  void TellShares() const REQUIRES(mutex_);
+  void UpdateCpuPoolMetrics() const REQUIRES(mutex_);
   void Reconcile(const Runtime& runtime, std::map<std::string, CpuSet>& told, std::stop_token stop);
 
   const MachineTopology machine_;

@@ -165,7 +165,7 @@ void TopologyManager::Release(const std::string& uid) {
   for (ResourceProvider* provider : providers_) provider->Release(uid);
 }
 
-void TopologyManager::Retain(const std::set<std::string>& uids) {
+void TopologyManager::RemoveStaleState(const std::set<std::string>& uids) {
   for (ResourceProvider* provider : providers_)
     for (const std::string& uid : provider->Uids())
       if (!uids.count(uid)) provider->Release(uid);

@@ -35,7 +35,7 @@ class TopologyManager {  // thread safe
                      std::stop_token stop);
   void Release(const std::string& uid);
   // Releases what pods other than these have.
-  void Retain(const std::set<std::string>& uids);
+  void RemoveStaleState(const std::set<std::string>& uids);
 
  private:
   TopologyManager(const MachineTopology& machine, const TopologyOptions& options,

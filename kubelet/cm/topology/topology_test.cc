@@ -275,7 +275,7 @@ TEST(TopologyManager, LetsGoOfPodsThatAreNoMore) {
   FakeProvider provider;
   auto manager = TopologyManager::Make(FakeMachine(1, 1, 1, 1), {}, {&provider});
   ASSERT_TRUE(manager);
-  (*manager)->Retain({"b"});
+  (*manager)->RemoveStaleState({"b"});
   EXPECT_EQ(provider.log, (std::vector<std::string>{"release a"}));
   cri::ContainerConfig config;
   corev1::Pod pod = GuaranteedPod("b", "1", "1Mi");
