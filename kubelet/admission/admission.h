@@ -1,4 +1,4 @@
-// Whether the node takes a pod; room for critical ones is made.
+// Admission of pods to the node: node conditions, resources, taints. Critical pods preempt others.
 #pragma once
 
 #include <functional>
@@ -16,29 +16,29 @@ class Admission {  // thread safe
  public:
   using PodPtr = std::shared_ptr<const corev1::Pod>;
   struct Dependencies {
-    std::function<std::shared_ptr<const corev1::Node>()> node;  // as the API has it; null: not known
+    std::function<std::shared_ptr<const corev1::Node>()> node;  // from the informer; null: not known
     std::function<std::vector<PodPtr>(const std::string& except_uid)> active;
-    std::function<void(const corev1::Pod& pod)> preempt;  // it makes room
+    std::function<void(const corev1::Pod& pod)> preempt;  // terminates the pod, to make room
     const EvictionManager& evictions;
-    // What device plugins offer, for a pod that may have some of it already; may be empty.
+    // ContainerManager::UpdatePluginResources; may be empty.
     std::function<void(const std::string& uid, k8s::ResourceList& allocatable)> add_devices;
   };
   Admission(Dependencies dependencies, const NodeOptions& node, k8s::ResourceList allocatable)
       : deps_(std::move(dependencies)), own_(NewNode(node)), allocatable_(std::move(allocatable)) {}
 
-  // Nullopt: it may run.
+  // Why the pod is rejected; nullopt: it is admitted. May call preempt for others.
   std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod) const;
 
  private:
   corev1::Node Node(const std::string& uid) const;
 
   const Dependencies deps_;
-  const corev1::Node own_;  // for as long as there is no API server to ask
+  const corev1::Node own_;  // until the informer has the node
   const k8s::ResourceList allocatable_;
 };
 
-// The pods whose end lets a critical pod fit: of the lowest priority and class first, and no more than
-// needed. Empty: nothing helps. Pure.
+// The pods to preempt so that a critical pod fits: lowest priority and QoS class first, and no more than needed. Empty:
+// preemption does not help. Pure.
 std::vector<const corev1::Pod*> PlanPreemption(const corev1::Pod& pod, const corev1::Node& node,
                                                const std::vector<const corev1::Pod*>& others);
 

@@ -1,9 +1,9 @@
-// Keeps one certificate good: asks for the first one, and for the next when 70 to 90 % of its life are over
-// or when it should name other hosts.
+// The certificate manager: requests a certificate, and rotates it when 70 to 90 % of its lifetime are over or when it
+// has to name other hosts.
 //
 //   no certificate ---------------------------+
 //        ^                                    v
-//   loaded: wait for rotation time --> ask, wait for the answer --> store, tell `changed` --> wait ...
+//   loaded: wait for rotation time --> request, wait for issue --> store, call `changed` --> wait ...
 //                                        |            ^
 //                                        +-- failed --+  after 2, 4, 8, 16, then every 32 seconds
 #pragma once
@@ -23,19 +23,19 @@ namespace keelson::kubelet {
 
 class CertificateManager {
  public:
-  // Of which certificate: what it is called in metrics, and what is to be asked for. Nullopt: not known yet.
+  // kClient and kServing have different metrics. GetTemplate returns what to request; nullopt: not known yet.
   enum class Purpose { kClient, kServing };
   using GetTemplate = std::function<std::optional<CertificateTemplate>()>;
 
   CertificateManager(client::RestClient api, CertificateStore store, Purpose purpose, GetTemplate wanted,
                      std::function<void()> changed, Clock& clock = Clock::Real());
 
-  // An error only where a client certificate has expired and the API server says so: nothing but a new start,
-  // with the bootstrap kubeconfig, helps then.
+  // Until `stop`. An error: the client certificate has expired, and the API server rejects it: only a restart with the
+  // bootstrap kubeconfig helps.
   Result<> Run(std::stop_token stop);
 
  private:
-  struct Numbers;  // what /metrics tells; outlives us
+  struct Numbers;  // for /metrics; outlives this object
   std::optional<CertificateTemplate> Due() const;
   std::chrono::nanoseconds UntilNextLook() const;
   Result<> Rotate(const CertificateTemplate& wanted, std::stop_token stop);

@@ -1,4 +1,4 @@
-// Asks the cluster for a certificate (certificates.k8s.io/v1) and waits for the answer.
+// Requests a certificate from the cluster (CertificateSigningRequest, certificates.k8s.io/v1).
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 namespace keelson::kubelet {
 
 struct CertificateTemplate {
-  std::string name;  // of the request: one that is there already is waited for. Empty: csr-xxxxx
+  std::string name;  // of the request; an existing one is waited for. Empty: csr-xxxxx
   std::string signer;
   std::vector<std::string> usages;
   http::CertificateSubject subject;
@@ -22,7 +22,8 @@ CertificateTemplate ServingCertificateTemplate(const std::string& node_name,
                                                std::vector<std::string> dns_names,
                                                std::vector<std::string> ip_addresses);
 
-// The certificate, in PEM. kForbidden: denied, or the signer failed; kTimeout: not decided in time.
+// Creates the request and waits. Returns the certificate in PEM. kForbidden: denied, or the signer failed; kTimeout:
+// not decided in time.
 Result<std::string> RequestCertificate(const client::RestClient& api, const CertificateTemplate& wanted,
                                        const std::string& key_pem, std::chrono::seconds timeout,
                                        std::stop_token stop);

@@ -1,5 +1,5 @@
-// The kubelet's certificates, from its settings: the one it is known by at the API server, and the one that
-// its own server shows.
+// The kubelet's credentials, from its settings: its client certificate for the API server, and the serving certificate
+// of its HTTPS listener.
 #pragma once
 
 #include <functional>
@@ -18,26 +18,28 @@
 
 namespace keelson::kubelet {
 
-// The API server of --kubeconfig; bootstraps first, if that is asked for and needed.
+// Connects to the API server of --kubeconfig. Runs TLS bootstrapping first if it is configured and needed, and blocks
+// meanwhile.
 Result<std::shared_ptr<client::Transport>> ConnectWithCredentials(const Settings& settings);
-// Renews the certificate of that client while it is used, with rotateCertificates.
+// With rotateCertificates adds a service that rotates that client certificate.
 void AddClientRotation(ServiceGroup& group, const Settings& settings, const client::RestClient& api);
 
-// The kubelet's server. It shows, in this order: the cluster's certificate (serverTLSBootstrap: nothing
-// listens before it has been issued), tlsCertFile, or one that it signs itself.
+// Listens on the kubelet's HTTPS port. Its serving certificate is, in this order: one from the cluster
+// (serverTLSBootstrap: it does not listen before the certificate is issued), tlsCertFile, or a self-signed one.
 class KubeletListener {
  public:
-  using Addresses = std::function<std::vector<corev1::NodeAddress>()>;  // of the node; none: not known yet
+  using Addresses = std::function<std::vector<corev1::NodeAddress>()>;  // of the node; empty: not known yet
 
+  // `settings` has to outlive it.
   KubeletListener(const Settings& settings, http::Handler handler);
-  // "server", "server-files", and "serving-certificate" where there is one to be asked for.
+  // Adds "server", "server-files", and with serverTLSBootstrap "serving-certificate".
   void AddServices(ServiceGroup& group, const client::RestClient& api, Addresses addresses);
-  uint16_t AwaitPort();  // where it listens, once it does
+  uint16_t AwaitPort();  // blocks until it listens, and returns the port
 
  private:
   Result<> Run(std::stop_token stop, const ServiceGroup::Ready& ready);
   void CertificateChanged();
-  Result<> Reload();  // what its files hold now
+  Result<> Reload();  // the certificate files
   void WatchFiles();
 
   const Settings& settings_;

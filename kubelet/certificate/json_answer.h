@@ -1,4 +1,4 @@
-// The API server's answers in JSON, about kinds that lib/api does not know.
+// Requests in JSON, for kinds that lib/api does not have.
 #pragma once
 
 #include <boost/json.hpp>
@@ -10,10 +10,10 @@ namespace keelson::kubelet {
 
 namespace json = boost::json;
 
-// Asks in JSON. An answer other than 2xx is the error that its Status tells.
+// Sends the request and parses the answer. The error of a status other than 2xx is from the Status object.
 Result<json::object> AskJson(client::Transport& transport, client::ApiRequest request);
 
-// An empty object, or text, where there is no such member.
+// An empty object or string if there is no such member.
 const json::object& Member(const json::object& object, const char* name);
 std::string Text(const json::object& object, const char* name);
 // Calls `each` with the objects in the array of that name.

@@ -1,11 +1,11 @@
-// Certificates of podCertificate projections: asked for once, and again when the signer says so. Nothing is
-// remembered over a restart: every one is asked for anew.
+// Certificates of podCertificate projections: requested once, and refreshed when the signer says so. Not kept over a
+// restart: all are requested again.
 //
-//   initial --> waiting --> fresh <--> refreshing       the bundle of fresh and refreshing is good
+//   initial --> waiting --> fresh <--> refreshing       fresh and refreshing have a valid bundle
 //                  |                       |
-//                  +---> denied, failed <--+            for good
+//                  +---> denied, failed <--+            final
 //
-// Each Get() goes at most one step.
+// Each Get() makes at most one step.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class PodCertificates {  // thread safe; calls for one pod come one at a time
     std::string node_name;
     std::function<std::string()> node_uid;  // empty: not known yet
     std::function<void(const corev1::Pod& pod, const std::string& reason, const std::string& message)> warn;
-    // Keeps nodes that began together from asking together.
+    // Spreads the requests of nodes that started together.
     std::function<std::chrono::nanoseconds()> jitter = UpToFiveMinutes;
   };
   PodCertificates(Dependencies deps, Clock& clock);
@@ -35,14 +35,14 @@ class PodCertificates {  // thread safe; calls for one pod come one at a time
   // As ObjectSource::GetCredentials.
   Result<CredentialBundle> Get(const corev1::Pod& pod, const corev1::Volume& volume, int index);
   void ForgetPod(const std::string& uid);
-  // Tells of pods for which another look is worth it, until the stop.
+  // Calls `changed` for pods whose certificates may have changed, until `stop`.
   void Watch(const std::function<void(const std::string& uid)>& changed, std::stop_token stop) const;
 
   static std::chrono::nanoseconds UpToFiveMinutes();
 
  private:
   struct Record;
-  struct Table;  // also read by /metrics, which outlives us
+  struct Table;  // also read by /metrics; outlives this object
   struct Asked;
   Result<> Step(const Asked& asked, Record& record);
   Result<> Request(const Asked& asked, Record& record);

@@ -1,5 +1,5 @@
-// KubeletConfiguration (kubelet.config.k8s.io/v1beta1): every field, under upstream's names and with
-// upstream's defaults. Reading, printing and the flags that set fields all go by one table (fields.h).
+// KubeletConfiguration (kubelet.config.k8s.io/v1beta1): every field, with upstream's names and defaults. One table
+// (fields.h) drives reading, printing and the flags that set fields.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace keelson::kubelet {
 using Duration = std::chrono::milliseconds;
 using StringMap = std::map<std::string, std::string>;
 
-struct ShutdownPeriod {  // of pods whose priority is this or higher
+struct ShutdownPeriod {  // for pods of this priority or higher
   int32_t priority = 0;
   int64_t seconds = 0;
   bool operator==(const ShutdownPeriod&) const = default;
@@ -145,15 +145,14 @@ struct KubeletConfig {
   }
 };
 
-// kBadRequest with the place of the mistake. What is merely unknown here is logged and left out, as upstream
-// does.
+// kBadRequest, with the place of the mistake. Unknown fields are logged and ignored, as upstream does.
 Result<KubeletConfig> ParseKubeletConfig(const std::string& yaml);
-// `main_file` (may be empty) and on top of it, in order of their names, the *.conf files of `directory` (may
-// be empty).
+// Reads `main_file`, then merges the *.conf files of `directory` into it in the order of their names. Both may be
+// empty. Errors as ParseKubeletConfig.
 Result<KubeletConfig> LoadKubeletConfig(const std::string& main_file, const std::string& directory);
 // The whole configuration, as /configz shows it: {"kubeletconfig": {...}}.
 std::string ConfigzJson(const KubeletConfig& config);
-// Every rule that is broken, in upstream's words.
+// An error that lists every broken rule, with upstream's messages.
 Result<> ValidateKubeletConfig(const KubeletConfig& config);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// KubeletConfiguration as a document: text in, JSON, the struct, JSON out. Internal to this folder.
+// Converts KubeletConfiguration between text, JSON and the struct. Internal to this folder.
 #pragma once
 
 #include <boost/json.hpp>
@@ -9,13 +9,13 @@
 
 namespace keelson::kubelet {
 
-// The mapping in `text` (YAML or JSON), when it is a KubeletConfiguration of a version that is known.
-// `problems` gets what strict reading objects to.
+// Parses YAML or JSON. An error unless it is a KubeletConfiguration of a known version. `problems` gets what strict
+// decoding would reject.
 Result<boost::json::object> ParseDocument(const std::string& text, std::vector<std::string>& problems);
-// Fills the fields that `document` has. `problems` gets the names of fields that there are not.
+// Sets the fields that `document` has. `problems` gets the names of unknown fields.
 Result<> FillConfig(const boost::json::object& document, KubeletConfig& config,
                     std::vector<std::string>& problems);
-// What FillConfig() reads, with kind and apiVersion.
+// The inverse of FillConfig(), with kind and apiVersion.
 boost::json::object ToDocument(const KubeletConfig& config);
 
 }  // namespace keelson::kubelet

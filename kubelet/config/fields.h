@@ -1,5 +1,5 @@
-// The table of KubeletConfiguration's fields: path in the file, place in memory, flag. The type of the place
-// says how the field is read and written. Internal to this folder.
+// The table of KubeletConfiguration's fields: path in the file, member of the struct, flag. The member's type says
+// how the field is read and written. Internal to this folder.
 #pragma once
 
 #include <string_view>
@@ -19,10 +19,10 @@ using Place =
                  In<std::vector<MemoryReservation>>, In<std::vector<NodeTaint>>>;
 
 struct Field {
-  // What a zero in the file means.
+  // What a zero value in the file means.
   enum class Zero {
-    kDefault,  // the default: a Go value
-    kZero,     // zero: a Go pointer
+    kDefault,  // the default (not a pointer in Go)
+    kZero,     // zero (a pointer in Go)
   };
   std::string_view path;  // authentication.x509.clientCAFile
   Place place;
@@ -32,6 +32,7 @@ struct Field {
 };
 
 const std::vector<Field>& Fields();
+// Null: no such field.
 const Field* FindField(std::string_view path);
 
 }  // namespace keelson::kubelet

@@ -1,5 +1,4 @@
-// All that the kubelet is told at its start: command line and configuration files. A flag that sets a field
-// of the configuration wins over the files.
+// The kubelet's settings: command line and configuration files. Flags win over the files.
 #pragma once
 
 #include <optional>
@@ -16,7 +15,7 @@ struct KubeletFlags {
   std::string hostname_override, node_ip;
   std::string root_dir = "/var/lib/kubelet", cert_dir;
   StringMap node_labels;
-  std::string cloud_provider;  // "external": the node waits for one
+  std::string cloud_provider;  // "external": the cloud controller manager initializes the node
   std::string image_credential_provider_config, image_credential_provider_bin_dir;
   std::string lock_file, runtime_cgroups, pod_infra_container_image;
   bool exit_on_lock_contention = false;
@@ -28,26 +27,27 @@ struct KubeletFlags {
 struct Settings {
   KubeletConfig config;
   KubeletFlags flags;
-  StringMap flag_values;  // of all flags by their names: as given, else the default; the files do not count
+  StringMap flag_values;  // of all flags, by name: as given, or the default; without the files
 };
 
-// What was set on the command line, apart from what is there by default.
+// What the command line sets.
 struct CommandLine {
   KubeletFlags flags;
   std::vector<std::pair<std::string, std::string>> config_flags;  // name, value; in their order
-  std::vector<std::string> without_effect;  // names of flags that were given and change nothing here
+  std::vector<std::string> without_effect;                        // names of given flags that have no effect
   bool help = false, version = false;
 };
 
-// As pflag reads: --name=value, --name value, --switch, --under_scored. kBadRequest in its words.
+// Parses like pflag: --name=value, --name value, --switch, --under_scored. kBadRequest, with pflag's message.
 Result<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments);
-// Puts the values of flags over `config`.
+// Sets the flags' fields in `config`. kBadRequest: a value cannot be parsed.
 Result<> ApplyFlags(const std::vector<std::pair<std::string, std::string>>& flags, KubeletConfig& config);
-std::string FlagUsage();
+std::string FlagUsage();  // for --help
+// As Settings::flag_values.
 StringMap FlagValues(const CommandLine& given);
 
-// The command line, the files it names, checked. The log gets its format from them. `exit_code` is set when
-// all has been said already: --help, --version and mistakes in flags.
+// Reads the command line and the files that it names, validates them, and sets the log format. `exit_code` is set
+// when the program has to exit without further messages: --help, --version, mistakes in flags.
 Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_code);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// Of ValidateKubeletConfig: rules about lists, paths and structures, one part of the configuration at a time.
+// Part of ValidateKubeletConfig: the rules about lists, paths and structures.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace keelson::kubelet {
 
-// Adds what is wrong, in upstream's words.
+// Appends broken rules, with upstream's messages.
 void CheckParts(const KubeletConfig& config, std::vector<std::string>& problems);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// Values of fields from JSON and back. Internal to this folder.
+// Converts the values of fields from and to JSON. Internal to this folder.
 #pragma once
 
 #include <boost/json.hpp>
@@ -8,9 +8,9 @@
 
 namespace keelson::kubelet {
 
-// `path` is for the error, in the words of Go's encoding/json.
+// Sets the field in `config`. An error has the message of Go's encoding/json.
 Result<> ReadField(const Field& field, const boost::json::value& value, KubeletConfig& config);
-// Null for what is not printed: empty Go values.
+// Null: the field is omitted, as Go's omitempty does.
 boost::json::value PrintField(const Field& field, const KubeletConfig& config);
 
 }  // namespace keelson::kubelet

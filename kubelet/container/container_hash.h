@@ -1,5 +1,5 @@
-// What a running container is compared with its spec by: an annotation that this kubelet and upstream's both
-// write and read, so that either takes over the other's containers.
+// The hash annotation that says which spec a container was made from. It is upstream's, so that either kubelet takes
+// over the other's containers.
 #pragma once
 
 #include <string>
@@ -8,13 +8,12 @@
 
 namespace keelson::kubelet {
 
-// The value of a new container's annotation, in hexadecimal digits. A function of name and image: FNV-1a (32
-// bit) of Go's print of the bytes of {"image":...,"name":...}, which is Go's JSON
-// (k8s.io/kubernetes/pkg/kubelet/container, HashContainer).
+// The annotation of a new container, in hexadecimal. Depends on name and image: FNV-1a (32 bit) of the bytes of Go's
+// JSON {"image":...,"name":...}, as Go prints them (k8s.io/kubernetes/pkg/kubelet/container, HashContainer).
 std::string ContainerHash(const corev1::Container& container);
 
-// Whether a container with this annotation was made from the spec. Annotations of earlier Keelson
-// kubelets, which hashed in another way, count too: no container restarts because the kubelet is a newer one.
+// Whether a container with this annotation was made from the spec. Also accepts the hashes of earlier Keelson
+// releases, so that an upgrade restarts no container.
 bool IsMadeFrom(const corev1::Container& container, const std::string& hash);
 
 }  // namespace keelson::kubelet

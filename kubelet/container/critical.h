@@ -1,4 +1,4 @@
-// Pods that the node runs whatever happens.
+// Which pods are critical: evicted last, and admitted by preemption.
 #pragma once
 
 #include "lib/api/types.h"

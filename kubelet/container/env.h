@@ -18,9 +18,9 @@ using Env = std::vector<std::pair<std::string, std::string>>;
 std::map<std::string, std::string> ServiceEnv(
     const std::vector<std::shared_ptr<const corev1::Service>>& services);
 
-// Later sources win over earlier ones: envFrom, then env; Services only where nothing else names the
-// variable. `pod.status` must hold the pod's and the host's addresses. A required ConfigMap, Secret or key
-// that is missing: kInvalid, worded as users know it from CreateContainerConfigError.
+// Services come first, then envFrom, then env: later ones win. `pod.status` must hold the pod's and the host's
+// addresses. kInvalid: a required ConfigMap, Secret or key is missing, with the message that users know from
+// CreateContainerConfigError.
 Result<Env> BuildEnv(const corev1::Pod& pod, const corev1::Container& container, ObjectSource& objects,
                      const NodeContext& node, const VolumePaths& volumes = {});
 

@@ -1,4 +1,4 @@
-// Files of variables that containers write for those that start after them (env[].valueFrom.fileKeyRef).
+// Files with variables that one container writes for later ones (env[].valueFrom.fileKeyRef).
 //
 //   # a comment
 //   GREETING='anything but a single quote,
@@ -13,12 +13,11 @@
 
 namespace keelson::kubelet {
 
-// The value of `key` in the text; nullopt when it is not there. kInvalid, with the line, for anything that is
-// not of the form above.
+// The value of `key` in the text; nullopt: none. kInvalid, with the line: not in the format above.
 Result<std::optional<std::string>> FindInEnvFile(std::string_view text, std::string_view key);
 
-// The same of a file below a volume, which a container may have written: no symlink leads out of the volume,
-// and what is larger than 64 KiB is not read.
+// The same for a file in a volume, which a container may have written: follows no symlink out of the volume, and
+// rejects files larger than 64 KiB.
 Result<std::optional<std::string>> ReadEnvFile(const std::string& volume_path, const std::string& path,
                                                std::string_view key);
 

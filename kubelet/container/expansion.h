@@ -8,7 +8,7 @@
 
 namespace keelson::kubelet {
 
-// "$(NAME)" becomes lookup(NAME); a name that lookup does not know stays as it is written. "$$" is one "$",
+// "$(NAME)" becomes lookup(NAME); a name that `lookup` does not know stays as it is. "$$" is one "$",
 // so "$$(NAME)" is the text "$(NAME)". `unknown` (may be null) gets the first unknown name.
 std::string Expand(std::string_view text,
                    const std::function<std::optional<std::string>(const std::string&)>& lookup,

@@ -1,4 +1,4 @@
-// The downward API: values of pod fields and of container resources, for variables and for volumes.
+// The downward API: pod fields and container resources, for variables and volumes.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace keelson::kubelet {
 // spec.{nodeName,serviceAccountName}, status.{podIP,podIPs,hostIP,hostIPs}. kInvalid for any other path.
 Result<std::string> FieldValue(const corev1::Pod& pod, std::string_view field_path);
 
-// limits.cpu, requests.memory, ... of a container, divided by the divisor and rounded up. A limit that is
-// not set is the node's allocatable amount. `default_container` counts when the selector names none.
+// limits.cpu, requests.memory, ... of a container, divided by the divisor and rounded up. An unset limit is
+// the node's allocatable amount. `default_container`: if the selector names none.
 Result<std::string> ResourceValue(const corev1::Pod& pod, const corev1::ResourceFieldSelector& selector,
                                   std::string_view default_container, const k8s::ResourceList& allocatable);
 

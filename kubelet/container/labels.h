@@ -1,5 +1,5 @@
-// Labels and annotations by which the runtime's sandboxes and containers are known again after a restart of
-// the kubelet. The names are shared with other node tools (crictl, log collectors).
+// Labels and annotations on sandboxes and containers, from which the kubelet recovers its state after a restart.
+// Other node tools (crictl, log collectors) know the io.kubernetes names.
 #pragma once
 
 namespace keelson::kubelet {
@@ -15,7 +15,7 @@ inline constexpr char kMessagePathAnnotation[] = "io.kubernetes.container.termin
 inline constexpr char kMessagePolicyAnnotation[] = "io.kubernetes.container.terminationMessagePolicy";
 inline constexpr char kPreStopAnnotation[] = "io.kubernetes.container.preStopHandler";
 inline constexpr char kResourcesAnnotation[] = "io.keelson.container.resources";
-// Of the pod as a whole when the container was started; absent: none.
+// The pod's spec.resources when the container was started; absent: none.
 inline constexpr char kPodResourcesAnnotation[] = "io.keelson.pod.resources";
 inline constexpr char kGraceAnnotation[] = "io.kubernetes.pod.terminationGracePeriod";
 

@@ -1,5 +1,5 @@
-// What a container is told of memory beyond its limit: when it is slowed down, what is kept for it, how much
-// of it may go to swap. All by cgroup v2, but for a ban on swap.
+// Memory settings besides the limit: memory.high, memory.min, memory.low and swap. They need cgroup v2, except
+// that swap can also be forbidden on v1.
 #pragma once
 
 #include "kubelet/container/node_context.h"
@@ -8,11 +8,11 @@
 
 namespace keelson::kubelet {
 
-// memory.high of a container that may use more than it has asked for (KEP-2570): its request and the given
-// part of what lies between that and its limit, or else what pods may have; whole pages. 0: none.
+// memory.high of a container (KEP-2570): its request plus `factor` of the difference to its limit, or without limit
+// to `allocatable`; a multiple of the page size. 0: not set.
 int64_t MemoryHigh(int64_t request, int64_t limit, int64_t allocatable, double factor);
 
-// Needs memory_limit_bytes to be set already.
+// Call after out.memory_limit_bytes is set.
 void AddMemoryControl(const corev1::Pod& pod, const corev1::Container& container, const NodeContext& node,
                       cri::LinuxResources& out);
 

@@ -1,4 +1,4 @@
-// What building a pod's sandbox and containers needs to know of the node. A value: taken once per sync.
+// What building sandboxes and containers needs to know about the node. A value, taken once per sync.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ struct NodeContext {
   std::vector<std::string> node_ips;  // the primary one first
   k8s::ResourceList allocatable;
   int64_t memory_capacity = 0, swap_capacity = 0;
-  std::vector<std::string> huge_page_sizes;  // of the machine, as the kernel spells them: 2MB, 1GB
+  std::vector<std::string> huge_page_sizes;  // as the kernel spells them: 2MB, 1GB
   std::string cluster_domain;
   std::vector<std::string> cluster_dns;
   std::string resolv_conf;  // path; empty: pods with dnsPolicy Default get an empty configuration
   bool cpu_cfs_quota = true;
   int64_t cpu_cfs_period_us = 100000;
   bool cgroup_v2 = false;
-  bool exclusive_cpus = false;           // containers may have whole CPUs of their own (CPU manager, static)
-  bool single_process_oom_kill = false;  // else all processes of a container go together
+  bool exclusive_cpus = false;           // CPU manager policy static
+  bool single_process_oom_kill = false;  // false: the OOM killer kills all processes of a container
   bool limits_swap = false;              // the kernel can limit swap
   bool limited_swap = false;             // memorySwap.swapBehavior: LimitedSwap
   struct MemoryQos {                     // feature gate MemoryQoS, cgroup v2
@@ -35,11 +35,11 @@ struct NodeContext {
   bool stop_signals = false;  // feature gate ContainerStopSignals
   bool seccomp_default = false;
   bool apparmor = false;  // the kernel enforces AppArmor profiles
-  // What the runtime can do, as it said last.
+  // What the runtime supports, as of its last answer.
   std::vector<cri::RuntimeHandler> handlers;
   bool supplemental_groups_policy = false;
 
-  // null: the runtime tells of no such handler.
+  // Null: the runtime has no such handler.
   const cri::RuntimeHandler* Handler(const std::string& name) const {
     for (const auto& handler : handlers)
       if (handler.name == name) return &handler;

@@ -1,4 +1,4 @@
-// API objects that pods refer to, as the kubelet reads them.
+// How the kubelet reads API objects that pods refer to.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace keelson::kubelet {
 
-// A ClusterTrustBundle of whatever version the API server has.
+// A ClusterTrustBundle, of any version that the API server has.
 struct TrustBundle {
   std::string name, signer_name;
   google::protobuf::Map<std::string, std::string> labels;
@@ -25,7 +25,7 @@ struct CredentialBundle {
 class ObjectSource {  // thread safe
  public:
   virtual ~ObjectSource() = default;
-  // kNotFound when there is none; other codes when it cannot be known now.
+  // Objects are shared and immutable; calls may block. kNotFound: there is none; other codes: not known now.
   virtual Result<std::shared_ptr<const corev1::ConfigMap>> GetConfigMap(const std::string& ns,
                                                                         const std::string& name) = 0;
   virtual Result<std::shared_ptr<const corev1::Secret>> GetSecret(const std::string& ns,
@@ -34,30 +34,30 @@ class ObjectSource {  // thread safe
                                                                                 const std::string& name) = 0;
   virtual Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
       const std::string& name) = 0;
-  // The one of that name, or all of them for "". kUnimplemented, in upstream's words, where there is no such
-  // API.
+  // The one of that name; all for "". kUnimplemented, with upstream's message: the API server lacks the API.
   virtual Result<std::vector<TrustBundle>> GetTrustBundles(const std::string& name) {
     (void)name;
     return Error(Code::kUnimplemented,
                  "ClusterTrustBundle projection is not supported in static kubelet mode");
   }
-  // Of the podCertificate source at `index` of a projected volume. kUnavailable: it is not issued yet.
+  // The certificate for the podCertificate source at `index` of a projected volume. kUnavailable: not issued yet.
   virtual Result<CredentialBundle> GetCredentials(const corev1::Pod& pod, const corev1::Volume& volume,
                                                   int index) {
     (void)pod, (void)volume, (void)index;
     return Error(Code::kUnimplemented,
                  "podCertificate projections need an API server, and the feature gate PodCertificateRequest");
   }
+  // The pod is gone: drops what was kept for it.
   virtual void ForgetPod(const std::string& uid) { (void)uid; }
-  // The claim's volume is as large as it asks: its status says so from now on.
+  // Sets the claim's status.capacity, once its volume has been expanded.
   virtual Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) = 0;
   // All Services of a namespace.
   virtual std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) = 0;
-  // A token of `service_account` bound to the pod, as the TokenRequest API gives it.
   struct Token {
     std::string value;
     metav1::Time expires;
   };
+  // A token of the pod's service account, bound to the pod (TokenRequest). Empty `audience`: the API server's.
   virtual Result<Token> RequestToken(const corev1::Pod& pod, const std::string& audience,
                                      int64_t seconds) = 0;
 };

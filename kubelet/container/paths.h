@@ -1,4 +1,4 @@
-// Where the kubelet keeps things on disk.
+// The kubelet's paths on disk.
 //
 //   <root>/pods/<uid>/etc-hosts
 //                    /containers/<container>/<random>      termination message
@@ -50,7 +50,7 @@ struct Paths {
     return logs + "/" + std::string(ns) + "_" + std::string(name) + "_" + std::string(uid);
   }
 
-  // As a name of a directory.
+  // The plugin's name as a directory name.
   static std::string Escape(std::string_view plugin) {
     std::string out(plugin);
     for (char& c : out)

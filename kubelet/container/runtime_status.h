@@ -24,6 +24,7 @@ struct PodRuntimeStatus {
   std::vector<ContainerRecord> containers;    // newest first
 
   const cri::SandboxStatus* ReadySandbox() const;  // the newest if it is ready, else null
+  // Null: there is none.
   const ContainerRecord* Latest(std::string_view name) const;
   const ContainerRecord* Previous(std::string_view name) const;  // the one before the latest
   const ContainerRecord* ById(std::string_view id) const;
@@ -31,23 +32,23 @@ struct PodRuntimeStatus {
   std::vector<std::string> Ips() const;  // of the ready sandbox
 };
 
-// The pod's addresses, the primary one first: the node's for a pod on its network, else those of its sandbox.
-// They are known here before the API shows them.
+// The pod's addresses, the primary one first: the node's for pods on the host network, else the sandbox's. Known
+// before the API server has them.
 std::vector<std::string> PodIps(const corev1::PodSpec& spec, const PodRuntimeStatus& runtime,
                                 const std::vector<std::string>& node_ips);
 
-// Why a container that has exited did so, as its status says it.
+// state.terminated.reason of an exited container: Completed, Error, OOMKilled, ...
 std::string EndReason(const ContainerRecord& record);
 
-// id -> state of everything of a pod, as far as lists show it: equal fingerprints, nothing to look at.
+// id -> state of a pod's sandboxes and containers, as lists show them. Equal fingerprints: nothing has changed.
 using Fingerprint = std::map<std::string, int>;
 Fingerprint FingerprintOf(const PodRuntimeStatus& status);
 
-// Asks the runtime. What `previous` (may be null) already knows and cannot have changed is not asked again:
-// details of exited containers, of running ones that still run, of sandboxes in the same state.
+// Asks the runtime for everything it has of the pod. `previous` (may be null) saves calls for details that cannot
+// have changed: of exited containers, of running ones that still run, of sandboxes in the same state.
 Result<PodRuntimeStatus> InspectPod(cri::RuntimeService& runtime, const std::string& uid,
                                     const PodRuntimeStatus* previous, std::stop_token stop);
-// `known` and what was made since by who asks: only that is asked for.
+// Adds to `known` the sandbox or the containers that the caller has just made, and asks the runtime only for those.
 Result<PodRuntimeStatus> WithSandbox(cri::RuntimeService& runtime, PodRuntimeStatus known,
                                      const std::string& id, std::stop_token stop);
 Result<PodRuntimeStatus> WithContainers(cri::RuntimeService& runtime, PodRuntimeStatus known,

@@ -1,4 +1,4 @@
-// What the runtime is told of a pod as a whole.
+// Builds the CRI configuration of a pod's sandbox.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace keelson::kubelet {
 
 // `host_dns` is the node's resolver configuration; `cgroup_parent` the pod's cgroup, in the form that the
 // runtime's cgroup driver takes.
-// kInvalid for a host name that is too long, a seccomp profile that cannot be.
+// kInvalid: the host name is too long, or the seccomp profile is invalid.
 Result<cri::SandboxConfig> BuildSandboxConfig(const corev1::Pod& pod, const NodeContext& node,
                                               const DnsConfig& host_dns, const std::string& cgroup_parent,
                                               uint32_t attempt);

@@ -1,4 +1,4 @@
-// Security contexts: the pod's and the container's, the latter winning, as the runtime is told.
+// Converts security contexts to CRI. The container's wins over the pod's.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ namespace keelson::kubelet {
 
 cri::NamespaceOptions PodNamespaces(const corev1::PodSpec& spec);
 bool IsPrivileged(const corev1::Container& container);
-// The user that the spec asks for; nullopt leaves it to the image.
+// runAsUser; nullopt: the image decides.
 std::optional<int64_t> EffectiveUser(const corev1::PodSpec& spec, const corev1::Container& container);
 
 Result<> ApplySandboxSecurity(const corev1::PodSpec& spec, const NodeContext& node, cri::SandboxConfig& out);
-// kInvalid when runAsNonRoot forbids the user that the image or the spec names.
+// kInvalid: runAsNonRoot forbids the user of the image or the spec.
 Result<> ApplyContainerSecurity(const corev1::Pod& pod, const corev1::Container& container,
                                 const cri::Image& image, const NodeContext& node, cri::ContainerConfig& out);
 

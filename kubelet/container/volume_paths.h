@@ -11,9 +11,9 @@ namespace keelson::kubelet {
 struct MountedVolume {
   std::string path;              // on the host; empty for an image
   bool selinux_relabel = false;  // the runtime may give its files the pod's label
-  bool read_only = false;        // whatever the mount says
-  std::string image;             // reference of an image in place of a path
-  std::optional<int64_t> group;  // that containers join, as the persistent volume says
+  bool read_only = false;        // even if the mount is not
+  std::string image;             // reference of an image volume; empty: `path` counts
+  std::optional<int64_t> group;  // supplemental group of containers, from the persistent volume
 };
 using VolumePaths = std::map<std::string, MountedVolume>;  // by the volume's name in the pod
 

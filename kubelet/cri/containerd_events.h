@@ -1,4 +1,4 @@
-// Events of containerds that know none in CRI (before 1.7): its own stream of what happens to containers.
+// containerd's own event stream, for versions without CRI events (before 1.7).
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ class Channel;
 
 namespace keelson::kubelet::cri {
 
-// Until `stop` or until the stream breaks; kUnimplemented where the peer is no containerd. The events name no
-// pod, and CRI may show what they tell a moment later.
+// Calls `each` until `stop` or until the stream breaks. kUnimplemented: the peer is not containerd. The events name
+// no pod, and CRI calls may show the change a moment later.
 Result<> WatchContainerdEvents(const std::shared_ptr<grpc::Channel>& channel,
                                const std::function<void(const ContainerEvent&)>& each, std::stop_token stop);
 

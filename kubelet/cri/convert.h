@@ -1,4 +1,4 @@
-// Plain values of types.h to and from CRI v1 messages.
+// Converts the plain values of types.h to and from CRI v1 messages.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ Sandbox FromWire(const runtime::v1::PodSandbox& in);
 SandboxStatus FromWire(const runtime::v1::PodSandboxStatus& in);
 Container FromWire(const runtime::v1::Container& in);
 ContainerStatus FromWire(const runtime::v1::ContainerStatus& in);
-// Says that the container was killed for lack of memory where the runtime has missed it.
+// Sets the reason OOMKilled where the runtime has missed the OOM kill.
 void SetOomKilled(const std::function<bool(const std::string& id)>& oom_killed, ContainerStatus& status);
 Image FromWire(const runtime::v1::Image& in);
 RuntimeStatus FromWire(const runtime::v1::StatusResponse& in);

@@ -12,9 +12,8 @@ namespace keelson::kubelet::cri {
 struct GrpcOptions {
   std::string endpoint;                       // unix:///run/containerd/containerd.sock, or a path
   std::string image_endpoint;                 // empty: the same
-  std::chrono::seconds request_timeout{120};  // of calls that do not name one
-  // Whether the kernel has killed in this container for lack of memory, where something else than the runtime
-  // knows.
+  std::chrono::seconds request_timeout{120};  // of calls without their own timeout
+  // Whether the kernel's OOM killer has killed in the container, from another source than the runtime; may be empty.
   std::function<bool(const std::string& id)> oom_killed = nullptr;
 };
 
@@ -23,7 +22,7 @@ struct GrpcServices {
   std::unique_ptr<ImageService> images;
 };
 
-// Connects on first use; a runtime that comes later, or again, is found.
+// Connects on first use, and reconnects when the runtime is back.
 GrpcServices NewGrpcServices(const GrpcOptions& options);
 
 }  // namespace keelson::kubelet::cri

@@ -1,4 +1,4 @@
-// What sandboxes run, told by its name: registry.k8s.io/pause:3.10 and the like.
+// Recognizes pause images by name: registry.k8s.io/pause:3.10 and others.
 #pragma once
 
 #include <string_view>

@@ -1,9 +1,8 @@
-// The container runtime as the kubelet sees it. NewGrpcRuntime speaks CRI v1 to a socket; FakeRuntime keeps
+// The container runtime as the kubelet sees it. NewGrpcServices speaks CRI v1 to a socket; FakeRuntime keeps
 // state in memory. Both pass one conformance test (testing/runtime_conformance.h).
 //
-// Thread safe. Calls block until the runtime answers, their own deadline has passed (kTimeout) or `stop` is
-// requested (kCancelled). A runtime that is away: kUnavailable. Ids that are unknown: kNotFound, except for
-// Stop and Remove, which then succeed.
+// Thread safe. Calls block until the runtime answers, their deadline has passed (kTimeout) or `stop` is requested
+// (kCancelled). kUnavailable: the runtime is away. kNotFound: unknown id; Stop and Remove succeed then.
 #pragma once
 
 #include <chrono>
@@ -24,8 +23,8 @@ class RuntimeService {
 
   virtual Result<Version> GetVersion(std::stop_token stop = {}) = 0;
   virtual Result<RuntimeStatus> Status(std::stop_token stop = {}) = 0;
-  // False when the runtime does not know the call (containerd 1.6): the local configuration then counts.
-  // True: `systemd` says which cgroup driver the runtime uses.
+  // True: `systemd` is set to which cgroup driver the runtime uses. False: the runtime lacks the call (containerd
+  // 1.6), and the kubelet's configuration counts.
   virtual Result<bool> CgroupDriver(bool& systemd, std::stop_token stop = {}) = 0;
 
   virtual Result<std::string> RunPodSandbox(const SandboxConfig& config, const std::string& handler,
@@ -38,7 +37,7 @@ class RuntimeService {
   virtual Result<std::string> CreateContainer(const std::string& sandbox_id, const ContainerConfig& config,
                                               const SandboxConfig& sandbox, std::stop_token stop = {}) = 0;
   virtual Result<> StartContainer(const std::string& id, std::stop_token stop = {}) = 0;
-  // Asks politely, kills after `grace` (zero: at once), and returns when the container is down.
+  // Sends the stop signal, SIGKILL after `grace` (zero: at once), and returns when the container has ended.
   virtual Result<> StopContainer(const std::string& id, std::chrono::seconds grace,
                                  std::stop_token stop = {}) = 0;
   virtual Result<> RemoveContainer(const std::string& id, std::stop_token stop = {}) = 0;
@@ -46,11 +45,11 @@ class RuntimeService {
   virtual Result<std::vector<Container>> ListContainers(const Filter& filter, std::stop_token stop = {}) = 0;
   virtual Result<> UpdateContainerResources(const std::string& id, const LinuxResources& resources,
                                             std::stop_token stop = {}) = 0;
-  // Writes the container's state into the file. kUnimplemented where the runtime cannot.
+  // Writes a checkpoint of the container to the file. kUnimplemented: not supported.
   virtual Result<> CheckpointContainer(const std::string&, const std::string&, std::stop_token = {}) {
     return Error(Code::kUnimplemented, "the container runtime has no checkpoints");
   }
-  // The addresses of the node's pods, "10.1.0.0/24,fd00::/64".
+  // The node's pod CIDRs: "10.1.0.0/24,fd00::/64".
   virtual Result<> UpdateRuntimeConfig(const std::string& pod_cidrs, std::stop_token stop = {}) = 0;
   virtual Result<> ReopenContainerLog(const std::string& id, std::stop_token stop = {}) = 0;
   virtual Result<std::vector<ContainerStats>> ListContainerStats(const Filter& filter,
@@ -67,8 +66,7 @@ class RuntimeService {
   virtual Result<std::string> PortForward(const std::string& sandbox_id, const std::vector<int32_t>& ports,
                                           std::stop_token stop = {}) = 0;
 
-  // Calls `each` for every event until `stop` or until the stream breaks. kUnimplemented where the runtime
-  // has no events.
+  // Calls `each` for every event until `stop` or until the stream breaks. kUnimplemented: no events.
   virtual Result<> WatchEvents(const std::function<void(const ContainerEvent&)>& each,
                                std::stop_token stop) = 0;
 };
@@ -78,7 +76,7 @@ class ImageService {
   virtual ~ImageService() = default;
   virtual Result<std::vector<Image>> ListImages(std::stop_token stop = {}) = 0;
   virtual Result<std::optional<Image>> ImageStatus(const std::string& image, std::stop_token stop = {}) = 0;
-  // The reference to run the image by. No deadline but `stop`: a pull takes what it takes.
+  // Returns the reference to run the image by. Has no deadline but `stop`.
   virtual Result<std::string> PullImage(const std::string& image, const std::optional<AuthConfig>& auth,
                                         const SandboxConfig& sandbox, std::stop_token stop = {}) = 0;
   virtual Result<> RemoveImage(const std::string& image, std::stop_token stop = {}) = 0;

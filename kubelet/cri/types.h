@@ -1,5 +1,5 @@
-// What the kubelet says to a container runtime and hears from it: the part of CRI v1 that is used, as plain
-// values. No protobuf here, so that the rest of the kubelet compiles without it; convert.h maps to the wire.
+// Plain values for the part of CRI v1 that the kubelet uses. Without protobuf, so that the rest of the kubelet compiles
+// without it; convert.h maps them to the wire.
 #pragma once
 
 #include <chrono>
@@ -90,7 +90,7 @@ struct Mount {
   Propagation propagation = Propagation::kPrivate;
   bool selinux_relabel = false;
   std::optional<IdMapping> user_ids;  // files appear with the ids of the pod's user namespace
-  std::string image, image_sub_path;  // an image in place of host_path
+  std::string image, image_sub_path;  // an image volume instead of host_path
 };
 
 struct Device {
@@ -172,7 +172,7 @@ struct ContainerStatus {
   Labels labels, annotations;
   std::vector<Mount> mounts;
   std::string log_path;
-  std::string stop_signal;  // SIGTERM; empty when the runtime does not tell
+  std::string stop_signal;  // SIGTERM; empty: the runtime does not report it
   struct User {
     int64_t uid = 0, gid = 0;
     std::vector<int64_t> supplemental_groups;
@@ -243,10 +243,10 @@ struct ContainerEvent {
   enum class Type { kCreated, kStarted, kStopped, kDeleted };
   std::string container_id;
   Type type = Type::kCreated;
-  std::string pod_uid;  // empty: the runtime does not tell; its lists may show the event a moment later
+  std::string pod_uid;  // empty: not reported; lists may show the change a moment later
 };
 
-// Usage, as the runtime accounts it; nullopt where it does not.
+// Usage, from the runtime; nullopt: it does not report it.
 struct ContainerStats {
   std::string id, name;
   Labels labels;

@@ -1,5 +1,5 @@
-// Keeps the node from running dry: looks at memory, disks and processes, tells what is short, frees what
-// nobody uses, and at last ends pods.
+// The eviction manager: watches memory, disks and processes, sets pressure conditions, reclaims unused containers and
+// images, and evicts pods.
 #pragma once
 
 #include <functional>
@@ -22,14 +22,14 @@ class EvictionManager {  // thread safe
   using PodPtr = std::shared_ptr<const corev1::Pod>;
   struct Dependencies {
     std::function<Observations(std::stop_token stop)> observe;
-    std::function<std::vector<PodPtr>()> pods;  // admitted and not ended
+    std::function<std::vector<PodPtr>()> pods;  // active pods
     std::function<PodUsage(const corev1::Pod& pod)> usage;
     std::function<void(const corev1::Pod& pod, const std::string& message, std::chrono::seconds grace)> evict;
-    std::function<bool(const std::string& uid)> cleaned_up;  // nothing of the pod holds resources any more
+    std::function<bool(const std::string& uid)> cleaned_up;  // PodWorkers::IsPodFinished
     std::function<void(std::stop_token stop)> remove_containers, remove_images;
     std::function<void(const std::string& reason, const std::string& message)> node_event;
-    std::function<DiskLayout()> layout;  // empty: all is on one file system
-    // Tells of memory that runs short: of the machine, and of all pods; empty or null: nobody does.
+    std::function<DiskLayout()> layout;  // empty: one file system
+    // Notifies when memory of the machine or of all pods runs short; empty or null: not supported.
     std::function<std::unique_ptr<linux::MemoryAlarm>()> alarm;
   };
   EvictionManager(Dependencies dependencies, EvictionOptions options, std::vector<Threshold> thresholds,
@@ -39,13 +39,13 @@ class EvictionManager {  // thread safe
     PodPtr pod;
     std::chrono::seconds grace;
   };
-  // One look. Returns the pods that have to go: one, or all that are above limits of their own.
+  // One pass. Returns the evicted pods: one, or all that exceed their own limits.
   std::vector<Evicted> Synchronize(std::stop_token stop);
-  // Looks every ten seconds, when memory runs short, and as soon as evicted pods are cleaned up (or have not
-  // been for 30 seconds after their grace period).
+  // Runs passes until `stop`: every ten seconds, when memory runs short, and after evicted pods are cleaned up (or are
+  // not 30 seconds after their grace period).
   void Run(std::stop_token stop);
-  std::set<Pressure> pressures() const;
-  // Why a pod is not taken while the node is short of something.
+  std::set<Pressure> pressures() const;  // for the node's conditions
+  // Why the pod is rejected while the node is under pressure; nullopt: it is not.
   std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod) const;
 
  private:
@@ -55,7 +55,7 @@ class EvictionManager {  // thread safe
                                 const std::vector<PodPtr>& pods, const Observations& observations);
   void Await(linux::MemoryAlarm* alarm, std::stop_token stop);
   void AwaitCleanup(const std::vector<Evicted>& pods, std::stop_token stop);
-  // nullopt: it is critical.
+  // nullopt: a critical pod, which is not evicted.
   std::optional<Evicted> Evict(const PodPtr& pod, const std::string& message, const Threshold* threshold);
 
   const Dependencies deps_;

@@ -1,5 +1,4 @@
-// Which thresholds are crossed, what the node says of it, and which pod goes first. Pure: observations in,
-// decisions out.
+// Decides which thresholds are met, which conditions the node has, and which pods are evicted first. Pure.
 #pragma once
 
 #include <map>
@@ -19,32 +18,31 @@ struct Observation {
 };
 using Observations = std::map<std::string, Observation>;  // by signal
 
-// Which of the node's file systems are apart: the one of images, with the containers' writable layers or,
-// `split`, without them.
+// Which file systems are separate from nodefs: `images_apart`: imagefs, with the containers' writable layers, or
+// (`split`) without them.
 struct DiskLayout {
   bool images_apart = false, split = false;
 };
-// Those of containerfs are nobody's to set: they are those of the file system that the containers are on.
+// Adds the thresholds of containerfs, which cannot be configured: those of the file system that containers are on.
 std::vector<Threshold> WithContainerFs(std::vector<Threshold> thresholds, const DiskLayout& layout);
 
-// What is remembered from one look to the next.
+// State between passes.
 struct EvictionState {
-  std::vector<Threshold> due;                                // called for action at the last look
-  std::vector<std::pair<Threshold, SteadyTime>> first_seen;  // since when
-  std::map<Pressure, SteadyTime> last_seen;                  // of conditions
-  std::set<Pressure> pressures;                              // what the node's conditions say
+  std::vector<Threshold> due;                                // met at the last pass
+  std::vector<std::pair<Threshold, SteadyTime>> first_seen;  // met since
+  std::map<Pressure, SteadyTime> last_seen;                  // when the condition was last met
+  std::set<Pressure> pressures;                              // the node's conditions
 };
 
-// Brings `state` up to date and returns the thresholds that call for action now: their grace has passed. The
-// most urgent first.
+// Updates `state`, and returns the thresholds that are met for longer than their grace period, the most urgent first.
 std::vector<Threshold> UpdateEviction(const std::vector<Threshold>& thresholds,
                                       const Observations& observations, const EvictionOptions& options,
                                       SteadyTime now, EvictionState& state);
-// Whether it is crossed; with `reclaiming`, also while the minimum reclaim is not reached.
+// Whether the threshold is met; with `reclaiming`, also while its minimum reclaim is not reached.
 bool IsMet(const Threshold& threshold, const Observations& observations, bool reclaiming);
 
-// How much more memory may be used before one of the signal's thresholds is crossed; nullopt: none is left,
-// or none is known.
+// How much more memory may be used before one of the signal's thresholds is crossed; nullopt: none is
+// left, or the signal is unknown.
 std::optional<int64_t> MemoryLeft(const std::vector<Threshold>& thresholds, const Observations& observations,
                                   const std::string& signal);
 
@@ -64,26 +62,26 @@ struct Candidate {
   const corev1::Pod* pod = nullptr;
   PodUsage usage;
 };
-// The one to go first comes first: those of which nothing is known, then those that use more than they asked
-// for, by priority, by how much more. Processes are not asked for: priority comes first. Of disks counts what
-// is on the signal's file system.
+// Sorts by eviction order: pods without statistics, then pods that exceed their requests, by priority, by how much.
+// Processes have no requests: priority comes first. For disks only usage on the signal's file system counts.
 void RankCandidates(const std::string& signal, const DiskLayout& layout, std::vector<Candidate>& candidates);
 
-// What frees something on the signal's file system without ending pods.
+// Node-level reclaim: what frees space on the signal's file system without evicting pods.
 struct NodeReclaim {
   bool containers = false, images = false;
 };
 NodeReclaim ReclaimFor(const std::string& signal, const DiskLayout& layout);
 
-// status.message of a pod that is evicted for a threshold.
+// status.message of the evicted pod.
 std::string EvictionMessage(const Threshold& threshold, const Observations& observations,
                             const Candidate& candidate);
+// Whether the pod has any limit of ephemeral storage or of an emptyDir.
 bool HasStorageLimit(const corev1::Pod& pod);
 struct StorageExcess {
-  const char* signal;  // ephemeralpodfs.limit, ...: whose limit it is
+  const char* signal;  // ephemeralpodfs.limit, ...
   std::string message;
 };
-// Why a pod goes that uses more local storage than it may; nullopt: it does not.
+// Which limit of local storage the pod exceeds; nullopt: none.
 std::optional<StorageExcess> StorageLimitExceeded(const corev1::Pod& pod, const PodUsage& usage);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// Which dead containers are kept for people to look at, and which are removed.
+// Container garbage collection: keeps some dead containers for debugging, and removes the rest.
 #pragma once
 
 #include <chrono>
@@ -14,18 +14,17 @@ namespace keelson::kubelet {
 
 struct ContainerGcOptions {
   std::chrono::milliseconds minimum_age{0};
-  int per_container = 1;  // of one container of a pod; negative: any number
-  int in_all = -1;        // negative: any number
+  int per_container = 1;  // kept per container of a pod; negative: any number
+  int in_all = -1;        // kept on the node; negative: any number
 };
 
-// Ids of those to remove, the oldest first; pure.
+// The ids to remove, oldest first. Pure.
 std::vector<std::string> PlanContainerGc(const std::vector<cri::Container>& containers,
                                          const ContainerGcOptions& options, WallTime now);
-// A container that has ended goes, and with it the files of its run: its log, with all parts, and its
-// message.
+// Removes an exited container with its files: rotated logs and termination message.
 Result<> RemoveRun(cri::RuntimeService& runtime, const Paths& paths, const cri::ContainerStatus& run,
                    std::stop_token stop);
-// Looks once.
+// One collection.
 Result<> CollectContainers(cri::RuntimeService& runtime, const Paths& paths,
                            const ContainerGcOptions& options, WallTime now, std::stop_token stop);
 

@@ -1,5 +1,4 @@
-// Removes images that no container uses when their file system fills up, or when they have been unused for
-// long.
+// Image garbage collection: removes unused images when their file system fills up, or when they get old.
 #pragma once
 
 #include <chrono>
@@ -17,11 +16,11 @@
 namespace keelson::kubelet {
 
 struct ImageGcOptions {
-  int high_percent = 85, low_percent = 80;  // high 100: never for lack of space
+  int high_percent = 85, low_percent = 80;  // high 100: never because of space
   std::chrono::milliseconds minimum_age{std::chrono::minutes(2)}, maximum_age{0};  // maximum 0: any age
-  // Told the ids of all images, as of that time; may be empty.
+  // Called with the ids of all images as of that time; may be empty.
   std::function<void(const std::set<std::string>& ids, WallTime as_of)> present;
-  std::string pause_image;  // what the runtime needs for every pod, where it does not say so itself
+  std::string pause_image;  // never removed, even if the runtime does not pin it
 };
 
 struct ImageRecord {
@@ -34,16 +33,16 @@ struct ImageRecord {
 struct FileSystemSpace {
   uint64_t capacity = 0, available = 0;
 };
-// Bytes to free so that usage comes down to the low threshold; 0 below the high one.
+// Bytes to free to get down to the low threshold; 0: below the high one.
 uint64_t BytesToFree(const FileSystemSpace& space, const ImageGcOptions& options);
-// What may go, the one first that has not been used for longest.
+// Images that may be removed, least recently used first.
 std::vector<ImageRecord> RemovableImages(const std::map<std::string, ImageRecord>& images, WallTime now,
                                          std::chrono::milliseconds minimum_age);
 
 class ImageGc {  // thread safe
  public:
   using SpaceFunction = std::function<Result<FileSystemSpace>(std::stop_token stop)>;
-  // `event` tells of the node: reason, message.
+  // A warning event about the node.
   using EventFunction = std::function<void(const std::string& reason, const std::string& message)>;
   ImageGc(cri::RuntimeService& runtime, cri::ImageService& images, SpaceFunction space, EventFunction event,
           const ImageGcOptions& options, Clock& clock)
@@ -54,17 +53,17 @@ class ImageGc {  // thread safe
         options_(options),
         clock_(clock) {}
 
-  // Looks, and frees what the thresholds and the maximum age ask for.
+  // One collection, by thresholds and maximum age. An error: too little could be freed, or the runtime failed.
   Result<> Collect(std::stop_token stop);
-  // Removes all that is unused and old enough.
+  // Removes all unused images that are old enough, for eviction.
   Result<> RemoveUnused(std::stop_token stop);
   void Run(std::stop_token stop);  // every five minutes
 
  private:
-  // What containers run or have mounted, by every name that they may know it by.
+  // Images that containers run or mount, by all their names.
   Result<std::set<std::string>> InUse(std::stop_token stop) REQUIRES(mutex_);
   Result<> Detect(WallTime now, std::stop_token stop) REQUIRES(mutex_);
-  // The bytes that it freed.
+  // Returns the bytes freed.
   Result<uint64_t> Free(uint64_t bytes, WallTime now, std::stop_token stop) REQUIRES(mutex_);
 
   cri::RuntimeService& runtime_;
@@ -75,11 +74,11 @@ class ImageGc {  // thread safe
   Clock& clock_;
   Mutex mutex_;  // held while the runtime is asked: one collection at a time
   std::map<std::string, ImageRecord> records_ GUARDED_BY(mutex_);
-  // By container, each of which is asked about once: what it has mounted never changes.
+  // Image volumes by container: asked once, since they never change.
   std::map<std::string, std::set<std::string>> mounted_ GUARDED_BY(mutex_);
 };
 
-// Of the file system that the runtime keeps images on.
+// The space on the runtime's image file system.
 Result<FileSystemSpace> ImageSpace(cri::ImageService& images, std::stop_token stop);
 
 }  // namespace keelson::kubelet

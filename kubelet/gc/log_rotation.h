@@ -1,5 +1,5 @@
-// Rotates the logs of running containers: a log that has grown beyond its size becomes <log>.<time>, older
-// ones are compressed, and more than a few are removed.
+// Rotates the logs of running containers: a log beyond max_size becomes <log>.<time>, older parts are compressed,
+// and parts beyond max_files are removed.
 #pragma once
 
 #include <chrono>
@@ -15,18 +15,19 @@ namespace keelson::kubelet {
 
 struct LogRotationOptions {
   int64_t max_size = 10 << 20;  // negative: logs are not rotated
-  int max_files = 5;            // with the one that is written
+  int max_files = 5;            // including the current one
   int workers = 1;
   std::chrono::milliseconds interval{std::chrono::seconds(10)};
 };
 
-// What becomes of the older parts of a log. `names` are the files <log>.*; pure.
+// What to do with the older parts of a log. Pure.
 struct LogPlan {
   std::vector<std::string> remove, compress;
 };
+// `names`: the files <log>.*.
 LogPlan PlanLogs(std::vector<std::string> names, int max_files);
 
-// A running container's.
+// Of a running container.
 struct ContainerLog {
   std::string container_id, path;
 };
@@ -37,7 +38,7 @@ class LogRotator {
   LogRotator(cri::RuntimeService& runtime, Running running, const LogRotationOptions& options, Clock& clock)
       : runtime_(runtime), running_(std::move(running)), options_(options), clock_(clock) {}
 
-  // One look at all running containers; what fails for one is told, and does not keep the others.
+  // One pass over all running containers. Failures are logged, and do not stop the pass.
   void RotateAll(std::stop_token stop);
   void Run(std::stop_token stop);
 

@@ -1,4 +1,4 @@
-// Waits that grow with every failure, by key.
+// Exponential back-off by key.
 #pragma once
 
 #include <chrono>
@@ -11,34 +11,34 @@
 
 namespace keelson::kubelet {
 
-// first, 2 first, 4 first, ... up to max. A key that went well for longer than `quiet` starts anew.
+// Waits first, 2 first, 4 first, ... up to max. A key without failure for longer than `quiet` starts again.
 class Backoff {  // thread safe
  public:
-  // quiet: twice the maximum where it is not given.
+  // `quiet`: by default twice the maximum.
   Backoff(std::chrono::milliseconds first, std::chrono::milliseconds max, Clock& clock = Clock::Real(),
           std::optional<std::chrono::milliseconds> quiet = std::nullopt)
       : first_(first), max_(max), quiet_(quiet.value_or(2 * max)), clock_(clock) {}
 
-  // What is left to wait since `since`, the time of the last failure; zero when the next try may be made.
-  // The wall clock is looked at once for each failure: who sets it later shortens or prolongs no wait.
+  // The rest of the wait that began at `since`, the time of the last failure; zero: the next try may be made. Later
+  // changes of the wall clock do not shorten or prolong it.
   std::chrono::milliseconds Left(const std::string& key, WallTime since);
   std::chrono::milliseconds Current(const std::string& key) const;
-  // A try is being made: the wait after it will be the next longer one, or the first again if all went well
-  // between the try before it and `since`, the time of the last failure (absent: now).
+  // A try is made: the next wait is the next longer one, or the first one if the key was quiet between the previous
+  // try and `since`, the time of the last failure (absent: now).
   void Next(const std::string& key, std::optional<WallTime> since = std::nullopt);
   void Forget(const std::string& key);
   void ForgetPrefix(const std::string& prefix);
 
  private:
   struct Entry {
-    // Has gone well for long before it failed at `event`.
+    // Whether there was no failure for `quiet` before `event`.
     bool Quiet(SteadyTime event, std::chrono::milliseconds quiet) const { return event - updated > quiet; }
     std::chrono::milliseconds wait;
     SteadyTime updated;
-    std::optional<WallTime> failure;  // the last that was asked about, and when that was
+    std::optional<WallTime> failure;  // the last one passed to Left, and when on the steady clock
     SteadyTime failed;
   };
-  void Learn(Entry& entry, WallTime since) const;  // of a failure that was not known yet
+  void Learn(Entry& entry, WallTime since) const;  // records a new failure
   const std::chrono::milliseconds first_, max_, quiet_;
   Clock& clock_;
   mutable Mutex mutex_;

@@ -1,4 +1,4 @@
-// Which programs are asked for registries' credentials: CredentialProviderConfig, kubelet.config.k8s.io/v1.
+// The configuration of credential provider plugins: CredentialProviderConfig, kubelet.config.k8s.io/v1.
 #pragma once
 
 #include <chrono>
@@ -10,18 +10,18 @@
 
 namespace keelson::kubelet {
 
-// A token of the pod's ServiceAccount that a provider is given (KEP-4412).
+// tokenAttributes: the provider gets a token of the pod's ServiceAccount (KEP-4412).
 struct TokenAttributes {
   std::string audience;
-  bool account_required = false;  // pods without an account: the provider is not run
-  // What the provider answers holds for the token alone; else for all pods of the account.
+  bool account_required = false;  // the provider is not run for pods without an account
+  // Cache answers per token; false: per ServiceAccount.
   bool kept_by_token = false;
-  // Annotations of the account that it is told; of accounts without a required one it is not asked.
+  // Annotations of the account that the provider gets; it is not run if a required one is missing.
   std::vector<std::string> required_annotations, optional_annotations;
 };
 
 struct CredentialProvider {
-  std::string name;  // of the program, below the directory of providers
+  std::string name;  // of the program in the provider directory
   std::vector<std::string> match_images;
   std::chrono::milliseconds default_cache_duration{0};
   std::string api_version;
@@ -30,10 +30,10 @@ struct CredentialProvider {
   std::optional<TokenAttributes> token;
 };
 
-// kInvalid with everything that is wrong, in upstream's words. `tokens`: providers may be given tokens.
+// kInvalid, with all mistakes and upstream's messages. `tokens`: tokenAttributes are allowed.
 Result<std::vector<CredentialProvider>> ParseCredentialProviders(const std::string& yaml, bool tokens = true);
 
-// As Go writes it: "1h30m".
+// A Go duration: "1h30m".
 Result<std::chrono::milliseconds> ParseCacheDuration(const std::string& text);
 
 }  // namespace keelson::kubelet

@@ -1,5 +1,5 @@
-// Programs of a cloud that know its registries' credentials (KEP-2133). One is run when an image is pulled
-// that one of its patterns covers; what it answers is kept for as long as it says.
+// Credential provider plugins (KEP-2133): programs that know the credentials of registries. One is run when an image
+// matches its patterns; its answer is cached for as long as it says.
 #pragma once
 
 #include <chrono>
@@ -21,17 +21,17 @@ namespace keelson::kubelet {
 
 class CredentialProviders {  // thread safe
  public:
-  // `tokens`: providers may be given tokens of ServiceAccounts.
+  // Reads the configuration. `tokens`: as ParseCredentialProviders. Errors as there.
   static Result<std::shared_ptr<CredentialProviders>> Load(const std::string& config_file,
                                                            const std::string& bin_dir, bool tokens = true,
                                                            Clock& clock = Clock::Real());
   CredentialProviders(std::vector<CredentialProvider> providers, std::string bin_dir, Clock& clock)
       : providers_(std::move(providers)), bin_dir_(std::move(bin_dir)), clock_(clock) {}
 
-  // Of a (normalized) image for a pod. A provider that fails is logged, and has none.
+  // Credentials for a normalized image and a pod. Runs providers, so it may block. Failures are logged.
   std::vector<Credential> Get(const std::string& image, const corev1::Pod& pod, const AccountSource& accounts,
                               std::stop_token stop);
-  // Those of them that are the pod's ServiceAccount's own.
+  // Only those that belong to the pod's ServiceAccount.
   std::vector<Credential> GetOfAccount(const std::string& image, const corev1::Pod& pod,
                                        const AccountSource& accounts, std::stop_token stop);
 
@@ -40,7 +40,7 @@ class CredentialProviders {  // thread safe
     std::map<std::string, cri::AuthConfig> auth;  // by pattern
     WallTime expires;
   };
-  // What this provider gives for the image; nullopt: nothing.
+  // The provider's answer, perhaps cached; nullopt: none.
   std::optional<Answer> AnswerOf(const CredentialProvider& provider, const std::string& image,
                                  const PodAccount& account, std::stop_token stop);
   Result<Answer> Ask(const CredentialProvider& provider, const std::string& image, const PodAccount& account,
@@ -52,7 +52,7 @@ class CredentialProviders {  // thread safe
   const std::string bin_dir_;
   Clock& clock_;
   Mutex mutex_;
-  // "<provider> <image, registry or nothing> <account>"
+  // By "<provider> <image, registry or nothing> <account>".
   std::map<std::string, Answer> cache_ GUARDED_BY(mutex_);
 };
 

@@ -1,4 +1,4 @@
-// Gets a container's image onto the node, by its pull policy.
+// The image manager: makes sure that a container's image is on the node, by its pull policy.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ struct ImageFailure {
   std::string
       reason;  // ErrImagePull, ImagePullBackOff, ErrImageNeverPull, InvalidImageName, ImageInspectError
   std::string message;
-  std::chrono::milliseconds retry{0};  // when to try again; zero: at will
+  std::chrono::milliseconds retry{0};  // when to try again; zero: any time
 };
 
 struct EnsuredImage {
@@ -47,26 +47,26 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
  public:
   struct Options {
     bool serialize_pulls = true;
-    int max_parallel_pulls = 0;                // 0: no bound; of parallel pulls only
-    int pulls_per_second = 0, pull_burst = 0;  // 0: no bound; a pull beyond it fails
+    int max_parallel_pulls = 0;                // if pulls are parallel; 0: no limit
+    int pulls_per_second = 0, pull_burst = 0;  // 0: no limit; a pull beyond it fails
     std::chrono::milliseconds backoff_first{std::chrono::seconds(10)}, backoff_max{std::chrono::seconds(300)};
     std::shared_ptr<CredentialProviders> providers;  // null: none
-    AccountSource accounts;                          // for them
-    std::vector<std::string> credential_dirs;        // where the node's own config.json may be
+    AccountSource accounts;                          // for the providers
+    std::vector<std::string> credential_dirs;        // of the node's config.json
     PullRecords::Options records;
-    // A pod has got an image by a pull that took so long; may be empty.
+    // Called after a pull for the pod; may be empty.
     std::function<void(const std::string& uid, std::chrono::nanoseconds took)> pulled;
   };
   ImageManager(cri::ImageService& images, const Options& options, Clock& clock = Clock::Real());
 
-  // False: `failure` says why.
+  // Pulls the image if needed, and if the pod may use it. False: `failure` says why.
   bool Ensure(const ImageRequest& request, std::stop_token stop, EnsuredImage& out, ImageFailure& failure);
   void ForgetPod(const std::string& uid);
-  // The runtime had exactly these images, by id, at that time: what was noted of others goes.
+  // Drops the pull records of all images that the runtime did not have at that time.
   void ForgetImages(const std::set<std::string>& present, WallTime as_of);
 
  private:
-  // What was found out of an image that was asked for.
+  // For metrics; nullopt: not found out.
   struct Found {
     std::optional<bool> present, pull_required;
   };
@@ -99,8 +99,9 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
   std::map<std::string, Failure> failures_ GUARDED_BY(mutex_);
 };
 
-// "busybox" -> "docker.io/library/busybox:latest"; empty when it is no image name.
+// "busybox" -> "docker.io/library/busybox:latest"; empty: not an image name.
 std::string NormalizeImage(const std::string& image);
+// Whether `policy` asks for a pull of the normalized `image`. `present`: the node has it.
 bool ShouldPull(const std::string& policy, const std::string& image, bool present);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// Registry credentials in the formats of Docker's configuration files, and whom they are for.
+// Registry credentials from Docker configuration files, and the images that they are for.
 #pragma once
 
 #include <string>
@@ -15,17 +15,17 @@ struct Credential {
   enum class From { kNode, kSecret, kServiceAccount };
   cri::AuthConfig auth;
   From from = From::kNode;
-  std::string ns, name, uid;  // of the Secret or ServiceAccount that it comes from
-  std::string hash;           // of the credential, to know it again by
+  std::string ns, name, uid;  // of the source
+  std::string hash;           // identifies the credential in pull records
 };
 
-// Whether a pattern ("*.azurecr.io", "registry.io:8080/path") covers an image ("sub.azurecr.io/app"): the
-// same number of parts of the host's name, '*' within a part, the same port, the path as a prefix.
+// Whether a pattern ("*.azurecr.io", "registry.io:8080/path") matches an image ("sub.azurecr.io/app"): as many host
+// name labels, '*' within a label, the same port, the path as a prefix.
 bool CoversImage(std::string_view pattern, std::string_view image);
 
-// The credentials for a (normalized) image in the pull secrets, those of the longest pattern of each first.
+// The credentials for a normalized image in the pull secrets; in each, longer patterns come first.
 std::vector<Credential> FindCredentials(const std::string& image, const std::vector<corev1::Secret>& secrets);
-// The same in the node's own files: config.json of `dirs`.
+// The same from the node's files: config.json in `dirs`.
 std::vector<Credential> FindNodeCredentials(const std::string& image, const std::vector<std::string>& dirs);
 
 }  // namespace keelson::kubelet

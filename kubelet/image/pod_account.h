@@ -1,5 +1,4 @@
-// The ServiceAccount that a pod's images are pulled for, as providers of credentials are told of it
-// (KEP-4412).
+// The pod's ServiceAccount as credential provider plugins get it (KEP-4412).
 #pragma once
 
 #include <functional>
@@ -14,7 +13,7 @@
 
 namespace keelson::kubelet {
 
-// The API server, as far as it is asked. Both thread safe.
+// Access to the API server. Both thread safe.
 struct AccountSource {
   std::function<Result<std::shared_ptr<const corev1::ServiceAccount>>(const std::string& ns,
                                                                       const std::string& name)>
@@ -26,11 +25,11 @@ struct PodAccount {  // `name` empty: the pod has none
   std::string ns, name, uid, token;
   std::map<std::string, std::string> annotations;
 
-  // What a provider's answer is kept under, besides the image that it is for: the same for whom it may serve.
+  // Part of the cache key: equal for all pods that may share a provider's answer.
   std::string CacheKey(const TokenAttributes& attributes) const;
 };
 
-// nullopt: the provider is not to be asked for this pod. What is in the way is logged.
+// nullopt: do not run the provider for this pod. The reason is logged.
 std::optional<PodAccount> FindPodAccount(const TokenAttributes& attributes, const corev1::Pod& pod,
                                          const AccountSource& source);
 

@@ -1,5 +1,5 @@
-// Which images this node has pulled with whose credentials, so that a pod does not get, by being on the same
-// node, what it could not pull itself (KEP-2535). Kept on disk in the form that other kubelets have too:
+// Which images the node has pulled with whose credentials, so that a pod cannot use an image that it could not pull
+// itself (KEP-2535). On disk in upstream's format:
 //
 //   <root>/image_manager/pulling/sha256-<of the image's name>   ImagePullIntent, while a pull is under way
 //                       /pulled/sha256-<of the image's id>      ImagePulledRecord
@@ -28,20 +28,20 @@ std::optional<PullVerification> ParsePullVerification(std::string_view policy);
 class PullRecords {  // thread safe
  public:
   struct Options {
-    std::string dir;  // <root>/image_manager; empty: nothing is kept, everyone may use everything
+    std::string dir;  // <root>/image_manager; empty: no records, all pods may use all images
     PullVerification verification = PullVerification::kNeverPreloaded;
     std::vector<std::string> allowlist;  // images without tag, "registry.io/team/*"
   };
   PullRecords(Options options, Clock& clock);
 
-  // Before a pull, which the kubelet may not live to see the end of.
+  // Call before a pull: records the intent, in case the kubelet dies during the pull.
   Result<> Begin(const std::string& image);
-  // After it; `used` null: without credentials, or with the node's own. Empty `ref`: it failed.
+  // Call after the pull. `used`: null: no credentials, or the node's. Empty `ref`: the pull failed.
   Result<> End(const std::string& image, const std::string& ref, const Credential* used);
-  // Records of images other than these go, unless they are from that time or later.
+  // Removes records older than `before` of images that are not in `refs`.
   void Prune(const std::set<std::string>& refs, WallTime before);
-  // Whether a pod with these credentials may use the image that is on the node. `others` are asked for only
-  // where these do not do.
+  // Whether a pod with these credentials may use the present image. `others` is called for more credentials only if
+  // these do not suffice.
   bool MayUse(const std::string& image, const std::string& ref, const std::vector<Credential>& credentials,
               const std::function<std::vector<Credential>()>& others);
 

@@ -1,11 +1,11 @@
-// Bounds of histograms that several families share.
+// Bucket bounds that several histograms share.
 #pragma once
 
 #include <vector>
 
 namespace keelson::kubelet {
 
-// What Prometheus' clients take when nothing else is said.
+// The default of Prometheus' client libraries.
 inline std::vector<double> DefaultBuckets() {
   return {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
 }

@@ -1,4 +1,4 @@
-// Seconds since its making, for histograms: real ones, whatever clock drives the code that is measured.
+// Measures real time since its construction, for histograms, whatever Clock the measured code uses.
 #pragma once
 
 #include <chrono>

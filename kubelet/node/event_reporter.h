@@ -1,4 +1,4 @@
-// Events about pods and the node itself, as upstream's kubelet names their objects.
+// Records events about pods and the node, with upstream's involvedObject.
 #pragma once
 
 #include <stop_token>
@@ -11,14 +11,15 @@ namespace keelson::kubelet {
 
 class EventReporter {  // thread safe
  public:
-  // standalone: there is nobody to tell.
+  // `standalone`: events are dropped.
   EventReporter(client::RestClient api, std::string node, bool standalone, Clock& clock)
       : node_(std::move(node)), standalone_(standalone), recorder_(std::move(api), "kubelet", node_, clock) {}
 
-  // container: the one it is about; empty: the pod. type: Normal or Warning.
+  // Queues an event. `container`: the one that it is about; empty: the pod. `type`: Normal or Warning.
   void Pod(const corev1::Pod& pod, const std::string& container, const std::string& type,
            const std::string& reason, const std::string& message);
   void Node(const std::string& type, const std::string& reason, const std::string& message);
+  // Sends queued events until `stop`.
   void Run(std::stop_token stop) { recorder_.Run(stop); }
 
  private:

@@ -1,4 +1,4 @@
-// What the machine has to be like before pods run on it.
+// Checks and prepares the machine before pods run on it.
 #pragma once
 
 #include <functional>
@@ -8,26 +8,26 @@
 
 namespace keelson::kubelet {
 
-// What is told where cgroup v1 is used.
+// The message of the CgroupV1 event.
 inline constexpr char kCgroupV1Warning[] =
     "cgroup v1 support is unsupported and will be removed in a future release";
 
-// kInvalid when it is not, in upstream's words. Sets what the kubelet may set: kernel parameters, and its own
-// place among those that the kernel kills when memory runs out.
+// Sets kernel parameters, the kubelet's oom_score_adj and its limit of open files. kInvalid, with upstream's message:
+// the kubelet must not run on this machine.
 Result<> PrepareHost(const KubeletConfig& config, const linux::Cgroups& cgroups);
 
-// Of PrepareHost: whether these cgroups may be used, and cgroupRoot is one of them.
+// Part of PrepareHost: kInvalid if these cgroups cannot be used, or cgroupRoot does not exist.
 Result<> CheckCgroups(const KubeletConfig& config, const linux::Cgroups& cgroups);
 
-// How many files this process may have open.
+// Sets how many files this process may have open (maxOpenFiles).
 Result<> SetOpenFiles(int64_t most);
 
 struct Sysctls {
   std::function<Result<std::string>(std::string_view key)> read;
   std::function<Result<>(std::string_view key, std::string_view value)> write;
 };
-// Kernel parameters that upstream's kubelet counts on. With `protect` those that differ are mistakes, else
-// they are set.
+// Sets the kernel parameters that upstream's kubelet sets; with `protect` (protectKernelDefaults) one that differs is
+// an error.
 Result<> TuneKernel(bool protect, const Sysctls& sysctls);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// One kubelet at a time: whoever holds the lock on a file (flock(2)) runs, others wait for it.
+// --lock-file: only the kubelet that holds the lock on a file (flock(2)) runs, others wait.
 #pragma once
 
 #include <stop_token>
@@ -12,12 +12,11 @@ namespace keelson::kubelet {
 
 class LockFile {
  public:
-  // Makes the file where it is not there, and waits until nobody else holds the lock, which is held until the
-  // end of this object.
+  // Creates the file if needed, and blocks until it has the lock. The object holds the lock while it lives.
   static Result<LockFile> Take(const std::string& path);
 
-  // Returns when somebody else has opened the file since Take(), or removed it: another kubelet is to run
-  // here.
+  // Blocks until another process has opened or removed the file since Take() (--exit-on-lock-contention), or
+  // `stop`.
   Result<> AwaitOther(std::stop_token stop);
 
  private:

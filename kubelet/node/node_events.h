@@ -1,4 +1,4 @@
-// What is told, as events, of changes of a node's status.
+// Events about changes of the node's status. Pure.
 #pragma once
 
 #include <string>

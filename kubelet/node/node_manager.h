@@ -1,4 +1,4 @@
-// Keeps the Node object: made once, its status kept true, its Lease renewed.
+// Registers the node, keeps its status up to date and renews its Lease.
 #pragma once
 
 #include <functional>
@@ -17,25 +17,27 @@ namespace keelson::kubelet {
 class NodeManager {
  public:
   using FactsFunction = std::function<NodeFacts(std::stop_token stop)>;
-  using EventFunction = std::function<void(const NodeEvent& event)>;  // empty: nobody listens
+  using EventFunction = std::function<void(const NodeEvent& event)>;  // may be empty
   NodeManager(client::RestClient api, NodeOptions options, FactsFunction facts, Clock& clock = Clock::Real(),
               EventFunction event = {});
 
-  // Registers, then keeps the status true until `stop`; `ready` after the first status was written.
+  // Registers the node, then updates its status until `stop`. Calls `ready` after the first update.
   Result<> RunStatus(std::stop_token stop, const std::function<void()>& ready);
+  // Renews the Lease until `stop`.
   Result<> RunLease(std::stop_token stop);
-  void UpdateNow();  // something has changed that cannot wait for the next round
+  // Updates the status now instead of at the next period. Any thread.
+  void UpdateNow();
   const Machine& machine() const { return machine_; }
 
  private:
   Result<> Register(std::stop_token stop);
   NodeFacts Observe(std::stop_token stop);
   Result<> UpdateStatus(std::stop_token stop);
-  // Events of what has changed.
+  // Sends events about what has changed.
   void Tell(const corev1::Node& node, const corev1::NodeStatus& now);
-  // False when the node is not ready within the limit.
+  // Waits until the node is ready. False: not within the limit.
   bool AwaitReadiness(std::chrono::milliseconds limit, std::stop_token stop);
-  // Until the next round is due, or asked for.
+  // Waits for `limit`, or UpdateNow().
   void AwaitRound(std::chrono::milliseconds limit, std::stop_token stop);
   Result<> RenewLease(std::stop_token stop);
 

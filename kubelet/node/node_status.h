@@ -1,4 +1,4 @@
-// What a Node object says of the machine and of the kubelet on it.
+// Generates the status of the Node object.
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@ struct NodeOptions {
   std::string name;
   std::vector<std::string> ips;
   bool ips_given = false;       // by --node-ip
-  bool external_cloud = false;  // its controller tells the addresses
+  bool external_cloud = false;  // the cloud controller manager sets the addresses
   bool controller_attach = true;
-  bool reset_extended = false;  // no device is known of from an earlier run
+  bool reset_extended = false;  // no devices are known from an earlier run
   std::string hostname;         // of the label and the Hostname address
   std::map<std::string, std::string> labels;
   std::vector<corev1::Taint> taints;
@@ -30,32 +30,33 @@ struct NodeOptions {
   std::chrono::milliseconds update_frequency{std::chrono::seconds(10)};
   std::chrono::milliseconds report_frequency{std::chrono::minutes(5)};
   int lease_seconds = 40;
-  int max_images = 50;                         // that are told; negative: all
+  int max_images = 50;                         // in the status; negative: all
   std::vector<std::string> declared_features;  // sorted
 };
 
-// What the node's conditions and images are made from, asked anew each time.
+// Inputs of the node's conditions and images, read anew for each update.
 struct NodeFacts {
   bool memory_pressure = false, disk_pressure = false, pid_pressure = false;
   Result<cri::RuntimeStatus> runtime = cri::RuntimeStatus();
   std::string runtime_version;
   std::optional<std::vector<cri::Image>> images;  // nullopt: not known now
-  std::optional<std::string> unhealthy;           // why the kubelet is not
+  std::optional<std::string> unhealthy;           // why the PLEG is unhealthy
   bool shutting_down = false;
   std::vector<std::string> volumes_in_use;     // that a controller attaches, sorted
   std::optional<std::string> address_problem;  // why the addresses that were given cannot be the node's
   struct Extended {
     int64_t capacity = 0, allocatable = 0;
   };
-  std::map<std::string, Extended> extended;  // of device plugins; what others say of other resources stays
+  std::map<std::string, Extended> extended;  // of device plugins; other extended resources stay
 };
 
-// Sets what is ours in `node` (labels, annotation, status) and leaves the rest. Pure.
+// Sets the kubelet's part of `status` and leaves the rest. Pure.
 void FillNodeStatus(const NodeOptions& options, const Machine& machine, const NodeFacts& facts, WallTime now,
                     corev1::NodeStatus& status);
-// Why the node is not ready; empty: it is.
+// Why the node is not ready; empty: it is ready.
 std::string NotReady(const NodeFacts& facts);
-// As StatusPatch of pods; nullopt when nothing but heartbeat times differs.
+// The strategic merge patch from `base` to `desired`; nullopt: nothing but heartbeat times differs, and not
+// `heartbeats_too`.
 std::optional<std::string> NodeStatusPatch(const corev1::NodeStatus& base, const corev1::NodeStatus& desired,
                                            bool heartbeats_too);
 

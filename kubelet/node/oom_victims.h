@@ -1,8 +1,7 @@
-// Which containers the kernel has killed in for lack of memory.
+// Containers in which the kernel's OOM killer has killed.
 //
-// Runtimes learn of it from the container's cgroup, beside its end. Where they look too late the cgroup is
-// gone: systemd removes a scope with its last process. The kernel's log keeps it, and has it before the
-// process has ended.
+// Runtimes read it from the container's cgroup after its end. If they look too late the cgroup is gone: systemd
+// removes a scope with its last process. The kernel log has the kill, before the process has ended.
 #pragma once
 
 #include <deque>
@@ -15,17 +14,17 @@
 
 namespace keelson::kubelet {
 
-// The cgroup of the process, or of all the processes, that this record of /dev/kmsg tells the end of.
+// The cgroup of the processes that this record of /dev/kmsg says were killed; nullopt: another record.
 std::optional<std::string> OomVictimGroup(std::string_view record);
 
 class OomVictims {  // thread safe
  public:
-  // Where the log cannot be read nobody is known to have been killed.
+  // If the log cannot be read, Has() is always false.
   static OomVictims OfKernelLog(const std::string& path = "/dev/kmsg");
-  // A read is one record, and never waits.
+  // `log`: non-blocking; a read returns one record.
   explicit OomVictims(UniqueFd log) : log_(std::move(log)) {}
 
-  // As far back as the log went when it was first asked, and up to now.
+  // Whether a process of the container was killed, from what the log held at the first call until now.
   bool Has(const std::string& container_id);
 
  private:

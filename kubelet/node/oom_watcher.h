@@ -1,4 +1,4 @@
-// Tells when the kernel has killed a process because the whole machine was out of memory.
+// Watches the kernel log for kills by the OOM killer, for SystemOOM events.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@ namespace keelson::kubelet {
 struct OomKill {
   std::string process;
   int pid = 0;
-  std::string cgroup;  // whose limit it was; "/" for the machine's
+  std::string cgroup;  // whose limit was exceeded; "/": the machine was out of memory
 };
 
-// Reads the lines that the kernel writes of one kill; what it knows is told with the last of them.
+// Parses the lines that the kernel logs about a kill; the last one completes it.
 class OomParser {
  public:
   // A record of /dev/kmsg: "6,1234,5678,-;text".
@@ -26,7 +26,7 @@ class OomParser {
   std::string constraint_group_;
 };
 
-// Calls `each` for every kill from now on. An error where the kernel's log cannot be read.
+// Calls `each` for every kill from now on, until `stop`. An error: the kernel log cannot be read.
 Result<> WatchOom(const std::function<void(const OomKill& kill)>& each, std::stop_token stop,
                   const std::string& log = "/dev/kmsg");
 

@@ -1,5 +1,4 @@
-// Tells the runtime which addresses the node's pods have: of them a runtime that has a template of a CNI
-// configuration makes one.
+// Passes the node's pod CIDR to the runtime (UpdateRuntimeConfig), which may generate a CNI configuration from it.
 #pragma once
 
 #include <stop_token>
@@ -13,11 +12,11 @@ namespace keelson::kubelet {
 
 class PodCidr {  // thread safe
  public:
-  // `configured`: where there is no API server to say so; may be empty.
+  // `configured`: podCIDR of the configuration, for standalone kubelets; may be empty.
   PodCidr(cri::RuntimeService& runtime, std::string configured)
       : runtime_(runtime), configured_(std::move(configured)) {}
 
-  // Does nothing but when it is not what the runtime was told last. `own`: the node; may be null.
+  // Calls the runtime if the CIDR has changed. `own`: the node; may be null.
   void UpdateRuntime(const corev1::Node* own, std::stop_token stop);
 
  private:

@@ -1,4 +1,4 @@
-// How a node comes into the API, and what a kubelet that starts again puts right of one that is there.
+// The Node object that the kubelet registers, and patches of an existing one. Pure.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 namespace keelson::kubelet {
 
 corev1::Node NewNode(const NodeOptions& options);
-// Strategic merge patches of the node and of its status; nullopt: nothing to change. What tells of the
-// machine is put right, the rest is the administrator's, such as labels that have been taken away since.
+// Strategic merge patches of an existing node and of its status; nullopt: nothing to change. They update what
+// describes the machine; the rest, such as removed labels, is the administrator's.
 std::optional<std::string> RegistrationPatch(const NodeOptions& options, const corev1::Node& there);
-// A node that knows of no devices any more has none of the extended resources that it had.
+// Zeroes extended resources that the node has from an earlier kubelet, after its device checkpoint was lost.
 std::optional<std::string> ResetPatch(const NodeOptions& options, const corev1::Node& there);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// How long a node takes to come up: kubelet_node_startup_*.
+// Measures how long the node takes to start: kubelet_node_startup_*.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@ namespace keelson::kubelet {
 class StartupTimes {  // of one thread; made when the kubelet starts
  public:
   explicit StartupTimes(Clock& clock);
-  void Registering();  // each time it is tried
-  void Registered();   // as a node that was not there before; others have no startup to tell of
+  void Registering();  // at each attempt
+  void Registered();   // as a new node; others are not measured
   void Ready();
 
  private:

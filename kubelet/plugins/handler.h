@@ -1,4 +1,4 @@
-// What is done with the plugins of one type (DevicePlugin, CSIPlugin, DRAPlugin) that appear on the node.
+// Handles the plugins of one type (DevicePlugin, CSIPlugin, DRAPlugin) that the plugin watcher finds.
 #pragma once
 
 #include <stop_token>
@@ -12,14 +12,13 @@ namespace keelson::kubelet {
 class PluginHandler {  // thread safe; calls about one socket come one at a time
  public:
   virtual ~PluginHandler() = default;
-  // Whether a plugin of this name that speaks these versions can be registered. `endpoint` is the socket that
-  // it serves on.
+  // An error if a plugin with this name and these versions cannot be registered. `endpoint`: its socket.
   virtual Result<> Validate(const std::string& name, const std::string& endpoint,
                             const std::vector<std::string>& versions) = 0;
-  // Takes the plugin into use, in place of one of that name and endpoint.
+  // Uses the plugin from now on; it replaces one of that name and endpoint.
   virtual Result<> Register(const std::string& name, const std::string& endpoint,
                             const std::vector<std::string>& versions, std::stop_token stop) = 0;
-  // The plugin has gone from this endpoint. Nothing to do when another one has its place.
+  // The plugin is gone from this endpoint. Does nothing if another one has replaced it.
   virtual void Deregister(const std::string& name, const std::string& endpoint) = 0;
 };
 

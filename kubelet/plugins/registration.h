@@ -1,4 +1,4 @@
-// A plugin's own registration service, as the kubelet calls it (pluginregistration v1).
+// Client of a plugin's registration service (pluginregistration v1).
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@ namespace keelson::kubelet {
 
 struct PluginInfo {
   std::string type, name;
-  std::string endpoint;  // empty: the socket that was asked
+  std::string endpoint;  // empty: the registration socket
   std::vector<std::string> versions;
 };
 
 class PluginRegistration {
  public:
-  // Within 10 s.
+  // kTimeout after 10 s.
   static Result<std::unique_ptr<PluginRegistration>> Dial(const std::string& socket, std::stop_token stop);
   ~PluginRegistration();
   Result<PluginInfo> GetInfo(std::stop_token stop);
-  // Whether the plugin is registered now, and if not, why.
+  // NotifyRegistrationStatus: whether the plugin is registered, and why not.
   Result<> Notify(bool registered, const std::string& error, std::stop_token stop);
 
  private:

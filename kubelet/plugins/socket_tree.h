@@ -1,5 +1,5 @@
-// The sockets in a folder and the folders below it, as they come and go. Names that begin with a dot are left
-// out. Not thread safe.
+// Watches a directory tree for sockets that appear and disappear. Ignores names that begin with a dot. Not thread
+// safe.
 #pragma once
 
 #include <sys/types.h>
@@ -18,14 +18,14 @@ namespace keelson::kubelet {
 class SocketTree {
  public:
   struct Events {
-    std::function<void(const std::string& path)> appeared;  // also: in place of another one
+    std::function<void(const std::string& path)> appeared;  // also when it replaces another one
     std::function<void(const std::string& path)> disappeared;
   };
-  // Makes the folder if need be.
+  // Creates the directory if needed.
   static Result<SocketTree> Create(std::string root, Events events);
-  // Tells of the sockets that are there.
+  // Reports the existing sockets.
   Result<> Start();
-  // Waits for a change, and tells of it. kTimeout, kCancelled.
+  // Waits for changes and reports them. kTimeout, kCancelled.
   Result<> Wait(std::stop_token stop, std::chrono::milliseconds timeout);
 
  private:

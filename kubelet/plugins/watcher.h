@@ -1,5 +1,5 @@
-// Finds the plugins that put their sockets below <root-dir>/plugins_registry, and hands each to the handler
-// of its type: KEP-3285's way for CSI and DRA drivers, a second one for device plugins.
+// The plugin watcher: finds plugins by their sockets below <root-dir>/plugins_registry, and registers each with the
+// handler of its type.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class PluginWatcher {
   using Handlers = std::map<std::string, PluginHandler*>;  // by type; they outlive the watcher
   PluginWatcher(std::string dir, Handlers handlers, Clock& clock = Clock::Real());
 
-  // What fails is tried again with growing delay, 0.5 s to 2 minutes, while the socket is there. Plugins stay
-  // registered when it stops. `ready` when it watches.
+  // Runs until `stop`; calls `ready` once it watches. Retries failed registrations with back-off, 0.5 s to 2 minutes,
+  // while the socket exists. Plugins stay registered when it stops.
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
 
  private:
@@ -33,7 +33,7 @@ class PluginWatcher {
 
   void Appeared(const std::string& socket);
   void Disappeared(const std::string& socket);
-  // Makes what is registered what is there.
+  // Registers or deregisters, to match the sockets.
   Result<> Reconcile(const std::string& socket, std::stop_token stop);
   Result<> Register(const std::string& socket, uint64_t appearance, std::stop_token stop);
   Result<> Take(PluginInfo info, const std::string& socket, uint64_t appearance, std::stop_token stop);

@@ -1,4 +1,4 @@
-// Why this node does not take a pod, apart from its resources (k8s::CheckAdmission has those).
+// Admission by what node and runtime support; k8s::CheckAdmission has the rules about resources.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace keelson::kubelet {
 
-// `allowed_sysctls`: names, or prefixes ending in '*', beyond those that are safe on every node.
+// Why the node rejects the pod; nullopt: it does not. `allowed_sysctls`: names, or prefixes ending in '*', beyond those that are safe on every node.
 std::optional<k8s::AdmitFailure> CheckFeatures(const corev1::Pod& pod, const NodeContext& node,
                                                const std::vector<std::string>& allowed_sysctls);
 

@@ -1,5 +1,4 @@
-// Stops containers as their pods want it: preStop hook first, then the stop signal, SIGKILL when the time is
-// up.
+// Stops containers: preStop hook, then the stop signal, SIGKILL when the grace period is over.
 #pragma once
 
 #include <chrono>
@@ -19,7 +18,7 @@ namespace keelson::kubelet {
 class TerminationOrdering;
 
 struct KillRequest {
-  const corev1::Pod* pod = nullptr;  // null for pods that only the runtime knows
+  const corev1::Pod* pod = nullptr;  // null: a pod that only the runtime knows
   std::string id, container, pod_ip;
   std::string event_message;
   std::chrono::seconds grace{30};
@@ -31,14 +30,14 @@ using PodEvent =
     std::function<void(const corev1::Pod& pod, const std::string& container, const std::string& type,
                        const std::string& reason, const std::string& message)>;
 
-// What a hook of the pod's container is run at.
+// The target of a lifecycle hook of the container.
 HandlerTarget HookTarget(const corev1::Pod& pod, const std::string& id, const std::string& container,
                          const std::string& address, const PodEvent& event);
 
 class ContainerKiller {  // thread safe
  public:
   using Event = PodEvent;
-  // node_ips: where hooks of pods on the node's network ask.
+  // `node_ips`: where HTTP hooks of pods on the host network connect to.
   ContainerKiller(cri::RuntimeService& runtime, HandlerRunner& handlers, Executor& executor, Event event,
                   std::vector<std::string> node_ips, Clock& clock)
       : runtime_(runtime),
@@ -48,20 +47,21 @@ class ContainerKiller {  // thread safe
         node_ips_(std::move(node_ips)),
         clock_(clock) {}
 
+  // Stops one container. Returns when it has ended.
   Result<> Kill(const KillRequest& request, std::stop_token stop) { return Kill(request, nullptr, stop); }
-  // All within `grace`, hooks side by side; a sidecar is asked to end when all that was started after it has
-  // ended. The first failure is returned, after all have been tried.
+  // Stops all containers within `grace`, in parallel; a sidecar gets its stop signal when the containers that started
+  // after it have ended. Tries all, and returns the first failure.
   Result<> KillContainers(const corev1::Pod* pod, const PodRuntimeStatus& runtime, std::chrono::seconds grace,
                           bool hooks, std::stop_token stop);
-  // The containers, then the sandboxes.
+  // Stops the containers, then the sandboxes.
   Result<> KillPod(const corev1::Pod* pod, const PodRuntimeStatus& runtime, std::chrono::seconds grace,
                    std::stop_token stop);
 
  private:
-  struct Hook;  // one that runs
+  struct Hook;  // a running preStop hook
   Result<> Kill(const KillRequest& request, TerminationOrdering* order, std::stop_token stop);
-  // Returns when it has ended or the time is up: a command that takes longer goes on until its container
-  // ends.
+  // Returns when the hook has ended or the grace period is over. A command that takes longer runs on until its
+  // container ends. Null: there is no hook, or it has ended.
   std::shared_ptr<Hook> RunPreStop(const KillRequest& request, std::stop_token stop);
   static void Run(HandlerRunner& handlers, const Event& event, const KillRequest& request,
                   std::chrono::seconds timeout, const std::stop_token& stop);

@@ -1,4 +1,4 @@
-// What is counted of pods and containers as they are taken and started: kubelet_admission_rejections_total,
+// Metrics of pods and containers as they are admitted and started: kubelet_admission_rejections_total,
 // kubelet_containers_per_pod_count, kubelet_started_*, kubelet_terminated_containers_total,
 // kubelet_image_volume_*.
 #pragma once
@@ -13,16 +13,16 @@ namespace keelson::kubelet {
 void CountRejectedPod(const std::string& reason);
 void CountAdmittedPod(const corev1::PodSpec& spec);
 void CountContainerStart(const corev1::PodSpec& spec, const std::string& container);
-// `code`: the reason that the container's status gives.
+// `code`: the waiting reason of the container's status.
 void CountContainerFailure(const corev1::PodSpec& spec, const std::string& container,
                            const std::string& code);
-// Those of `now` that have ended since `before`. `now` and `before`: two looks of this kubelet at the pod.
+// Counts the containers that have ended between two looks at the pod.
 void CountContainerEnds(const corev1::PodSpec& spec, const PodRuntimeStatus& before,
                         const PodRuntimeStatus& now);
 
-// Pods with user namespaces.
+// A sandbox with a user namespace was started, or failed to.
 void CountUserNamespaces(bool started);
-// Volumes that are images: asked for, and of a container that was made or could not be made.
+// Image volumes: requested, and mounted or not when their container was created.
 void CountImageVolume();
 void CountImageVolumesMounted(int volumes, bool mounted);
 

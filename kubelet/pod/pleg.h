@@ -1,7 +1,6 @@
-// Notices what happens in the runtime: by its event stream where it has one, else by listing every second.
-// Where events do not name the pod (containerd before 1.7), there are such lists for a moment after each, and
-// until they show the end that an event has told of.
-// Whatever a pod's worker has seen itself (Seen) is no news.
+// The pod lifecycle event generator (PLEG): notices what happens in the runtime, by its event stream or by relisting
+// every second. If events do not name the pod (containerd before 1.7), it relists for a moment after each, and until
+// the list shows the exit that an event announced. What a pod's worker has seen itself (Seen) is not reported.
 #pragma once
 
 #include <functional>
@@ -25,16 +24,19 @@ class Pleg {  // thread safe
        std::chrono::milliseconds period = std::chrono::seconds(1))
       : runtime_(runtime), on_change_(std::move(on_change)), clock_(clock), period_(period) {}
 
+  // The pod's worker has seen this; only differences from it are reported.
   void Seen(const std::string& uid, const PodRuntimeStatus& status);
-  // The last list, which is not old, showed the pod like this.
+  // Whether the last relist, which is recent, showed the pod like this.
   bool Unchanged(const std::string& uid, const PodRuntimeStatus& status) const;
-  // The runtime has been listed, and nothing of the pod was there or has been seen since.
+  // Whether a relist has found nothing of the pod, and nothing was Seen since.
   bool Unknown(const std::string& uid) const;
-  // Asks the runtime once; changes are told.
+  // Lists the runtime's pods once, and calls on_change for those that differ.
   Result<> Relist(std::stop_token stop);
-  std::set<std::string> Uids() const;  // of pods that the runtime had something of at the last look
-  // The runtime has not answered for longer than 3 minutes: why, for the node's Ready condition.
+  std::set<std::string> Uids() const;  // of pods that the runtime has, as of the last relist
+  // Why the PLEG is unhealthy: no relist has succeeded for 3 minutes. For the node's Ready condition; nullopt:
+  // healthy.
   std::optional<std::string> Unhealthy() const;
+  // Until `stop`. Calls `ready` after the first relist.
   void Run(std::stop_token stop, const std::function<void()>& ready);
 
  private:

@@ -1,4 +1,4 @@
-// How the relists go: kubelet_pleg_*.
+// Metrics of relists: kubelet_pleg_*.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace keelson::kubelet {
 
-class PlegMetrics {  // of the one thread that relists
+class PlegMetrics {  // for the relisting thread
  public:
   PlegMetrics();
-  // A relist begins now. Its end is told through Finished, or it has failed.
+  // A relist begins. Call Finished unless it fails.
   void Begun();
   void Finished(WallTime now);
 
@@ -22,12 +22,12 @@ class PlegMetrics {  // of the one thread that relists
   std::optional<Stopwatch> begun_;
 };
 
-// How the runtime's stream of events goes: kubelet_evented_pleg_*. Of the one thread that reads it.
+// Metrics of the runtime's event stream: kubelet_evented_pleg_*. For the thread that reads it.
 class EventStreamMetrics {
  public:
   EventStreamMetrics();
   void Begun() { heard_ = false; }
-  void Heard();  // a stream is known to stand by its first event
+  void Heard();  // at each event; the first one shows that the stream is established
   void Broke() { errors_.Increment(); }
 
  private:

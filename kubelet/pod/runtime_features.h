@@ -1,4 +1,4 @@
-// What the container runtime can do, as it said last.
+// Features of the container runtime, from its last Status answer.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ class RuntimeFeatures {  // thread safe
     MutexLock lock(mutex_);
     last_ = status;
   }
-  // The runtime is asked if it has not said anything yet.
+  // Returns `node` with the features set. Asks the runtime if it has not answered yet.
   NodeContext AddTo(NodeContext node) {
     if (!Known())
       if (auto status = runtime_.Status()) Learn(*status);

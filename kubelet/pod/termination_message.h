@@ -1,4 +1,4 @@
-// What a container said before its end, for status.containerStatuses[].state.terminated.message.
+// A container's termination message, for status.containerStatuses[].state.terminated.message.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace keelson::kubelet {
 
-// The termination message file, at most 4096 bytes; for FallbackToLogsOnError and a failed container without
-// a message the end of its log, at most 2048 bytes or 80 lines. Empty when there is nothing.
+// The termination message file, at most 4096 bytes; for FallbackToLogsOnError, if the container failed
+// without a message, the end of its log, at most 2048 bytes or 80 lines. Empty: there is none.
 std::string TerminationMessage(const ContainerRecord& record);
 
 }  // namespace keelson::kubelet

@@ -1,6 +1,5 @@
-// Which ids of the host the pods with user namespaces of their own have. Each pod has 65536 of them, or
-// as many as the configuration says, none of the host's own and none of another pod. Written down in the
-// pod's directory, and free again with it.
+// Allocates host ids to pods with user namespaces: 65536 per pod, or as configured, not the host's own and not another
+// pod's. The allocation is a file in the pod's directory, and ends with it.
 #pragma once
 
 #include <map>
@@ -17,13 +16,13 @@ namespace keelson::kubelet {
 
 class UserNamespaces {  // thread safe
  public:
-  // ids: of each pod from now on; a multiple of 65536.
+  // `ids`: per pod, for new allocations; a multiple of 65536.
   explicit UserNamespaces(Paths paths, uint32_t ids = 65536) : paths_(std::move(paths)), ids_(ids) {}
 
-  // nullopt for pods that run with the host's ids (spec.hostUsers is not false). The same answer for as long
-  // as the pod's directory is there. kTooManyRequests when all ids are given away.
+  // nullopt for pods that run with the host's ids (spec.hostUsers is not false). The same answer as long as
+  // the pod's directory exists. kTooManyRequests: all ids are allocated.
   Result<std::optional<cri::IdMapping>> Get(const corev1::Pod& pod);
-  void Forget(const std::string& uid);  // its directory has been removed
+  void Forget(const std::string& uid);  // the pod's directory has been removed
 
  private:
   struct Range {
@@ -31,7 +30,7 @@ class UserNamespaces {  // thread safe
   };
   static Result<Range> Parse(const std::string& text, const std::string& path);
   Result<std::map<std::string, Range>> ReadAll() const;
-  // The first ids that no pod has; nullopt: there are not so many.
+  // The first free range; nullopt: none.
   std::optional<uint32_t> FindFree() const REQUIRES(mutex_);
   std::string File(const std::string& uid) const { return paths_.Pod(uid) + "/userns"; }
 

@@ -1,4 +1,4 @@
-// What the kubelet's managers know, for PodResources.
+// The PodResources source on the device, CPU and memory managers.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace keelson::kubelet::podresources {
 
 struct Managers {
   devices::DeviceManager& devices;
-  const CpuManager* cpus = nullptr;       // null: policy none, nobody has CPUs of their own
+  const CpuManager* cpus = nullptr;       // null: policy none
   const MemoryManager* memory = nullptr;  // null: policy None
 };
 

@@ -1,4 +1,4 @@
-// What PodResources v1 tells, as plain values, and who knows it.
+// Plain values of the PodResources v1 API, and the interface that provides them.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct PodResources {
   std::string name, ns;
   std::vector<ContainerResources> containers;
 };
-// What containers could have, were none there.
+// What could be allocated if nothing were.
 struct AllocatableResources {
   std::vector<devices::ResourceDevice> devices;
   std::vector<int64_t> cpus;
@@ -50,6 +50,7 @@ class Lister {  // thread safe
  public:
   virtual ~Lister() = default;
   virtual std::vector<PodResources> List() = 0;  // of active pods
+  // nullopt: no active pod of that name.
   virtual std::optional<PodResources> Get(const std::string& ns, const std::string& name) = 0;
   virtual AllocatableResources Allocatable() = 0;
 };

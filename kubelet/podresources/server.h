@@ -1,5 +1,5 @@
-// PodResources v1 on <root-dir>/pod-resources/kubelet.sock: for monitoring agents and device tools of the
-// node (KEP-606, KEP-2403, KEP-3695); v1alpha1 for those that have not moved on.
+// The PodResources v1 server on <root-dir>/pod-resources/kubelet.sock, for monitoring agents and device tools (KEP-606,
+// KEP-2403, KEP-3695). Also serves v1alpha1.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@ namespace keelson::kubelet::podresources {
 
 struct ServerOptions {
   std::string dir;  // <root-dir>/pod-resources
-  // Of requests, all methods together; more are refused.
+  // Rate limit of all requests together; more are refused.
   double per_second = 100, burst = 10;
 };
 
-// Serves until `stop`; an error when it cannot listen.
+// Serves until `stop`; calls `ready` once it listens. An error: it cannot listen.
 Result<> RunServer(const ServerOptions& options, Lister& lister, std::stop_token stop,
                    const std::function<void()>& ready, Clock& clock = Clock::Real());
 

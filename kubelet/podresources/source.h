@@ -1,4 +1,4 @@
-// PodResources out of pods and the managers of CPUs, memory and devices.
+// Lists PodResources from pods and the managers of CPUs, memory and devices.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@ class Source {  // thread safe
   // Admitted and not ended.
   virtual std::vector<PodPtr> ActivePods() = 0;
   virtual PodPtr FindPod(const std::string& ns, const std::string& name) = 0;  // null when there is none
-  // What the container has; who it is need not be set.
+  // What the container is allocated; the result's name and sidecar need not be set.
   virtual ContainerResources ResourcesOf(const corev1::Pod& pod, const corev1::Container& container) = 0;
   virtual AllocatableResources Allocatable() = 0;
 };
 
-// Of each pod, the containers that live as long as it does.
+// Lists app containers and sidecars, but not other init containers.
 class SourceLister : public Lister {
  public:
   explicit SourceLister(Source& source) : source_(source) {}

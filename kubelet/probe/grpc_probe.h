@@ -1,4 +1,4 @@
-// The gRPC health checking protocol (grpc.health.v1.Health/Check), as probes use it: without TLS.
+// gRPC probes: the health checking protocol (grpc.health.v1.Health/Check), without TLS.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace keelson::kubelet {
 
-// Success: the server says SERVING of `service` ("" is the server as a whole).
+// Success: the server answers SERVING for `service` ("": the whole server). Blocks, until `timeout` at most.
 ProbeOutcome CheckGrpcHealth(const std::string& host_port, const std::string& service,
                              std::chrono::seconds timeout, std::stop_token stop);
 

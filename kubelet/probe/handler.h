@@ -1,4 +1,4 @@
-// Carries out the handlers of probes and lifecycle hooks: exec, httpGet, tcpSocket, grpc, sleep.
+// Runs the handlers of probes and lifecycle hooks: exec, httpGet, tcpSocket, grpc, sleep.
 #pragma once
 
 #include <chrono>
@@ -19,43 +19,43 @@ struct HandlerTarget {
   std::string container_id;
   std::string container;  // name
   std::string pod_ip;
-  // An https hook was answered in plain http by host:port, and has been run that way.
+  // Called when the server of an HTTPS hook spoke plain HTTP, and the hook has succeeded over HTTP.
   std::function<void(const std::string& host)> on_http_fallback = nullptr;
 };
 
-// What a probe has found. `output` tells people why.
+// The result of a probe. `output` explains it to people.
 struct ProbeOutcome {
-  // unknown: the probe could not be made; warning: a success that people should know more of.
+  // kUnknown: the probe could not be run; kWarning: a success with a warning.
   enum Kind { kSuccess, kFailure, kUnknown, kWarning } kind = kUnknown;
   std::string output;
 };
 
-// What to ask of whom, put together once.
+// A probe whose target and request are prepared once, and that needs no thread.
 class PreparedProbe {  // thread safe
  public:
   virtual ~PreparedProbe() = default;
-  // `done` is called once, on another thread, and must not block.
+  // Starts the probe. `done` is called once, on another thread, and must not block.
   virtual void Make(std::chrono::seconds timeout, std::function<void(ProbeOutcome)> done) const = 0;
 };
 
 class HandlerRunner {  // thread safe
  public:
   virtual ~HandlerRunner() = default;
+  // Runs a probe and blocks until its outcome is known.
   virtual ProbeOutcome Probe(const corev1::ProbeHandler& handler, const HandlerTarget& target,
                              std::chrono::seconds timeout, std::stop_token stop) = 0;
-  // The same, for handlers that need no thread to wait on. Null for others (commands, TLS, names to look up):
-  // then Probe is to be called.
+  // Prepares a probe that needs no thread. Null: call Probe instead (commands, TLS, names to look up).
   virtual std::shared_ptr<const PreparedProbe> Prepare(const corev1::ProbeHandler& /*handler*/,
                                                        const HandlerTarget& /*target*/) {
     return nullptr;
   }
-  // A hook: any failure is an error. `timeout` 0: it may take as long as it likes, until `stop`.
+  // Runs a lifecycle hook and blocks until it has ended. Any failure is an error. `timeout` 0: none.
   virtual Result<> Run(const corev1::LifecycleHandler& handler, const HandlerTarget& target,
                        std::chrono::seconds timeout, std::stop_token stop) = 0;
 };
 
 class SocketProber;
-// `sockets`: its Run() has to run, or what waits for a peer waits for ever.
+// `sockets.Run()` has to run, or prepared probes never end. References have to outlive the result.
 std::unique_ptr<HandlerRunner> NewHandlerRunner(cri::RuntimeService& runtime, SocketProber& sockets,
                                                 Clock& clock = Clock::Real());
 

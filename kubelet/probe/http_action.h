@@ -1,4 +1,4 @@
-// What an httpGet handler asks for and how its answer is judged. No I/O.
+// Requests and responses of httpGet handlers. Pure.
 #pragma once
 
 #include <optional>
@@ -27,16 +27,16 @@ struct ProbeUrl {
 Result<int32_t> ResolvePort(const intstr::IntOrString& port, const HandlerTarget& target);
 Result<ProbeUrl> UrlOf(const corev1::HTTPGetAction& action, const HandlerTarget& target);
 
-// A user's header of the same name replaces a default; an empty one takes it away.
+// The user's headers replace default ones of the same name; an empty value removes the default.
 http::Headers HeadersOf(const corev1::HTTPGetAction& action, const std::string& agent);
-// The request in HTTP/1.1, after which the server is to close.
+// The request in HTTP/1.1, with Connection: close.
 std::string RequestText(const ProbeUrl& url, const http::Headers& headers);
 
-// Where a redirect leads, or how the probe ends: redirects are followed on the same host only, ten at most.
+// The URL of a redirect to follow (same host only, at most ten), or the outcome of the probe.
 std::variant<ProbeUrl, ProbeOutcome> Judge(const ProbeUrl& url, int redirects, int status,
                                            const std::string& location, const std::string& body);
 
-// How it ends where there was no answer.
+// The outcome of a request that got no response.
 ProbeOutcome FailedGet(const ProbeUrl& url, const Error& error);
 
 }  // namespace keelson::kubelet

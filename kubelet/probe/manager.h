@@ -1,10 +1,9 @@
-// Runs the probes of running containers and keeps what they found.
+// The probe manager: runs the probes of running containers and keeps their results.
 //
-// A probe waits initialDelaySeconds after its container's start, then is made every periodSeconds.
-// failureThreshold failures (successThreshold successes) in a row change the result. A probe that cannot be
-// made is tried three times at once, and then says nothing. Until the startup probe has succeeded, liveness
-// and readiness wait; after that it rests. A liveness or startup probe whose result is failure rests too: its
-// container is about to end, and may have a hook to run before.
+// A probe starts initialDelaySeconds after its container, and runs every periodSeconds. failureThreshold failures
+// (successThreshold successes) in a row change the result. A probe that cannot be run is retried three times at
+// once, then ignored. Liveness and readiness wait until the startup probe has succeeded; then it stops. A liveness or
+// startup probe that has failed stops too: its container is about to be killed, after its preStop hook.
 #pragma once
 
 #include <functional>
@@ -28,24 +27,24 @@ namespace keelson::kubelet {
 
 class ProbeManager : public ProbeResults {  // thread safe
  public:
-  // on_change: the pod's uid, after a result has changed. event: of a failed probe, for its container.
+  // `on_change`: called with the pod's UID after a result has changed. `event`: of a failed probe.
   using ChangeFunction = std::function<void(const std::string& uid)>;
   using EventFunction = std::function<void(const corev1::Pod& pod, const std::string& container,
                                            const std::string& reason, const std::string& message)>;
   ProbeManager(HandlerRunner& runner, Executor& executor, ChangeFunction on_change, EventFunction event,
                Clock& clock = Clock::Real());
 
-  // Makes the probes of exactly the pod's running containers run. A container that ran before this process
-  // did keeps the readiness that the API knows until its probe has spoken.
-  // node_ips: whom the probes of a pod on the node's network ask, the primary one first.
+  // Starts probes of the pod's running containers, and stops those of others. A container that ran before this
+  // kubelet started keeps its readiness from the API server until its first result.
+  // `node_ips`: targets for pods on the host network, the primary one first.
   void Update(std::shared_ptr<const corev1::Pod> pod, const PodRuntimeStatus& runtime,
               const std::vector<std::string>& node_ips);
-  void Remove(const corev1::Pod& pod);
-  // Liveness and startup probes of a pod that terminates rest.
+  void Remove(const corev1::Pod& pod);  // stops all probes of the pod
+  // Stops liveness and startup probes of a terminating pod.
   void StopLiveness(const std::string& uid);
   std::optional<bool> Get(ProbeKind kind, const std::string& container_id) const override;
   std::string Metrics() const { return metrics_.Print(); }  // in Prometheus text
-  // Returns when the probes under way have ended; what they find after the stop is dropped.
+  // Runs until `stop`, and returns when running probes have ended. Their results after `stop` are dropped.
   void Run(std::stop_token stop);
 
  private:

@@ -1,4 +1,4 @@
-// What /metrics/probes tells: prober_probe_total and prober_probe_duration_seconds. Thread safe.
+// Metrics of /metrics/probes: prober_probe_total and prober_probe_duration_seconds. Thread safe.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ const char* NameOf(ProbeKind kind);  // Startup, Liveness, Readiness
 class ProbeMetrics {
  public:
   ProbeMetrics();
-  // Values of the labels of one probe, put together once.
+  // Label values of one probe, made once.
   struct Labels {
     Labels(const corev1::Pod& pod, const std::string& container, ProbeKind kind);
     std::vector<std::string> total, duration;
   };
   void Count(Labels& labels, ProbeOutcome::Kind outcome, double seconds);
-  // The pod is gone, and what was counted of it.
+  // Removes the pod's samples.
   void Forget(const corev1::Pod& pod);
   std::string Print() const;
 

@@ -1,4 +1,4 @@
-// What probes have found, by container id.
+// The results of probes, by container id.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ enum class ProbeKind { kStartup, kLiveness, kReadiness };
 class ProbeResults {  // thread safe
  public:
   virtual ~ProbeResults() = default;
-  // nullopt: the container has no such probe, or it has not spoken yet.
+  // nullopt: the container has no such probe, or it has no result yet.
   virtual std::optional<bool> Get(ProbeKind kind, const std::string& container_id) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Probes that take no thread: plain HTTP and TCP to an address, put together once and made again and again.
+// Probes that need no thread: plain HTTP and TCP to an IP address.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,12 @@
 
 namespace keelson::kubelet {
 
-// Null for handlers that are none of these: commands, gRPC, https, names that have to be looked up or cannot
-// be.
+// Null for other handlers: commands, gRPC, HTTPS, host names. `sockets` has to outlive the result.
 std::shared_ptr<const PreparedProbe> PrepareSocketProbe(SocketProber& sockets,
                                                         const corev1::ProbeHandler& handler,
                                                         const HandlerTarget& target);
 
-// What a probe says of an attempt to connect.
+// The outcome of a TCP probe.
 ProbeOutcome OutcomeOfDial(const Result<SocketProber::Answer>& answer);
 
 }  // namespace keelson::kubelet

@@ -1,6 +1,4 @@
-// Asks over plain TCP sockets: whether a connection comes about, or what an HTTP server answers. One thread
-// asks and waits for all peers (epoll(7)): a thousand probes take no thread each, and of those that are asked
-// together the answers are there, mostly, by the time that it looks for them.
+// Connects to TCP peers, and sends HTTP requests, for all probes on one thread (epoll(7)).
 #pragma once
 
 #include <netinet/in.h>
@@ -19,7 +17,7 @@
 
 namespace keelson::kubelet {
 
-// An address literal and a port; empty where `host` is a name.
+// An IP address and a port; empty if `host` is a name.
 struct SocketAddress {
   sockaddr_storage storage = {};
   socklen_t size = 0;  // 0: none
@@ -31,7 +29,7 @@ class SocketProber {  // thread safe
  public:
   using Time = std::chrono::steady_clock::time_point;
   struct Answer {
-    int status = 0;  // of HTTP; 0: connected, nothing was asked
+    int status = 0;  // HTTP status; 0: connected, without a request
     std::string location, body;
   };
   struct Question {
@@ -45,24 +43,24 @@ class SocketProber {  // thread safe
   SocketProber();
   ~SocketProber();
 
-  // `done` is called once, from Run(), with what Go's net package would say of a failure.
+  // Starts an exchange. `done` is called once, on Run()'s thread; an error has the message of Go's net package.
   void Ask(std::shared_ptr<const Question> question, Time deadline, Done done);
-  // From now; a timeout of 0 is none.
+  // `timeout` from now; 0: never.
   static Time After(std::chrono::seconds timeout) {
     return timeout.count() > 0 ? std::chrono::steady_clock::now() + timeout : Time::max();
   }
-  // At its end what is under way is answered with kCancelled, as is, at once, what is asked later.
+  // Runs until `stop`. Then exchanges under way end with kCancelled, and so do later ones at once.
   Result<> Run(std::stop_token stop);
 
  private:
   struct Exchange;
   using Exchanges = std::vector<std::unique_ptr<Exchange>>;
   Exchanges TakeAsked();
-  // Lets `exchange` go on, and keeps it if it has to wait for its peer.
+  // Continues `exchange`, and keeps it if it has to wait for its peer.
   void Advance(std::unique_ptr<Exchange> exchange);
   void Ready(int fd);
   void Expire(Time now);
-  // Until the kernel has something to tell, somebody asks, or a deadline passes.
+  // Waits for events, new exchanges or a deadline.
   void Wait();
 
   const UniqueFd epoll_, wake_;

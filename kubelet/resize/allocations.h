@@ -1,9 +1,8 @@
-// Which CPU and memory each container and the pod as a whole were granted, and which they really have
-// (KEP-1287, KEP-5419). A pod's spec says what is wished for; a wish may have to wait, or cannot be met at
-// all.
+// Which CPU and memory are allocated to each container and to the pod as a whole, and which are in force (KEP-1287,
+// KEP-5419). A pod's spec says what is desired; a resize may be deferred, or infeasible.
 //
-// What a container and its pod had when it was started is in annotations of the runtime's; only a pod that
-// was resized since has a file, <pod's directory>/resources.json, which goes with the directory.
+// What was in force when a container was started is in annotations of the runtime; only pods that were resized since
+// have a file, <pod's directory>/resources.json, which is removed with the directory.
 #pragma once
 
 #include <map>
@@ -19,12 +18,12 @@
 
 namespace keelson::kubelet {
 
-// Why a pod's wish is not granted, or not yet in force.
+// Why a resize is not allocated, or not in force yet.
 struct ResizeState {
-  std::string pending;  // Deferred, Infeasible; empty: granted
+  std::string pending;  // Deferred, Infeasible; empty: allocated
   std::string message;
   bool in_progress = false;
-  std::string error;  // of what is in progress
+  std::string error;  // of the resize in progress
   bool operator==(const ResizeState&) const = default;
 };
 
@@ -33,24 +32,24 @@ class Allocations {  // thread safe
   using PodPtr = std::shared_ptr<const corev1::Pod>;
   explicit Allocations(Paths paths);
 
-  // What the pod was granted before this kubelet started. Once is enough; a pod that has nothing yet is
-  // granted what it wishes for.
+  // Reads what was allocated to the pod before this kubelet started. Call once per pod; a new pod is allocated what
+  // its spec says.
   void Restore(const corev1::Pod& pod, const PodRuntimeStatus& status);
-  // The pod as granted: the same object when that is all it wishes for.
+  // The pod with its allocated resources: the same object if its spec says the same.
   PodPtr Granted(const PodPtr& pod) const;
-  // From now on the pod's wish. On disk before it returns.
+  // Allocates what the pod's spec says. On disk before it returns.
   Result<> Grant(const corev1::Pod& pod);
 
-  // What a container that runs has; nullopt: it was started by another kubelet.
+  // What is in force for a running container; nullopt: it was started by another kubelet.
   std::optional<corev1::ResourceRequirements> Actual(const std::string& uid,
                                                      const ContainerRecord& record) const;
-  // What the pod's spec.resources were when the container was last told of them.
+  // The pod's spec.resources as of the container's last update.
   std::optional<corev1::ResourceRequirements> ActualOfPod(const std::string& uid,
                                                           const ContainerRecord& record) const;
-  // What the pod's cgroup has; nullopt: nothing runs in it, or another kubelet made it.
+  // What is in force for the pod's cgroup; nullopt: nothing runs in it, or another kubelet made it.
   std::optional<corev1::ResourceRequirements> ActualOfPod(const std::string& uid,
                                                           const PodRuntimeStatus& status) const;
-  // `of_pod`: what the container was told of the pod's at that. An empty id: the pod's cgroup.
+  // Records what is in force. `of_pod`: the pod's spec.resources at that time. Empty id: the pod's cgroup.
   Result<> SetActual(const std::string& uid, const std::string& container_id,
                      const corev1::ResourceRequirements& resources,
                      const corev1::ResourceRequirements* of_pod = nullptr);
@@ -74,11 +73,11 @@ class Allocations {  // thread safe
   std::map<std::string, Entry> entries_ GUARDED_BY(mutex_);
 };
 
-// CPU and memory alone, of requests and limits.
+// CPU and memory of requests and limits.
 corev1::ResourceRequirements Resizable(const corev1::ResourceRequirements& resources);
 void SetResizable(const corev1::ResourceRequirements& from, corev1::ResourceRequirements& to);
 bool SameResources(const corev1::ResourceRequirements& a, const corev1::ResourceRequirements& b);
-// The form of the annotation.
+// As in the annotation kResourcesAnnotation.
 std::string ResourcesText(const corev1::ResourceRequirements& resources);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// Whether a pod's wish for other resources can be granted, and what has to be done then (KEP-1287). Pure.
+// Whether a resize is feasible on the node, and what has to be done for it (KEP-1287). Pure.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@ namespace keelson::kubelet {
 
 struct NodeRoom {
   k8s::ResourceList allocatable, used_by_others;
-  bool static_cpus = false, static_memory = false;  // policies that know no resizing of Guaranteed pods
+  bool static_cpus = false, static_memory = false;  // static policies, which cannot resize Guaranteed pods
 };
 
-// The reason and message for the condition PodResizePending; nullopt: granted. `detail`: an Infeasible one's
-// reason in metrics.
+// Reason and message of the condition PodResizePending. `detail`: the reason of Infeasible in metrics.
 struct ResizeRefusal {
   std::string reason, message, detail;
 };
+// Why the resize from `granted` to `wish` has to wait or is impossible; nullopt: it is not.
 std::optional<ResizeRefusal> RefuseResize(const corev1::Pod& wish, const corev1::Pod& granted,
                                           const NodeRoom& room);
 
@@ -33,27 +33,26 @@ struct ContainerResize {
 
 struct ResizePlan {
   std::vector<ContainerResize> update;  // in place
-  std::set<std::string> restart;        // containers whose resizePolicy wants them to begin anew
+  std::set<std::string> restart;        // containers whose resizePolicy is RestartContainer
   bool empty() const { return update.empty() && restart.empty(); }
 };
 
 using ActualResources =
     std::function<std::optional<corev1::ResourceRequirements>(const ContainerRecord& record)>;
-// spec.resources as they are in force: in the pod's cgroup, and for a container whose limits they are where
-// it has none of its own.
+// The pod's spec.resources in force: in its cgroup, and as limits of containers without their own.
 struct ActualPodResources {
   std::optional<corev1::ResourceRequirements> cgroup;
   ActualResources told;  // may be empty
 };
-// What concerns the pod's cgroup comes first.
+// The pod's cgroup comes first.
 ResizePlan PlanResize(const corev1::Pod& granted, const PodRuntimeStatus& status,
                       const ActualResources& actual, const ActualPodResources& of_pod = {});
 
-// The pod with the larger of both amounts wherever a container is resized: what its cgroup has to allow
-// meanwhile.
+// The pod with the larger amount of each resized container: what its cgroup has to allow during the resize.
 corev1::Pod LargerOfBoth(const corev1::Pod& granted, const std::vector<ContainerResize>& resizes);
 
-// Conditions PodResizePending and PodResizeInProgress; those of `pod` keep their times while nothing changes.
+// Conditions PodResizePending and PodResizeInProgress; conditions of `pod`
+// that do not change keep their times.
 void SetResizeConditions(const corev1::Pod& pod, const ResizeState& state, const metav1::Time& now,
                          corev1::PodStatus& status);
 

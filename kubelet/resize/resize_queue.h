@@ -1,4 +1,4 @@
-// Whose turn it is when room comes for pods that wish for more than there was (KEP-1287).
+// The queue of deferred resizes (KEP-1287).
 #pragma once
 
 #include <functional>
@@ -14,21 +14,21 @@
 
 namespace keelson::kubelet {
 
-class ResizeQueue {  // thread safe; one wish is judged at a time, by what those before it have got
+class ResizeQueue {  // thread safe; decides about one resize at a time
  public:
   using PodPtr = Allocations::PodPtr;
   struct Dependencies {
     Allocations& allocations;
     std::function<std::optional<ResizeRefusal>(const corev1::Pod& wish, const corev1::Pod& granted)> refuse;
-    std::function<void(const std::string& uid)> granted;  // a pod that has waited may go on
+    std::function<void(const std::string& uid)> granted;  // a deferred resize is allocated
   };
   ResizeQueue(Dependencies dependencies, Clock& clock) : deps_(std::move(dependencies)), clock_(clock) {}
 
-  // What the pod wishes for now. nullopt: granted, on disk; else it waits from here on. What it gives back,
-  // and room that nobody told of, goes to those who are first.
+  // Asks for the resources of the pod's spec. nullopt: they are allocated, on disk; else the pod waits in the queue.
+  // Resources that become free go to the first pods of the queue.
   std::optional<ResizeRefusal> Ask(const PodPtr& wish);
-  void Leave(const std::string& uid);  // it has what it wishes for, or ends
-  void Retry();                        // there may be room
+  void Leave(const std::string& uid);  // the pod needs no resize any more, or ends
+  void Retry();                        // resources may have become free
 
  private:
   struct Waiting {
@@ -36,7 +36,7 @@ class ResizeQueue {  // thread safe; one wish is judged at a time, by what those
     WallTime since;
     ResizeRefusal refusal;
   };
-  // Grants whatever can be granted; UIDs of whom.
+  // Allocates whatever fits, and returns the pods' UIDs.
   std::vector<std::string> Pass() REQUIRES(mutex_);
   std::vector<std::string> InTurn() const REQUIRES(mutex_);
   void Tell(const std::vector<std::string>& granted, const std::string& except, const char* trigger);
@@ -47,12 +47,12 @@ class ResizeQueue {  // thread safe; one wish is judged at a time, by what those
   std::map<std::string, Waiting> waiting_ GUARDED_BY(mutex_);  // by UID
 };
 
-// Pods that ask for no more than they have go first, then those of higher priority, then Guaranteed before
-// Burstable, then those that wait longest. Pure.
+// The queue's order: resizes that do not grow first, then higher priority, then Guaranteed before Burstable, then the
+// longest wait. Pure.
 struct ResizeTurn {
   bool grows = true;
   int32_t priority = 0;
-  int qos = 0;  // the less, the earlier
+  int qos = 0;  // lower comes first
   WallTime since;
 };
 ResizeTurn TurnOf(const corev1::Pod& wish, const corev1::Pod& granted, WallTime since);

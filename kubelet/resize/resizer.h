@@ -1,4 +1,4 @@
-// Brings running containers to what they are granted, without a restart (KEP-1287).
+// Applies a resize to running containers, without a restart (KEP-1287).
 #pragma once
 
 #include <stop_token>
@@ -16,9 +16,8 @@ class Resizer {  // thread safe for different pods
   Resizer(cri::RuntimeService& runtime, PodCgroups& cgroups, Allocations& allocations)
       : runtime_(runtime), cgroups_(cgroups), allocations_(allocations) {}
 
-  // The pod's cgroup first allows both the old and the new amounts, then each container is changed, then the
-  // cgroup becomes as narrow as it should be. May be repeated after a failure: what is done is not done
-  // again.
+  // Widens the pod's cgroup to allow old and new amounts, updates each container, then narrows the cgroup. May be
+  // repeated after a failure: what is done is not done again.
   Result<> Apply(const corev1::Pod& granted, const std::vector<ContainerResize>& resizes,
                  const NodeContext& node, std::stop_token stop);
 

@@ -1,4 +1,4 @@
-// Who asks, and whether they may. Thread safe; answers of the API server are kept for a while.
+// Authentication and authorization of the kubelet's API by TokenReview and SubjectAccessReview, with cached answers.
 #pragma once
 
 #include <string>
@@ -12,20 +12,20 @@ namespace keelson::kubelet::server {
 
 using User = client::ReviewedUser;
 
-// The verb of the API for a method, and the subresources of nodes of which any one will do, the narrowest
-// first: /pods may be read with nodes/pods or nodes/proxy.
+// What a request needs: the verb, and the subresources of nodes, any one of which suffices, the narrowest first:
+// /pods may be read with nodes/pods or nodes/proxy.
 struct Access {
   std::string verb;
   std::vector<std::string> subresources;
 };
 Access AccessOf(const http::ServerRequest& request);
 
-class Auth {
+class Auth {  // thread safe; calls may block on the API server
  public:
   Auth(const KubeletServerOptions& options, client::RestClient api, Clock& clock = Clock::Real());
-  // kUnauthenticated without valid credentials.
+  // kUnauthenticated: no valid credentials.
   Result<User> Authenticate(const http::ServerRequest& request);
-  // kForbidden; kInternal when the API server cannot be asked.
+  // kForbidden; kInternal: the API server cannot be asked.
   Result<> Authorize(const User& user, const Access& access);
 
  private:

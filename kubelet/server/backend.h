@@ -1,5 +1,5 @@
-// What the kubelet's HTTPS API on port 10250 needs of the kubelet. The server authenticates, authorizes and
-// speaks HTTP; the kubelet knows pods and the runtime.
+// What the HTTPS API on port 10250 needs from the kubelet. The server authenticates, authorizes and speaks HTTP; the
+// backend knows pods and the runtime.
 #pragma once
 
 #include <chrono>
@@ -24,10 +24,10 @@ struct ExecRequest {
   bool in = false, out = false, err = false, tty = false;
 };
 
-// Where a container's log is. With `path` "" there is none (yet).
+// Where a container's log is. Empty `path`: there is none yet.
 struct LogSource {
-  std::string path;      // the file that is written now; <path>.<timestamp>[.gz] are older parts
-  bool running = false;  // more may come
+  std::string path;      // the current file; <path>.<timestamp>[.gz] are older parts
+  bool running = false;  // the log may grow
 };
 
 struct RunResult {
@@ -35,15 +35,15 @@ struct RunResult {
   std::string output;  // stdout, then stderr
 };
 
-// Thread safe; called on worker threads, may block. Messages of errors go to the user. kNotFound: no such
-// pod; of logs also no such container, kBadRequest: no log yet, or no earlier run; kInternal: not running.
+// Thread safe; called on worker threads, may block. Error messages go to the user. kNotFound: no such pod, or for
+// logs no such container; kBadRequest: no log yet, or no previous run; kInternal: not running.
 class KubeletBackend {
  public:
   virtual ~KubeletBackend() = default;
 
   virtual std::string PodsJson() = 0;  // v1.PodList
-  // The log of the current, or of the `previous`, instance. Asked again while a log is followed (about once
-  // a second): when `running` has become false, or the path another, the follower ends after the last line.
+  // The log of the current or the `previous` instance. Called about once a second while a log is followed: once
+  // `running` is false or the path differs, the follower ends after the last line.
   virtual Result<LogSource> ContainerLog(const ContainerRef& container, bool previous) = 0;
   // URLs of the runtime's streaming server.
   virtual Result<std::string> ExecUrl(const ContainerRef& container, const ExecRequest& request,
@@ -56,15 +56,15 @@ class KubeletBackend {
                                 std::chrono::seconds timeout, std::stop_token stop) = 0;
 
   virtual std::vector<k8s::NamedCheck> HealthChecks() = 0;  // of /healthz, in upstream's order
-  // /stats/summary; `brief`: without what costs to count.
+  // /stats/summary; `brief`: CPU and memory only.
   virtual Result<std::string> StatsSummaryJson(bool brief) = 0;
   virtual Result<std::string> Metrics() = 0;          // /metrics, Prometheus text
   virtual Result<std::string> ProbeMetrics() = 0;     // /metrics/probes
   virtual Result<std::string> ResourceMetrics() = 0;  // /metrics/resource
   virtual Result<std::string> CadvisorMetrics() = 0;  // /metrics/cadvisor
   virtual std::string ConfigzJson() = 0;              // {"kubeletconfig": {...}}
-  virtual std::string RunningPodsJson() = 0;          // v1.PodList of what the runtime runs
-  // The archive's path on the node.
+  virtual std::string RunningPodsJson() = 0;          // v1.PodList of what the runtime has
+  // Checkpoints the container, and returns the archive's path on the node.
   virtual Result<std::string> Checkpoint(const ContainerRef& container, std::stop_token stop) = 0;
 };
 

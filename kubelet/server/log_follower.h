@@ -1,5 +1,5 @@
-// Carries on log responses that are not complete at once, all of them on one thread: woken by inotify, and
-// once a second to ask whether the containers still run. The thread ends with the last of them.
+// Continues log responses that are not complete at once, all on one thread. inotify wakes it, and once a second it
+// checks whether the containers still run. The thread ends with the last response.
 #pragma once
 
 #include <chrono>
@@ -20,9 +20,10 @@ class LogFollower {  // thread safe
   // Whether the log at this path may still grow.
   using StillWritten = std::function<bool()>;
   ~LogFollower();
-  // Lets all sessions go, and returns when the thread has ended. Whoever owns the follower by way of what
-  // sessions hold (a response holds its server) calls this first: the last owner would be the thread itself.
+  // Drops all sessions, and returns when the thread has ended. Call it before destruction if sessions own the
+  // follower indirectly (a response holds its server): else the thread would destroy the follower.
   void Stop();
+  // Takes over the session.
   void Add(std::unique_ptr<LogSession> session, StillWritten still_written);
 
  private:

@@ -20,10 +20,10 @@ struct LogLine {
   std::string_view text;  // without the newline
 };
 
-// One line without its newline; nullopt when it is none.
+// Parses a line without its newline; nullopt: malformed.
 std::optional<LogLine> ParseLogLine(std::string_view line);
 
-// Nanoseconds since the epoch of an RFC 3339 time; nullopt when malformed.
+// RFC 3339 to nanoseconds since the epoch; nullopt: malformed.
 std::optional<int64_t> ParseRfc3339(std::string_view text);
 // With nine digits of fraction, as kubectl shows it.
 std::string FixedTimestamp(std::string_view rfc3339);
@@ -35,7 +35,7 @@ struct LogOptions {
   bool out = true, err = true;
 };
 
-// From the query of a containerLogs request. kBadRequest: cannot be read; kInvalid: breaks a rule.
+// Parses the query of a containerLogs request. kBadRequest: malformed; kInvalid: breaks a rule of PodLogOptions.
 Result<LogOptions> ParseLogOptions(const http::Query& query, int64_t now_nanoseconds);
 
 }  // namespace keelson::kubelet::server

@@ -1,4 +1,4 @@
-// What /logs/?query= asks of the node's services and log files (KEP-2258).
+// Queries of /logs/?query= for logs of node services and files (KEP-2258).
 #pragma once
 
 #include <optional>
@@ -12,20 +12,20 @@
 namespace keelson::kubelet::server {
 
 struct LogQuery {
-  std::vector<std::string> services, files;  // what has a slash is a file
+  std::vector<std::string> services, files;  // names with a slash are files
   std::optional<WallTime> since, until;
-  std::optional<int64_t> tail_lines, boot;  // boot: 0 this one, -1 the one before
+  std::optional<int64_t> tail_lines, boot;  // boot: 0: the current one, -1: the previous one
   std::string pattern;
 
   bool HasOptions() const { return since || until || tail_lines || boot || !pattern.empty(); }
 };
 
-// nullopt: nothing is asked. kBadRequest: it cannot be read.
+// nullopt: no query. kBadRequest: malformed.
 Result<std::optional<LogQuery>> ParseLogQuery(const http::Query& query);
-// kNotAcceptable: it can, and makes no sense.
+// kNotAcceptable: parameters that contradict each other.
 Result<> CheckLogQuery(const LogQuery& query);
 
-// What journalctl(1) is run with for these of the services.
+// The journalctl(1) command line for these services.
 std::vector<std::string> JournalCommand(const LogQuery& query, const std::vector<std::string>& services);
 
 }  // namespace keelson::kubelet::server

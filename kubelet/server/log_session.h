@@ -1,5 +1,5 @@
-// One containerLogs response: reads a log file, and what it is rotated to, as far as there is something to
-// read and the client keeps up. Used by one thread at a time.
+// One containerLogs response: reads a log file and its successors after rotation, as far as there is data and the
+// client keeps up. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,13 @@ class LogSession {
   LogSession(LogOptions options, std::string path, std::shared_ptr<http::ResponseWriter> writer);
 
   enum class State {
-    kDone,     // the response is complete, or the client has gone
-    kBehind,   // the client does not keep up: try again soon
+    kDone,     // the response is complete, or the client is gone
+    kBehind,   // the client does not keep up: call Pump again soon
     kWaiting,  // at the end of the file, which may grow
   };
+  // Reads and writes as much as possible without blocking.
   State Pump();
-  // The container has ended: the next end of the file is the end of the log.
+  // The container has ended: the log ends at the end of the file.
   void NoMore() { more_ = false; }
   const std::string& path() const { return path_; }
 

@@ -1,4 +1,4 @@
-// What the HTTPS API on port 10250 asks of this kubelet.
+// The KubeletBackend on the kubelet's components.
 #pragma once
 
 #include <functional>

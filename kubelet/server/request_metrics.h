@@ -7,12 +7,12 @@
 
 namespace keelson::kubelet::server {
 
-// Counts the request now and the time that it takes until its response is complete. `server_type`: readwrite
+// Counts the request now, and its duration once the response is complete. `server_type`: readwrite
 // or readonly.
 void CountRequest(const http::ServerRequest& request, http::ResponseWriter& writer,
                   const std::string& server_type);
 
-// What a path is counted under: its first part, metrics with what follows; "other" for what is not served.
+// The path label: the first part of the path, or all of /metrics/...; "other": not served.
 std::string PathLabel(const std::string& path);
 
 }  // namespace keelson::kubelet::server

@@ -25,21 +25,21 @@ struct KubeletServerOptions {
   std::map<std::string, std::string> flags;  // of /flagz: name to value
   bool anonymous = false;                    // requests without credentials are system:anonymous, else 401
   bool webhook_authentication = true;        // bearer tokens by TokenReview
-  bool webhook_authorization = true;         // SubjectAccessReview; false: all who are authenticated may
+  bool webhook_authorization = true;  // SubjectAccessReview; false: all authenticated users are allowed
   std::chrono::milliseconds authentication_ttl{std::chrono::minutes(2)};
   std::chrono::milliseconds authorized_ttl{std::chrono::minutes(5)},
       unauthorized_ttl{std::chrono::seconds(30)};
 };
 
-// The handler for http::Server. Authentication: client certificates that the server has verified, bearer
-// tokens by TokenReview. Authorization of every request: SubjectAccessReview for this node, resource nodes,
-// subresource stats, metrics, log, pods, healthz, configz, statusz or proxy, as the path has it.
+// The handlers for http::Server. Authentication: client certificates that the server has verified, or bearer tokens by
+// TokenReview. Authorization of every request: SubjectAccessReview for this node, resource nodes, subresource stats,
+// metrics, log, pods, healthz, configz, statusz or proxy, depending on the path.
 class KubeletServer {
  public:
   KubeletServer(KubeletServerOptions options, KubeletBackend& backend, client::RestClient api);
-  ~KubeletServer();  // ends what still streams
+  ~KubeletServer();  // ends streaming responses
   http::Handler handler();
-  // For a port without authentication: health, pods, statistics and metrics, to look at only.
+  // For readOnlyPort, without authentication: health, pods, statistics and metrics.
   http::Handler read_only_handler();
 
  private:

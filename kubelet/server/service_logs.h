@@ -1,4 +1,4 @@
-// Logs of the node's services: from the journal, or from files that are called after them.
+// Logs of node services: from the journal, or from files named after them.
 #pragma once
 
 #include "kubelet/server/log_query.h"
@@ -6,10 +6,10 @@
 
 namespace keelson::kubelet::server {
 
-// Answers with the logs of the query's services. What is not to be had is said between them.
+// Writes the logs of the query's services. Errors are written in between.
 void ServeServiceLogs(const LogQuery& query, const std::string& directory, http::ResponseWriter& writer);
 
-// Writes what the file has left. False when the client has gone.
+// Writes the rest of the file. False: the client is gone.
 bool SendFile(int fd, http::ResponseWriter& writer);
 
 }  // namespace keelson::kubelet::server

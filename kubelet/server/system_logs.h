@@ -1,4 +1,4 @@
-// Logs of the node, as /logs/ shows them.
+// The node's log directory at /logs/.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace keelson::kubelet::server {
 
-// A directory as a list of links, a file as it is. Nothing outside `directory` is to be had, by whatever path
-// or link. With `queries` ?query= asks for services too.
+// Serves directories as lists of links, files as they are. No path or symlink leads out of `directory`. `queries`:
+// also serves ?query= (log_query.h).
 void ServeSystemLogs(const std::string& directory, const http::ServerRequest& request,
                      http::ResponseWriter& writer, bool queries = false);
 

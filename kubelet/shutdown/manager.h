@@ -1,4 +1,4 @@
-// Graceful node shutdown (KEP-2000, KEP-2712): holds a shutdown of the system back until the pods have ended.
+// The node shutdown manager (KEP-2000, KEP-2712): delays a shutdown of the system until the pods have ended.
 //
 //   lock held --PrepareForShutdown(true)--> no new pods, node NotReady --> pods end, group by group
 //       ^                                                                        |
@@ -26,21 +26,21 @@ class ShutdownManager {
   struct Dependencies {
     std::function<Result<std::unique_ptr<linux::Logind>>()> connect;
     std::function<std::vector<std::shared_ptr<const corev1::Pod>>()> active;
-    // Begins a pod's end.
+    // Starts the termination of a pod.
     std::function<void(const corev1::Pod& pod, std::chrono::seconds grace)> end;
     std::function<void(const std::string& message)> event;  // of the node, reason Shutdown
-    std::function<void()> changed;                          // the node is to tell its status now
+    std::function<void()> changed;                          // the node's status has to be updated now
   };
-  // `drop_in_dir`: where logind is told to wait longer.
+  // `drop_in_dir`: for a drop-in that sets logind's InhibitDelayMaxSec.
   ShutdownManager(Dependencies dependencies, std::vector<ShutdownPeriod> periods,
                   std::string drop_in_dir = "/etc/systemd/logind.conf.d", Clock& clock = Clock::Real());
 
   bool enabled() const { return TotalOf(periods_) > std::chrono::seconds(0); }
-  // A lost connection is made anew. An error at the first attempt: this system cannot be held back.
+  // Until `stop`. Reconnects to logind. An error: the first connection failed.
   Result<> Run(std::stop_token stop);
 
   bool shutting_down() const { return shutting_down_; }
-  std::optional<k8s::AdmitFailure> Admit() const;
+  std::optional<k8s::AdmitFailure> Admit() const;  // a failure while the node shuts down
 
  private:
   Result<> Prepare(linux::Logind& logind);
@@ -55,7 +55,7 @@ class ShutdownManager {
   std::atomic<bool> shutting_down_ = false;
 };
 
-// What pods that end this way say.
+// Status reason and message of pods that a shutdown terminates.
 inline constexpr char kShutdownReason[] = "Terminated";
 inline constexpr char kShutdownMessage[] = "Pod was terminated in response to imminent node shutdown.";
 

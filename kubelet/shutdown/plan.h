@@ -1,4 +1,4 @@
-// In which order pods end when the node shuts down, and how much time each has. No I/O.
+// In which order pods terminate when the node shuts down, and how much time each has. Pure.
 #pragma once
 
 #include <chrono>
@@ -10,16 +10,16 @@
 
 namespace keelson::kubelet {
 
-// By ascending priority; empty: no time is set aside for pods. shutdownGracePeriod and
-// shutdownGracePeriodCriticalPods are two groups: all pods, and those that are critical to the system.
+// The configured periods by ascending priority; empty: graceful shutdown is off. shutdownGracePeriod and
+// shutdownGracePeriodCriticalPods become two periods: other pods, and critical pods.
 std::vector<ShutdownPeriod> ShutdownPeriods(const KubeletConfig& config);
 
 struct ShutdownGroup {
   std::chrono::seconds period{0};
   std::vector<std::shared_ptr<const corev1::Pod>> pods;
 };
-// One group a period, which ends after the one before it. A pod is in the group with the highest priority
-// that is not above its own, or in the first.
+// One group per period; they terminate one after another. A pod is in the group with the highest priority that is
+// not above its own, or in the first.
 std::vector<ShutdownGroup> GroupByPriority(const std::vector<ShutdownPeriod>& periods,
                                            const std::vector<std::shared_ptr<const corev1::Pod>>& pods);
 

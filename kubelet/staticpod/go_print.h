@@ -1,6 +1,6 @@
-// Values printed as Go prints them for hashes (k8s.io/utils/dump.ForHash, which is spew's %#v without methods
+// Prints values as Go prints them for hashes (k8s.io/utils/dump.ForHash, which is spew's %#v without methods
 // and addresses): {Name:(string)web Replicas:(*int32)3 Labels:(map[string]string)map[a:b]}. The types are
-// Go's; what is in them comes from JSON.
+// Go's, the values come from JSON.
 #pragma once
 
 #include <boost/json.hpp>
@@ -19,17 +19,16 @@ class GoTypes {
     std::string name, type;
     std::string json;  // key; ".": embedded, its fields are those of the object around; "-": always zero
   };
-  // A line a struct: "core.Container: Name string, TTY bool =tty". Without "=" the key is the name with a
+  // One line per struct: "core.Container: Name string, TTY bool =tty". Without "=" the key is the name with a
   // small first letter.
   explicit GoTypes(std::string_view text);
-  const std::vector<Field>* Find(std::string_view type) const;  // null: no struct, or not known
+  const std::vector<Field>* Find(std::string_view type) const;  // null: not a struct, or unknown
 
  private:
   std::map<std::string, std::vector<Field>, std::less<>> structs_;
 };
 
-// Nullopt when there is something in `value` that these types do not cover. Types without a description are
-// strings.
+// nullopt: `value` has something that these types do not cover. Unknown types are strings.
 std::optional<std::string> GoPrint(const GoTypes& types, std::string_view type,
                                    const boost::json::value& value);
 

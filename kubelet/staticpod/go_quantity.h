@@ -1,4 +1,4 @@
-// resource.Quantity as Go prints it for hashes: how it was written, and what its parser made of it.
+// Prints resource.Quantity as Go does for hashes: the text, and how Go's parser stores it.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace keelson::kubelet {
 
-// Nullopt for what Go keeps in another form: more digits than 64 bits hold, fractions of binary units, or
-// less than a thousandth, which defaulting rounds.
+// nullopt: Go stores it in another form (more than 64 bits, fractions of binary units, or less than a thousandth,
+// which defaulting rounds).
 std::optional<std::string> PrintGoQuantity(std::string_view text);
-// Of a field that nobody has set.
+// An unset field.
 std::optional<std::string> PrintGoZeroQuantity();
 
 }  // namespace keelson::kubelet

@@ -1,5 +1,5 @@
-// Pods from manifests, made into what the kubelet runs: named after the node, with an identity that is the
-// same as long as the manifest is.
+// Parses manifests of static pods, and gives the pods their node-specific name and a UID that depends on the manifest
+// only.
 #pragma once
 
 #include <string>
@@ -17,12 +17,13 @@ struct PodOrigin {
   std::string source;  // "file" or "http": the annotation kubernetes.io/config.source
   std::string place;   // path or URL
   std::string node_name;
-  // Pods that ran before, whose identity stays; null: there are none.
+  // Pods that already run, whose UIDs stay; null: there are none.
   const RunningPods* running = nullptr;
-  WallTime changed = WallTime::max();  // of a file: when it was touched last
+  WallTime changed = WallTime::max();  // of a file: its modification time
 };
 
-// A Pod, or from a URL also a PodList; YAML or JSON. What a pod of the node itself may not have is an error.
+// `text`: a Pod, or from a URL also a PodList, in YAML or JSON. An error also for fields that static pods may not
+// have.
 Result<std::vector<corev1::Pod>> ParseStaticPods(std::string_view text, const PodOrigin& origin);
 
 inline constexpr char kConfigSeenAnnotation[] = "kubernetes.io/config.seen";

@@ -1,6 +1,5 @@
-// Static pods that were running when the kubelet began. They keep their identity where their manifest is what
-// it was, whichever kubelet gave it to them and by which rules: no container restarts because of another
-// kubelet.
+// Static pods that ran when the kubelet started. They keep their UID if their manifest has not changed, whichever
+// kubelet has given it: an upgrade or a change of the kubelet restarts no container.
 #pragma once
 
 #include <map>
@@ -16,10 +15,10 @@ namespace keelson::kubelet {
 
 class RunningPods {
  public:
-  // `key`: namespace/name. seen: when the kubelet of that time read the manifest.
+  // `key`: namespace/name. `seen`: when that kubelet read the manifest.
   void Add(const std::string& key, std::string uid, WallTime seen);
-  // The uid of the pod of that name that runs: one of `uids`, the first before others, or any where the
-  // manifest has not been touched since it was read.
+  // The UID of the running pod of that name: the first of `uids` that runs, or any if the manifest has not been
+  // modified since it was read. nullopt: none.
   std::optional<std::string> Find(const std::string& key, const std::vector<std::string>& uids,
                                   WallTime manifest_changed) const;
 
@@ -31,7 +30,7 @@ class RunningPods {
   std::multimap<std::string, Pod> pods_;
 };
 
-// From the annotations of ready sandboxes of pods of the source: "file" or "http".
+// Reads the annotations of ready sandboxes. `source`: "file" or "http".
 Result<RunningPods> FindRunningPods(cri::RuntimeService& runtime, const std::string& source,
                                     std::stop_token stop);
 

@@ -1,5 +1,4 @@
-// Where static pods come from: files, looked at when the kernel says that one has changed, and a URL, asked
-// now and then.
+// Sources of static pods: files, watched by inotify, and a URL, polled.
 #pragma once
 
 #include <chrono>
@@ -15,7 +14,7 @@
 
 namespace keelson::kubelet {
 
-// Every pod of the source, each time that there is something to tell, first of all once.
+// Called with all pods of the source: once at the start, then after each change.
 using StaticPodsFunction = std::function<void(std::vector<corev1::Pod> pods)>;
 
 struct FileSourceOptions {
@@ -24,8 +23,8 @@ struct FileSourceOptions {
   std::chrono::milliseconds period{std::chrono::seconds(20)};
   RunningPods running = {};
 };
-// Hidden files are not looked at. A file that cannot be read as a pod is told once and left out; a path that
-// is not there holds no pods.
+// Ignores hidden files. A file that is no pod is logged once (`told`: what has been logged) and left out. No pods if
+// the path does not exist.
 std::vector<corev1::Pod> ReadStaticPodFiles(const FileSourceOptions& options,
                                             std::map<std::string, std::string>& told);
 void RunFileSource(const FileSourceOptions& options, const StaticPodsFunction& tell, std::stop_token stop);
@@ -36,7 +35,7 @@ struct UrlSourceOptions {
   std::chrono::milliseconds period{std::chrono::seconds(20)};
   RunningPods running = {};
 };
-// What cannot be fetched or read leaves the pods as they were.
+// Polls until `stop`. After a failure to fetch or parse, the pods stay as they were.
 void RunUrlSource(const UrlSourceOptions& options, const StaticPodsFunction& tell, Clock& clock,
                   std::stop_token stop);
 

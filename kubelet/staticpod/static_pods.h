@@ -1,5 +1,5 @@
-// Static pods and their mirrors: pods that the node has of itself run whether there is an API server or not;
-// an object in the API, the mirror, lets people see each.
+// Static pods and their mirror pods. Static pods run with or without an API server; a mirror pod in the API shows
+// each of them.
 #pragma once
 
 #include <functional>
@@ -22,29 +22,29 @@ class StaticPods {  // thread safe
   using PodPtr = std::shared_ptr<const corev1::Pod>;
   struct Dependencies {
     client::RestClient api;
-    std::function<void(PodPtr pod)> run;                   // begins, or goes on with it
-    std::function<void(const std::string& uid)> end;       // Released() follows when nothing is left of it
+    std::function<void(PodPtr pod)> run;                   // starts the pod, or updates it
+    std::function<void(const std::string& uid)> end;       // terminates it; Released() follows
     std::function<std::optional<std::string>()> node_uid;  // of the Node object; nullopt: not known (yet)
-    // Where the pod's status is shown; null: nowhere.
+    // The pod's mirror has changed; null: it has none.
     std::function<void(const std::string& uid, PodPtr mirror)> mirrored;
     std::string node_name;
   };
   StaticPods(Dependencies dependencies, std::set<std::string> sources, Clock& clock);
 
-  // All pods of a source. A pod whose manifest has changed is another pod: it begins when the one of its name
-  // is gone.
+  // Sets all pods of a source. A changed manifest is another pod, which starts when the old one is gone.
   void Set(const std::string& source, std::vector<corev1::Pod> pods);
+  // Nothing of the pod is left on the node.
   void Released(const std::string& uid);
-  // Every source has been heard of: what is not known is not wanted.
+  // Whether every source has delivered its pods.
   bool ready() const;
 
-  // The API has this mirror, or (`gone`) has it no more.
+  // The informer has this mirror pod, or it was deleted (`gone`).
   void MirrorChanged(PodPtr mirror, bool gone);
-  // Keeps mirrors as they should be, until `stop`.
+  // Creates and deletes mirror pods until `stop`.
   void RunMirrors(std::stop_token stop);
 
  private:
-  struct Slot {  // one a name
+  struct Slot {  // per name
     PodPtr running, next;
     bool ending = false;
   };
@@ -57,7 +57,7 @@ class StaticPods {  // thread safe
   client::WorkQueue queue_;
   Clock& clock_;
   mutable Mutex mutex_;
-  std::set<std::string> silent_ GUARDED_BY(mutex_);  // sources that have not told of themselves
+  std::set<std::string> silent_ GUARDED_BY(mutex_);  // sources that have not delivered their pods
   std::map<std::string, std::map<std::string, PodPtr>> sources_ GUARDED_BY(mutex_);  // source -> uid -> pod
   std::map<std::string, Slot> slots_ GUARDED_BY(mutex_);                             // by namespace/name
   std::map<std::string, PodPtr> mirrors_ GUARDED_BY(mutex_);                         // by namespace/name

@@ -1,4 +1,4 @@
-// /metrics/cadvisor in parts, each a few families. Internal to this folder.
+// Parts of /metrics/cadvisor, a few families each. Internal to this folder.
 #pragma once
 
 #include "kubelet/stats/metrics_text.h"
@@ -14,9 +14,9 @@ inline std::string Labels(const PodUsageStats& pod, const ContainerUsageStats& c
                      path.empty() ? "/" + container.id : path, container.image, container.id, PodLabels(pod));
 }
 
-// A pod's network is its sandbox's; the machine's has the id "/".
+// Network of pods, labelled as their sandboxes, and of the machine, with the id "/".
 void AddNetwork(const StatsSnapshot& stats, MetricsText& text);
-// The machine's, by device, and what containers have written.
+// File systems of the machine, by device, and block I/O of containers.
 void AddFileSystems(const StatsSnapshot& stats, MetricsText& text);
 void AddMachine(const StatsSnapshot& stats, const MachineFacts& facts, MetricsText& text);
 

@@ -1,4 +1,4 @@
-// What a directory tree takes on its disk.
+// Disk usage of a directory tree.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace keelson::kubelet {
 struct DirectoryUsage {
   int64_t bytes = 0, inodes = 0;
 };
-// A file of several names counts once. Stays on the file system that `path` is on; follows no link. Files
-// that vanish meanwhile do not count.
+// Counts hard links once, stays on the file system of `path`, follows no symlinks, and ignores files that vanish
+// meanwhile. May take long.
 DirectoryUsage UsageOfDirectory(const std::string& path);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// What a file system or a volume has, and what is in use of it.
+// Capacity and usage of a file system or a volume.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ struct FsUsage {
   uint64_t capacity = 0, available = 0, used = 0, inodes = 0, inodes_free = 0, inodes_used = 0;
 };
 
-// Of the file system that holds `path`; zeros when it cannot be told.
+// Of the file system that holds `path`; zeros: unknown. May block on remote file systems.
 FsUsage FileSystemOf(const std::string& path);
-// The same, where only the tree below `path` counts as in use.
+// The same, but `used` and `inodes_used` count only the tree below `path`.
 FsUsage VolumeAt(const std::string& path);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// What the machine and single processes report of themselves in /proc.
+// Statistics of the machine and of processes, from /proc.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,11 @@ struct DiskUsage {
   std::string device;  // /dev/sda1
   FsUsage fs;
 };
-// File systems on block devices, each once.
+// File systems on block devices, each one once.
 std::vector<DiskUsage> ReadDisks(const std::string& mountinfo = "/proc/self/mountinfo");
-// "8:0" -> "/dev/sda"; the numbers themselves where the device is not known.
+// "8:0" -> "/dev/sda"; the numbers if the device is unknown.
 std::string DeviceName(const std::string& numbers, const std::string& sys = "/sys");
-// The one that people mean: eth0, or the first that is no pod's.
+// The default interface: eth0, or the first that is not a pod's veth. Null: none.
 const InterfaceStats* MainInterface(const std::vector<InterfaceStats>& interfaces);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// Prometheus text of what is used, as its two writers share it.
+// Prometheus text, shared by /metrics/resource and /metrics/cadvisor.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ inline int64_t Millis(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-// Families one after the other, each with its header once.
+// Writes families one after another; the header of an empty one is left out.
 class MetricsText {
  public:
   void Family(const char* name, const char* type, const std::string& help) {
@@ -42,7 +42,7 @@ inline std::string PodLabels(const PodUsageStats& pod) {
   return fmt::format("namespace=\"{}\",pod=\"{}\"", meta.namespace_(), meta.name());
 }
 
-// Each container, with the time that was measured at in milliseconds.
+// Calls `each` for each container, with the time of its sample in milliseconds.
 template <typename Each>
 void EachContainer(const StatsSnapshot& stats, Each each) {
   for (const PodUsageStats& pod : stats.pods)

@@ -1,4 +1,4 @@
-// What node, pods and containers use: collected on demand, then shown as /stats/summary and as metrics.
+// The stats provider: collects usage of node, pods and containers on demand, for /stats/summary and metrics.
 #pragma once
 
 #include <functional>
@@ -23,12 +23,12 @@ namespace keelson::kubelet {
 
 struct CpuUsage {
   WallTime time;
-  uint64_t core_nanos = 0;             // in all
-  std::optional<uint64_t> nano_cores;  // at present, from the second look on
+  uint64_t core_nanos = 0;             // cumulative
+  std::optional<uint64_t> nano_cores;  // current rate; nullopt at the first look
 };
 
 struct VolumeName {
-  std::string name, claim;  // as the pod calls it
+  std::string name, claim;  // `name`: in the pod's spec
 };
 struct VolumeUsage : VolumeName {
   FsUsage fs;
@@ -40,7 +40,7 @@ struct ContainerUsageStats {
   int64_t created_at = 0;
   std::optional<CpuUsage> cpu;
   ContainerCgroup cgroup;
-  linux::CgroupAccount account;  // devices by their names
+  linux::CgroupAccount account;  // with device names
   uint64_t log_bytes = 0, log_inodes = 0;
 };
 
@@ -52,7 +52,7 @@ struct PodUsageStats {
   linux::CgroupUsage cgroup;
   linux::CgroupPressure pressure;
   std::vector<ContainerUsageStats> containers;
-  std::vector<InterfaceStats> interfaces;  // of its own network; none of pods on the host's
+  std::vector<InterfaceStats> interfaces;  // none for pods on the host network
   std::vector<VolumeUsage> volumes;
 };
 
@@ -73,10 +73,10 @@ struct StatsSnapshot {
 class StatsProvider {  // thread safe
  public:
   using PodsFunction = std::function<std::vector<std::shared_ptr<const corev1::Pod>>()>;
-  // What the pod calls the volume at that path; nullopt: not known.
+  // The volume at that path; nullopt: unknown.
   using NameFunction =
       std::function<std::optional<VolumeName>(const std::string& uid, const std::string& path)>;
-  // What was last seen of the pod in the runtime; null: nothing.
+  // PodWorkers::RuntimeStatus.
   using SeenFunction = std::function<std::shared_ptr<const PodRuntimeStatus>(const std::string& uid)>;
   StatsProvider(cri::RuntimeService& runtime, cri::ImageService& images, PodCgroups& cgroups, Paths paths,
                 PodsFunction pods, SeenFunction seen, NameFunction name_of,
@@ -92,16 +92,16 @@ class StatsProvider {  // thread safe
         clock_(clock),
         slow_volumes_(FileSystemOf, volume_period, clock) {}
 
-  // CPU and memory alone, which somebody asks for every few seconds: out of cgroups. Where a container has
-  // none on this machine the runtime is asked.
+  // CPU and memory only, from cgroups: cheap enough for every few seconds. Asks the runtime only for containers
+  // without a cgroup on this machine.
   Result<StatsSnapshot> CollectUse(std::stop_token stop);
   struct Parts {            // besides CPU and memory
-    bool usage = false;     // of networks and file systems; what is waited for
+    bool usage = false;     // of networks and file systems, and PSI
     bool files = false;     // sizes of logs and volumes
-    bool accounts = false;  // of containers
+    bool accounts = false;  // per-container cgroup accounts
   };
   Result<StatsSnapshot> Collect(Parts parts, std::stop_token stop);
-  // Of a volume that is a file system of its own; nullopt: not known yet.
+  // Usage of a volume with its own file system; nullopt: not measured yet.
   std::optional<FsUsage> OfMount(const std::string& path) { return slow_volumes_.Latest(path); }
 
  private:

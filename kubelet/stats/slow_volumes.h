@@ -1,6 +1,5 @@
-// Volumes that are file systems of their own, such as those of servers elsewhere. Who looks at the mount of
-// one that is away waits for as long as it is, and nothing can end that: each is looked at by a thread of its
-// own, and what was found last is told.
+// Usage of volumes with their own file systems, such as NFS. statfs(2) of a server that is away blocks, and cannot be
+// interrupted: each volume is measured on its own thread, and the last result is returned.
 #pragma once
 
 #include <chrono>
@@ -17,18 +16,17 @@ namespace keelson::kubelet {
 class SlowVolumes {  // thread safe
  public:
   using Measure = std::function<FsUsage(const std::string& path)>;
-  // Figures are measured anew when they are older than `period`. `patience`: how long the first look waits
-  // for what it has begun.
+  // Results older than `period` are measured again. `patience`: how long the first call waits for its measurement.
   SlowVolumes(Measure measure, std::chrono::nanoseconds period, Clock& clock,
               std::chrono::milliseconds patience = std::chrono::milliseconds(500));
 
-  // nullopt: it has never been measured.
+  // The last result; starts a measurement if that is old. nullopt: never measured.
   std::optional<FsUsage> Latest(const std::string& path);
-  // Drops what has not been asked for that long.
+  // Drops volumes that nobody asked for during that time.
   void Forget(std::chrono::nanoseconds unasked);
 
  private:
-  struct State;  // outlives us where a measurement hangs
+  struct State;  // outlives this object if a measurement hangs
   const Measure measure_;
   const std::chrono::nanoseconds period_;
   Clock& clock_;

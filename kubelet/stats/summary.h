@@ -1,4 +1,4 @@
-// The forms that usage is shown in. Pure.
+// Formats a StatsSnapshot. Pure.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The conditions that the kubelet writes. Pure.
+// The pod conditions that the kubelet writes. Pure.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace keelson::kubelet {
 
-// Of the generation that the status tells of.
+// Sets a condition; its observedGeneration is the status's, and its transition time changes only with its value.
 void SetOwnCondition(std::string_view type, bool value, const std::string& reason, const std::string& message,
                      WallTime now, corev1::PodStatus& status);
 
-// All of them, from what the status says otherwise.
+// Sets all of the kubelet's conditions, from the rest of the status.
 void FillConditions(const StatusInput& input, corev1::PodStatus& status);
 
-// ContainersReady and Ready alone: from the containers' readiness, the phase and, for readiness gates,
-// others' conditions.
+// Sets ContainersReady and Ready only: from the containers' readiness, the phase and, for readiness gates, the
+// conditions of others.
 void FillReadyConditions(const corev1::PodSpec& spec, WallTime now, corev1::PodStatus& status);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// What a pod's status tells of each container, in the spec's order. Pure.
+// Container statuses, in the spec's order. Pure.
 #pragma once
 
 #include "kubelet/status/generate.h"

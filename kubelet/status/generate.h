@@ -1,4 +1,4 @@
-// A pod's status from what the runtime has of it: addresses here, the rest in container_statuses, phase and
+// Generates a pod's status from what the runtime has of it: addresses here, the rest in container_statuses, phase and
 // conditions. Pure.
 #pragma once
 
@@ -19,10 +19,10 @@ struct WaitingReason {
 };
 
 struct StatusInput {
-  const corev1::Pod& pod;  // with the status that the API has: what is not ours is kept
+  const corev1::Pod& pod;  // with its last status: what is not the kubelet's is kept
   const PodRuntimeStatus& runtime;
   const ProbeResults& probes;
-  const std::map<std::string, WaitingReason>& waiting;  // why a container does not run, by its name
+  const std::map<std::string, WaitingReason>& waiting;  // by container name: why it does not run
   bool initialized = false;
   bool terminal = false;  // no container will run again: the phase becomes Succeeded or Failed
   std::vector<std::string> node_ips;
@@ -30,12 +30,12 @@ struct StatusInput {
   // The termination message of an exited container.
   std::function<std::string(const ContainerRecord&)> message;
   WallTime now;
-  bool recursive_read_only = false;  // the runtime can
-  bool restarting_all = false;       // all containers are being taken down to begin anew, or about to be
-  bool more_to_do = false;           // at once: no end of the pod yet, whatever its containers say
+  bool recursive_read_only = false;  // the runtime supports it
+  bool restarting_all = false;       // all containers are being restarted, or about to be
+  bool more_to_do = false;  // the sync goes on: the pod has not ended, whatever its containers' states
   const std::map<std::string, std::string>* image_volumes = nullptr;  // volume -> reference of its image
-  bool lacks_volumes = false;                                         // they hold up its first container
-  bool stop_signals = false;                                          // are told
+  bool lacks_volumes = false;  // mounts have failed, and hold up its first container
+  bool stop_signals = false;   // report containerStatuses[].stopSignal
 };
 
 corev1::PodStatus GenerateStatus(const StatusInput& input);

@@ -1,6 +1,5 @@
-// Writes pod statuses to the API: the latest one of a pod, once, as soon as it differs from what the API has
-// (within a second, while more is about to be said: containers are being made); and takes the API object of a
-// pod away once nothing of it runs.
+// The status manager: writes the latest status of each pod to the API server as soon as it differs, or within a second
+// if more changes are about to come. Deletes the API object of a terminating pod once nothing of it runs.
 #pragma once
 
 #include <functional>
@@ -14,9 +13,8 @@
 
 namespace keelson::kubelet {
 
-// The strategic merge patch that turns `base` into `desired`; nullopt when they agree. Conditions of other
-// writers (own_conditions.h) stay as they are. The uid makes it miss a pod of
-// the same name that was created since.
+// The strategic merge patch from `base` to `desired`; nullopt: no difference. Other writers' conditions
+// (own_conditions.h) stay. The uid keeps it from changing a newer pod of the same name.
 std::optional<std::string> StatusPatch(const std::string& uid, const corev1::PodStatus& base,
                                        const corev1::PodStatus& desired);
 
@@ -25,20 +23,20 @@ class StatusManager {  // thread safe
   explicit StatusManager(client::RestClient api, Clock& clock = Clock::Real());
   ~StatusManager();
 
-  enum class When { kNow, kSoon };  // soon: more is about to come, which is written with it
-  // `pod` as the API has it, or had it before what it has shown since.
+  enum class When { kNow, kSoon };  // kSoon: more is about to come, and is written with it
+  // Sets the pod's status. `pod`: as the informer had it, perhaps not the latest.
   void Set(std::shared_ptr<const corev1::Pod> pod, const corev1::PodStatus& status, When when = When::kNow);
-  // The API has shown `pod`: where another writer has changed what was set here, it is set again. One does
-  // when a node falls silent: the node's pods are marked not ready, and the kubelet may come back.
+  // The informer has `pod`: if another writer has changed what was set here, writes it again. The node lifecycle
+  // controller marks pods not ready while a node is unreachable.
   void Reconcile(std::shared_ptr<const corev1::Pod> pod);
-  // A static pod's status is shown by its mirror, once there is one (null: there is none any more).
+  // The mirror pod to which the static pod's status is written; null: none.
   void SetMirror(const std::string& uid, std::shared_ptr<const corev1::Pod> mirror);
-  // What was set last; nullopt for a pod that is not known.
+  // The status set last; nullopt: unknown pod.
   std::optional<corev1::PodStatus> Get(const std::string& uid) const;
-  // Nothing of the pod runs any more, its volumes and cgroup are gone: a pod that is being deleted may go.
+  // The pod is finished: nothing runs, volumes and cgroup are gone. If it is being deleted, its object is deleted.
   void Finish(std::shared_ptr<const corev1::Pod> pod);
-  void Forget(const std::string& uid);
-  void Run(std::stop_token stop);
+  void Forget(const std::string& uid);  // drops the status
+  void Run(std::stop_token stop);       // writes statuses until `stop`
 
  private:
   struct Impl;

@@ -1,5 +1,4 @@
-// Which conditions of a pod are the kubelet's to write. All others are their writers' own: the kubelet reads
-// them as the API has them, for readiness gates, and never writes them.
+// Which pod conditions the kubelet owns. It reads all others, for readiness gates, and never writes them.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +9,7 @@
 
 namespace keelson::kubelet {
 
-// DisruptionTarget is not among them: it is written when the kubelet itself ends a pod, and otherwise
-// another's.
+// DisruptionTarget is not among them: the kubelet writes it only when it terminates the pod itself.
 inline bool IsKubeletsCondition(std::string_view type) {
   static constexpr std::array<std::string_view, 8> kTypes = {
       k8s::kPodScheduled, k8s::kPodReadyToStartContainers, k8s::kPodInitialized, k8s::kContainersReady,

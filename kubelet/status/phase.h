@@ -1,4 +1,4 @@
-// Which phase a pod is in. Pure.
+// The phase of a pod. Pure.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace keelson::kubelet {
 
-// `status` tells of all containers. An end that was told stays.
+// `status`: with all container statuses. A final phase that was reported stays.
 std::string PhaseOf(const StatusInput& input, const corev1::PodStatus& status);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// What the results of probes mean for a pod's status. Pure.
+// Applies probe results to a pod's status. Pure.
 #pragma once
 
 #include <string>
@@ -13,9 +13,8 @@ namespace keelson::kubelet {
 bool ContainerStarted(const corev1::Container& container, const std::string& id, const ProbeResults& probes);
 bool ContainerReady(const corev1::Container& container, const std::string& id, const ProbeResults& probes);
 
-// Brings a status that was told before up to what probes have found since: `started` and `ready` of the
-// containers that it shows as running, and what follows for the pod. False: nothing is new. A pod that has
-// ended stays as it is.
+// Updates a reported status with newer probe results: `started` and `ready` of running containers, and the pod's
+// ready conditions. False: nothing has changed. Does not touch a pod with a final phase.
 bool UpdateReadiness(const corev1::PodSpec& spec, const ProbeResults& probes, WallTime now,
                      corev1::PodStatus& status);
 

@@ -1,4 +1,4 @@
-// Cgroups of pods by name only.
+// A fake PodCgroups that remembers names only.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class CgroupNames : public PodCgroups {  // thread safe
   }
   linux::CgroupUsage Usage(const corev1::Pod&) const override { return {}; }
   bool KillContainer(const corev1::Pod&, const std::string& id) override { return kill_ && kill_(id); }
-  // Who ends what a container's cgroup holds; set before the kubelet starts.
+  // What KillContainer does; set before the kubelet starts.
   void KillBy(std::function<bool(const std::string& id)> kill) { kill_ = std::move(kill); }
 
  private:

@@ -1,4 +1,4 @@
-// A containerd of a test's own: root, state, socket, network namespace and cgroup apart from the machine's.
+// A containerd for a test, with its own root, state, socket, network namespace and cgroup.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@ namespace keelson::kubelet {
 
 class Containerd {
  public:
-  // Why this machine cannot run one; empty when it can.
+  // Why this machine cannot run one; empty: it can.
   static std::string Missing();
   // Starts it below `dir` with images docker.io/library/pause:test and docker.io/library/busybox:test, which
-  // are made on the spot. Moves the calling thread into a fresh network namespace first: threads made from
-  // then on are in it too.
+  // are made on the spot. Moves the calling thread, and threads that it creates, into a new network
+  // namespace.
   // `systemd_cgroups`: has systemd make the containers' cgroups.
   static Result<std::unique_ptr<Containerd>> Start(const std::string& dir, bool systemd_cgroups = false);
   ~Containerd();

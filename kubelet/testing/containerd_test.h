@@ -1,4 +1,4 @@
-// A kubelet on a containerd of the test's own, with the real kernel; only the API server is in memory.
+// A kubelet on its own containerd and the real kernel; only the API server is in memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class ContainerdTest : public ::testing::Test {
       EXPECT_TRUE(linux_cgroups_->Remove(root_));
     }
   }
-  // What other tests have otherwise: who makes cgroups, and how the kubelet is set.
+  // Overridden by derived fixtures: cgroup driver and settings.
   virtual bool Systemd() const { return false; }
   virtual std::unique_ptr<PodCgroups> MakeCgroups(const linux::Cgroups& cgroups) {
     return NewPodCgroups(cgroups, {root_});
@@ -68,7 +68,7 @@ class ContainerdTest : public ::testing::Test {
     return harness_->Await(name,
                            [&](const corev1::Pod* pod) { return pod && pod->status().phase() == phase; });
   }
-  // What nothing tells of: files, lists of the runtime. False after 30 s.
+  // Polls for what has no events: files, lists of the runtime. False after 30 s.
   static bool Eventually(const std::function<bool()>& holds) {
     Mutex mutex;
     CondVar cv;

@@ -1,6 +1,6 @@
-// A kubelet that is killed at a chosen step: every effect that it has on the runtime, on mounts, on cgroups
-// and on the API server is a step with a name. After the fatal one nothing that it does has any effect, nor
-// does it hear anything more; as after kill -9 only files tell the next kubelet what was done.
+// A kubelet that dies at a chosen step. Every effect on the runtime, mounts, cgroups and the API server is a named
+// step. After the fatal one nothing has any effect, and all calls fail; as after kill -9 the next kubelet has only
+// files to recover from.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ namespace keelson::kubelet {
 
 class CrashPlan : public RuntimeGate {  // thread safe
  public:
-  // The kubelet dies at its n-th step from now on (0: never): before the step takes place, or after it,
-  // without hearing of it.
+  // The kubelet dies at its n-th step from now on (0: never): before its effect, or (`after`) after it, without its
+  // result.
   void Arm(size_t step, bool after);
   // The same at the first step of that name.
   void ArmAt(const std::string& name, bool after);
@@ -36,7 +36,7 @@ class CrashPlan : public RuntimeGate {  // thread safe
     if (!Enter(name, true)) return Killed();
     return result;
   }
-  // A look without effect.
+  // A read without effect.
   template <typename T, typename Look>
   Result<T> See(const Look& look) {
     if (dead()) return Killed();

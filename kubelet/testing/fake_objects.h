@@ -1,4 +1,4 @@
-// API objects in memory, by "namespace/name", for tests of what reads them.
+// An ObjectSource in memory, by "namespace/name".
 #pragma once
 
 #include <map>
@@ -29,11 +29,11 @@ class FakeObjects : public ObjectSource {
     if constexpr (std::is_same_v<T, corev1::PersistentVolume>) return volumes_;
     if constexpr (std::is_same_v<T, corev1::Service>) return services_;
   }
-  // All reads fail with it, as when the API server is away.
+  // All reads fail with it, as if the API server were away.
   std::optional<Error> failure;
   int token_requests = 0;
   std::vector<std::string> expanded;                      // claims
-  std::optional<std::vector<TrustBundle>> trust_bundles;  // nullopt: there is no such API
+  std::optional<std::vector<TrustBundle>> trust_bundles;  // nullopt: the API server lacks the API
   std::map<std::string, CredentialBundle> credentials;    // by volume and index: "v/0"
 
   Result<std::shared_ptr<const corev1::ConfigMap>> GetConfigMap(const std::string& ns,

@@ -1,4 +1,4 @@
-// A kubelet whose time passes when the test says so, on a runtime in memory that can fail.
+// A kubelet on a fake clock and a runtime in memory that can fail.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -57,8 +57,8 @@ class FaultTest : public ::testing::Test {
   bool PassUntil(std::chrono::milliseconds most, const std::string& pod, const PodCondition& condition) {
     return PassUntil(most, [&] { return harness_->Sees(pod, condition); });
   }
-  // Until nobody has asked the runtime or the API server for a while, and no thread is about to: on a busy
-  // machine one may wait long for its turn. What was due has been done.
+  // Waits until there were no calls to the runtime or the API server for a while, and no thread is runnable (on a
+  // busy machine one may wait long for a CPU): what was due has been done.
   void Settle() {
     Mutex mutex;
     CondVar cv;
@@ -88,7 +88,7 @@ class FaultTest : public ::testing::Test {
     return pod->status().container_statuses(0).state().waiting().reason();
   }
   static bool IsGone(const corev1::Pod* pod) { return pod == nullptr; }
-  // What is left of pods, in words.
+  // What is left of pods, as text.
   std::string Leftovers() {
     std::string out;
     auto containers = runtime_.ListContainers({}, {});

@@ -1,4 +1,4 @@
-// What a runtime does when it is not well, and a clock that somebody sets.
+// Faults of a runtime and of the way to the API server, and a clock that can be set.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace keelson::kubelet {
 
 class RuntimeFaults : public RuntimeGate {  // thread safe
  public:
-  // As long as clients wait at most, RunPodSandbox apart.
+  // The longest timeout of clients, except for RunPodSandbox.
   static constexpr std::chrono::minutes kDeadline{2};
 
   explicit RuntimeFaults(Clock& clock) : clock_(clock) {}
@@ -24,7 +24,7 @@ class RuntimeFaults : public RuntimeGate {  // thread safe
   void Slow(const std::string& call, std::chrono::milliseconds time);
   void Fail(const std::string& call, Error error, int times = -1);
   void Heal();
-  size_t Calls() const;  // how many were made
+  size_t Calls() const;  // so far
 
   Result<> Before(const Call& call, std::stop_token stop) override;
 
@@ -43,11 +43,11 @@ class RuntimeFaults : public RuntimeGate {  // thread safe
   size_t calls_ GUARDED_BY(mutex_) = 0;
 };
 
-// The way to an API server that can be away.
+// A transport to an API server that can be away.
 class ApiSwitch : public client::Transport {  // thread safe
  public:
   ApiSwitch(std::shared_ptr<client::Transport> real, Clock& clock) : real_(std::move(real)), clock_(clock) {}
-  // Connections are refused; or, `silent`, nobody answers and callers wait until their patience ends.
+  // Connections are refused, or (`silent`) requests get no answer until they time out.
   void Off(bool silent);
   void On();
   size_t Requests() const;  // that were made, answered or not
@@ -70,7 +70,7 @@ class ApiSwitch : public client::Transport {  // thread safe
   std::map<std::string, size_t> by_path_ GUARDED_BY(mutex_);  // "PATCH /api/v1/...", without the query
 };
 
-// The wall clock is set; intervals pass as before.
+// A wall clock that can be set; the steady clock is unaffected.
 class SettableClock : public FakeClock {  // thread safe
  public:
   WallTime Now() const override;

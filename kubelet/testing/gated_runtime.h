@@ -1,4 +1,4 @@
-// A runtime whose calls pass a gate: what a test wants to go wrong goes wrong there.
+// A runtime whose calls pass a gate, where tests inject faults.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@ namespace keelson::kubelet {
 class RuntimeGate {  // thread safe
  public:
   struct Call {
-    std::string name;  // "CreateContainer main"; of other calls the method alone
-    bool effect;       // false: a look
+    std::string name;  // "CreateContainer main"; of other calls the method only
+    bool effect;       // false: a read
   };
   virtual ~RuntimeGate() = default;
-  // An error ends the call: Before, it was not made; After, it was, and who made it does not hear of it.
+  // An error is the call's result. From Before: the call was not made; from After: it was.
   virtual Result<> Before(const Call& call, std::stop_token stop) = 0;
   virtual Result<> After(const Call&) { return {}; }
 };

@@ -12,7 +12,7 @@
 
 namespace keelson::kubelet {
 
-class NoMounts : public Mounter {  // remembers only
+class NoMounts : public Mounter {  // remembers mount points only
  public:
   Result<> MountTmpfs(const std::string& target, const std::string&) override;
   Result<> Bind(const std::string&, const std::string& target, bool) override;
@@ -30,33 +30,33 @@ class NoMounts : public Mounter {  // remembers only
   const std::unique_ptr<Disks> disks_ = NewDisks();
 };
 
-// Temporary directory, API, settings; Start and Stop run the kubelet as often as one likes.
+// A temporary directory, an API server in memory and settings. Start and Stop may be called repeatedly.
 class KubeletHarness {
  public:
   KubeletHarness(cri::RuntimeService& runtime, cri::ImageService& images, PodCgroups& cgroups,
                  Mounter& mounter, std::string dir, const std::string& node_ip, Clock& clock = Clock::Real());
   ~KubeletHarness();
 
-  // The kubelet's way to the API server, from its next start on; the test itself asks `wire` directly.
+  // The kubelet's transport to the API server, from its next start on; the test itself uses wire().
   void ReachApiBy(std::shared_ptr<client::Transport> way) {
     kubelet_api_ = client::RestClient(std::move(way));
   }
   std::shared_ptr<client::Transport> wire() { return fake_; }
   void CrashBy(CrashPlan& plan) { ReachApiBy(CrashingTransport(fake_, plan)); }
-  void Start(bool standalone = false);  // returns when the node is registered and pods are looked at
+  void Start(bool standalone = false);  // returns when the node is registered and pods are watched
   void Stop();
   corev1::Pod Create(const std::string& json);  // defaulted and bound to this node
   // Blocks until the pod in the API satisfies `condition` (null: the pod is gone). False after 60 s.
   bool Await(const std::string& name, const std::function<bool(const corev1::Pod*)>& condition);
   corev1::Pod Get(const std::string& name);
-  // One look instead of a wait, for tests whose time stands still meanwhile.
+  // The condition now, for tests with a fake clock.
   bool Sees(const std::string& name, const std::function<bool(const corev1::Pod*)>& condition);
   void Delete(const std::string& name, int64_t grace);
 
   client::RestClient& api() { return api_; }
   client::FakeApi& fake_api() { return *fake_; }
   Settings& settings() { return settings_; }
-  // From the next start on containers get CPUs, memory and devices as the settings' managers give them.
+  // Adds a container manager, from the next start on.
   void ManageResources() { has_container_manager_ = true; }
   // From the next start on.
   void AskForCredentials(std::shared_ptr<CredentialProviders> providers) {

@@ -1,4 +1,4 @@
-// A kubelet between a fake API and a fake runtime.
+// A kubelet between a fake API server and a fake runtime.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A file as a block device of the node.
+// A file as a loop device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,8 +25,8 @@ class LoopDevice {
   LoopDevice(const LoopDevice&) = delete;
   LoopDevice& operator=(const LoopDevice&) = delete;
 
-  const std::string& path() const { return path_; }  // empty where the machine has none to give
-  // Takes over the size that the file has come to.
+  const std::string& path() const { return path_; }  // empty: the machine has no free loop device
+  // Updates the device to the file's size.
   bool Resize() const { return ::system(("losetup --set-capacity " + path_).c_str()) == 0; }
 
  private:

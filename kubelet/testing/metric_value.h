@@ -1,4 +1,4 @@
-// What /metrics has of one sample at this moment.
+// The current value of one sample of /metrics.
 #pragma once
 
 #include <cstdlib>
@@ -8,8 +8,7 @@
 
 namespace keelson::kubelet {
 
-// `sample`: name and labels as they are printed. 0 where there is none: of the whole process, so tests look
-// at how much it has grown.
+// `sample`: name and labels as printed. 0: there is none. Metrics are the whole process's, so tests compare values.
 inline double MetricValue(const std::string& sample) {
   const std::string text = "\n" + metrics::Print();
   const size_t at = text.find("\n" + sample + " ");

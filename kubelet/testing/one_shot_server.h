@@ -1,5 +1,5 @@
-// A server of one connection on loopback: reads the request's head, writes what it is told, piece by piece,
-// and closes. Without Serve() it is silent: it takes connections, and nothing more.
+// A server for one connection on loopback: reads the request's head, writes the given pieces, and closes. Without
+// Serve() it accepts connections and never answers.
 #pragma once
 
 #include <arpa/inet.h>
@@ -47,7 +47,7 @@ class OneShotServer {
     thread_.join();
     return heard_;
   }
-  // Blocks until somebody asks; who holds the connection need not answer.
+  // Blocks until a client connects.
   UniqueFd Accept() { return UniqueFd(::accept(listener_.get(), nullptr, nullptr)); }
   int port() const { return port_; }
   void Close() { listener_.Reset(); }

@@ -1,6 +1,6 @@
-// Files that change together: readers of a volume see all of the old content or all of the new.
+// The atomic writer: readers of a volume see all of the old files or all of the new ones.
 //
-//   <dir>/..2026_01_02_03_04_05.123456789/a   content, one directory a version
+//   <dir>/..2026_01_02_03_04_05.123456789/a   content, one directory per version
 //        /..data -> ..2026_01_02_03_04_05.123456789
 //        /a -> ..data/a
 //
@@ -26,8 +26,8 @@ struct PayloadFile {
 };
 using Payload = std::map<std::string, PayloadFile>;  // by path below the volume, "a" or "dir/a"
 
-// Makes `dir` (which exists) show exactly `payload`; nothing is touched when it does already. `group` (when
-// set) owns the files and may read them. Paths that leave the volume: kInvalid. True: something changed.
+// Makes the existing directory `dir` show exactly `payload`. `group` owns the files and may read them. True: something
+// changed; false: nothing was touched. kInvalid: a path leaves the volume.
 Result<bool> WritePayload(const std::string& dir, const Payload& payload, std::optional<gid_t> group,
                           Clock& clock = Clock::Real());
 

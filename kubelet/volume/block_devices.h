@@ -1,9 +1,8 @@
-// Volumes of mode Block: devices that containers get as they are.
+// Volumes of mode Block: raw devices for containers.
 //
 //   <root>/pods/<uid>/volumeDevices/<plugin>/<volume>      a link to the device
-//   <root>/plugins/<plugin>/volumeDevices/<volume>/<uid>   the device, bind mounted: whatever comes to be at
-//   the
-//                                                          link's end, this is what the pod was given
+//   <root>/plugins/<plugin>/volumeDevices/<volume>/<uid>   the device, bind mounted: stays what the pod was given even
+//                                                          if the link's target changes
 #pragma once
 
 #include <string>
@@ -15,16 +14,16 @@
 namespace keelson::kubelet {
 
 struct DeviceMapping {
-  std::string uid, plugin, volume;  // of the pod; as the volume's directory is called
+  std::string uid, plugin, volume;  // uid: of the pod; volume: the directory's name
   std::string device;               // of the node
 };
 
-// Idempotent; the link's path.
+// Bind mounts the device and makes the link, whose path it returns. Idempotent.
 Result<std::string> MapDevice(Mounter& mounter, const Paths& paths, const DeviceMapping& mapping);
-// All of the pod's. Absent is fine.
+// Unmaps all devices of the pod. Succeeds if there are none.
 Result<> UnmapDevices(Mounter& mounter, const Paths& paths, const std::string& uid);
 
-// kInvalid when `path` is no block device.
+// kInvalid: `path` is not a block device.
 Result<> CheckBlockDevice(const std::string& path);
 
 }  // namespace keelson::kubelet

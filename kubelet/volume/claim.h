@@ -1,4 +1,4 @@
-// From a volume that names a claim to the persistent volume behind it.
+// Resolves volumes with claims to persistent volumes.
 #pragma once
 
 #include "kubelet/container/objects.h"
@@ -6,20 +6,20 @@
 
 namespace keelson::kubelet {
 
-// The claim that a volume stands for ("" for other volumes): named, or "<pod>-<volume>" of an ephemeral one.
+// The name of the volume's claim: persistentVolumeClaim's, or "<pod>-<volume>" of an ephemeral volume; "": none.
 std::string ClaimName(const corev1::Pod& pod, const corev1::Volume& volume);
 
-// Fills claim, persistent and read_only in. Nothing to do for a volume without a claim. kUnavailable, in
-// upstream's words, while the claim is not bound to a volume that is bound to it.
+// Sets claim, persistent and read_only; does nothing without a claim. kUnavailable, with upstream's message: claim and
+// volume are not bound to each other.
 Result<> ResolveClaim(ObjectSource& objects, VolumeInput& input);
 
 bool IsBlock(const VolumeInput& input);
-// A volume of mode Block is no volume mount, and the other way round.
+// An error if a Block volume is used as a mount, or a Filesystem volume as a device.
 Result<> CheckMode(const VolumeInput& input);
-// The node (null: not known) has to be one that the volume can be reached from.
+// An error if the volume's node affinity does not match the node (null: unknown).
 Result<> CheckNode(const VolumeInput& input, const corev1::Node* node);
 
-// That the volume's files are for (annotation pv.beta.kubernetes.io/gid): whoever mounts it joins it.
+// The supplemental group of the volume (annotation pv.beta.kubernetes.io/gid); nullopt: none.
 std::optional<int64_t> GroupOf(const VolumeInput& input);
 
 }  // namespace keelson::kubelet

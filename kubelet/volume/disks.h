@@ -1,4 +1,4 @@
-// Block devices as volumes need them, apart so that tests need none.
+// Access to block devices, as an interface so that tests need none.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@ enum class FileKind { kDirectory, kBlockDevice, kOther };
 class Disks {  // thread safe
  public:
   virtual ~Disks() = default;
-  // Of what a symlink leads to. kNotFound: path "/x" does not exist.
+  // Follows symlinks. kNotFound: path "/x" does not exist.
   virtual Result<FileKind> KindOf(const std::string& path) = 0;
   virtual Result<linux::DiskContents> Probe(const std::string& device) = 0;
-  // mkfs, fsck and such, to their end, also while the kubelet stops: a file system that is half made could
-  // neither be mounted nor be told from one that holds data.
+  // Runs mkfs, fsck and the like to their end, even while the kubelet stops: a half made file system could neither be
+  // mounted nor be distinguished from one with data.
   virtual Result<ProgramEnd> Run(const std::vector<std::string>& argv) = 0;
 };
 std::unique_ptr<Disks> NewDisks();

@@ -1,5 +1,4 @@
-// A device's own file system, mounted once for a node: made where the device is blank, checked where it is
-// not. What holds anything is never formatted.
+// Mounts a device's file system: formats a blank device, and checks others. Never formats a device that holds data.
 #pragma once
 
 #include <stop_token>
@@ -19,20 +18,20 @@ struct DiskMount {
   bool read_only() const;
 };
 
-// What is to be done to a device before it is mounted.
+// What has to be done before a device is mounted.
 struct DiskWork {
-  std::vector<std::string> format;  // mkfs; empty: there is something on it
-  std::vector<std::string> check;   // fsck; empty: it is not to be written to, or not what is wanted
+  std::vector<std::string> format;  // mkfs; empty: the device is not blank
+  std::vector<std::string> check;   // fsck; empty: read-only, or another file system
   std::string doubt;                // why the mount may fail
 };
-// kInvalid: a blank device that is to be read only, or a file system that cannot have such a name.
+// kInvalid: a blank device is to be mounted read-only, or fs_type is not a valid name.
 Result<DiskWork> PlanDisk(const linux::DiskContents& found, const DiskMount& wanted);
 
-// Any step may be the last of a kubelet: the next one looks at the device again and goes on from what is
-// there.
+// May be repeated after any failure or crash: it looks at the device first.
 Result<> FormatAndMount(Mounter& mounter, const DiskMount& wanted, std::stop_token stop);
 
-// Grows a mounted file system to its device's size, where its kind can be grown so: ext3, ext4, xfs, btrfs.
+// Grows a mounted file system to its device's size, by its type: ext3, ext4, xfs, btrfs.
+// kUnimplemented: another type.
 Result<> GrowFileSystem(Disks& disks, const std::string& device, const std::string& mounted_at);
 
 }  // namespace keelson::kubelet

@@ -1,11 +1,10 @@
-// Kinds of volumes. A plugin makes a volume's content appear at a path of the node, again and again: SetUp is
-// idempotent, and called on every sync also refreshes what has changed.
+// Volume plugins. A plugin makes a volume's content appear at a path of the node. SetUp is idempotent: every sync
+// calls it, which also refreshes the content.
 //
-//   claim bound -> Check -> [attached] -> [Stage, once a node] -> SetUp, once a pod ... TearDown -> [Unstage]
+//   claim bound -> Check -> [attached] -> [Stage, once per node] -> SetUp, once per pod ... TearDown -> [Unstage]
 //
-// The steps in brackets are for volumes that have an AttachName or a StagePath. What a plugin has to know for
-// TearDown and Unstage after a restart it reads from its own files below the two directories: nothing else is
-// remembered.
+// The steps in brackets are for volumes that have an AttachName or a StagePath. What a plugin needs for
+// TearDown and Unstage after a restart it reads from its own files below the two directories.
 #pragma once
 
 #include <sys/types.h>
@@ -25,26 +24,26 @@
 
 namespace keelson::kubelet {
 
-// A volume of a pod, and what its claim is bound to.
+// A volume of a pod, with its claim and persistent volume.
 struct VolumeInput {
   const corev1::Pod& pod;
   const corev1::Volume& volume;
   const NodeContext& node;
   std::shared_ptr<const corev1::PersistentVolumeClaim> claim = nullptr;
   std::shared_ptr<const corev1::PersistentVolume> persistent = nullptr;  // null for volumes in the pod's spec
-  bool read_only = false;                                                // as the pod's reference says
-  std::string device = {};  // where an attached volume is found, as the attacher said
+  bool read_only = false;   // from the pod's reference to the claim
+  std::string device = {};  // of an attached volume, from the attacher
 
   const corev1::PersistentVolumeSource& source() const {
     return persistent->spec().persistent_volume_source();
   }
-  // Of its directory: the persistent volume's, or what the pod calls it.
+  // The name of its directory: the persistent volume's name, or the volume's in the pod.
   const std::string& name() const { return persistent ? persistent->metadata().name() : volume.name(); }
 };
 
-// What a pod has had set up, as the directories tell.
+// A volume that was set up for a pod, found by its directory.
 struct PublishedVolume {
-  std::string uid, name, path;  // of the pod, of the directory
+  std::string uid, name, path;  // uid: of the pod; name: of the directory
 };
 
 // Directories of volumes are open to all users; a tmpfs is sticky, as the kernel makes it.
@@ -56,7 +55,7 @@ class VolumePlugin {  // thread safe
   virtual std::string name() const = 0;  // kubernetes.io/empty-dir
   virtual bool Supports(const VolumeInput& input) const = 0;
 
-  // What must hold of the volume before anything is done about it; called before each SetUp.
+  // Checks preconditions; called before each SetUp.
   virtual Result<> Check(const VolumeInput& input) {
     (void)input;
     return {};
@@ -67,7 +66,7 @@ class VolumePlugin {  // thread safe
     (void)input;
     return "";
   }
-  // Where the volume is mounted once for all pods; empty: it is not.
+  // Where the volume is mounted once for all pods; empty: no staging.
   virtual std::string StagePath(const VolumeInput& input) const {
     (void)input;
     return "";
@@ -76,27 +75,27 @@ class VolumePlugin {  // thread safe
     (void)input, (void)stop;
     return {};
   }
-  // The node's device, of volumes of mode Block: they have neither stage nor SetUp.
+  // The device of a Block volume, which has neither Stage nor SetUp.
   virtual Result<std::string> Device(const VolumeInput& input) {
     (void)input;
     return Error(Code::kUnimplemented, "failed to find BlockVolumeMapper plugin. Volume plugin is nil.");
   }
-  // The host path.
+  // Returns the host path.
   virtual Result<std::string> SetUp(const VolumeInput& input, std::stop_token stop) = 0;
-  // Whether Expand is to be called. What is attached may have grown elsewhere.
+  // Whether Expand has to be called: attached volumes may have grown.
   virtual bool Expands(const VolumeInput& input) const { return !AttachName(input).empty(); }
-  // Grows the file system to what the claim asks for; called after SetUp when capacity and status differ.
+  // Grows the file system to what the claim asks for; called after SetUp if capacity and status differ.
   virtual Result<> Expand(const VolumeInput& input, const std::string& path, std::stop_token stop) {
     (void)input, (void)path, (void)stop;
     return Error(Code::kUnimplemented, "volume plugin " + name() + " cannot expand volumes");
   }
 
-  // The stage path of a volume that some kubelet has set up; empty: none.
+  // The stage path of a volume that any kubelet has set up; empty: none.
   virtual std::string Reconstruct(const Paths& paths, const PublishedVolume& published) const {
     (void)paths, (void)published;
     return "";
   }
-  // Mounts at the path itself are undone by who calls.
+  // The caller unmounts the path itself.
   virtual Result<> TearDown(const PublishedVolume& published, std::stop_token stop) {
     (void)published, (void)stop;
     return {};
@@ -106,9 +105,9 @@ class VolumePlugin {  // thread safe
     return {};
   }
 
-  // Of persistent volumes, where there is a mount that they could be of.
+  // Whether persistent volumes of this plugin may have mount options.
   virtual bool TakesMountOptions() const { return true; }
-  // What containers may not write to, whatever their mounts say.
+  // Whether containers may never write to its volumes.
   virtual bool ReadOnly() const { return false; }
   // Whether the runtime may give the files the pod's SELinux label.
   virtual bool MayRelabel() const { return true; }
@@ -125,10 +124,10 @@ std::unique_ptr<VolumePlugin> NewPayloadPlugin(Mounter& mounter, ObjectSource& o
 std::vector<std::unique_ptr<VolumePlugin>> NewVolumePlugins(Mounter& mounter, ObjectSource& objects,
                                                             Clock& clock);
 
-// The group that owns the pod's volumes, if it names one.
+// securityContext.fsGroup.
 std::optional<gid_t> FsGroup(const corev1::Pod& pod);
-// Gives a tree to the group, readable and (but for read-only) writable by it, new files inheriting it. Done
-// once: skipped when the top already is so and the pod's fsGroupChangePolicy is OnRootMismatch.
+// Applies fsGroup to a tree: the group may read and (unless `read_only`) write it, new files inherit it. Skipped if
+// the root already matches and the pod's fsGroupChangePolicy is OnRootMismatch.
 Result<> SetOwnership(const std::string& path, const corev1::Pod& pod, bool read_only);
 
 }  // namespace keelson::kubelet

@@ -1,5 +1,4 @@
-// Which volumes pods have, or are to have, as far as they have been seen to since this process began: for
-// statistics. What is mounted is told by the kernel alone.
+// Which volumes this process has mounted for pods, or tried to: for statistics. Only the kernel knows what is mounted.
 #pragma once
 
 #include <map>
@@ -14,17 +13,17 @@ namespace keelson::kubelet {
 
 struct PodVolume {
   std::string uid, ns;        // of the pod
-  std::string volume, claim;  // as the pod calls it; the claim, of volumes that have one
+  std::string volume, claim;  // volume: in the pod's spec; claim: empty: none
   std::string plugin;         // kubernetes.io/empty-dir
-  std::string path;           // empty: it is not there yet
+  std::string path;           // empty: not mounted yet
 };
 
 class PodVolumes {  // thread safe
  public:
-  // `path` is empty after a failure. True when this is no mere refresh.
+  // Records a mount. Empty `path`: it failed. True: it is not a refresh.
   bool Note(const std::string& plugin, const VolumeInput& input, const std::string& path);
   void Forget(const std::string& uid);
-  // Whether a pod other than `uid` has what the claim is bound to.
+  // Whether a pod other than `uid` uses the claim's volume.
   bool OthersUse(const corev1::PersistentVolumeClaim& claim, const std::string& uid) const;
   std::vector<PodVolume> All() const;
   std::optional<PodVolume> FindByPath(const std::string& uid, const std::string& path) const;

@@ -1,5 +1,4 @@
-// The keys of ConfigMaps and Secrets as files: all of them under their own names, or the listed ones under
-// the listed paths.
+// Keys of ConfigMaps and Secrets as files: all keys under their own names, or the listed ones under the listed paths.
 #pragma once
 
 #include <string>
@@ -15,7 +14,7 @@ inline mode_t ModeOf(bool has, int32_t mode, mode_t otherwise) {
   return has ? static_cast<mode_t>(mode) : otherwise;
 }
 
-// kInvalid for a listed key that is not there and not optional.
+// kInvalid: a listed key does not exist, and is not optional.
 Result<> AddConfigMap(const corev1::ConfigMap& map, const KeyItems& items, mode_t mode, bool optional,
                       Payload& out);
 Result<> AddSecret(const corev1::Secret& secret, const KeyItems& items, mode_t mode, bool optional,

@@ -1,4 +1,4 @@
-// Parts of volumes as mounts of containers.
+// subPath mounts of volumes.
 #pragma once
 
 #include <string>
@@ -14,9 +14,8 @@ struct SubPathRequest {
   bool read_only = false;
 };
 
-// Makes `sub_path` of a mounted volume appear at a path of its own. What is missing of it becomes directories
-// with the volume's mode. Containers may be at work in the volume: no symlink, also one that is exchanged
-// meanwhile, leads out of it.
+// Bind mounts `sub_path` of a volume to a separate path, which it returns. Creates missing directories with the
+// volume's mode. Containers may change the volume meanwhile: no symlink leads out of it, even if swapped in a race.
 Result<std::string> BindSubPath(Mounter& mounter, const Paths& paths, const SubPathRequest& request);
 
 }  // namespace keelson::kubelet

@@ -1,6 +1,5 @@
-// Tokens of pods' service accounts: asked for once, and again when four fifths of their life, or a day, have
-// gone. The wall clock may be set meanwhile: the sooner of both clocks counts, and a life that can hardly be
-// true is the one asked for.
+// Caches tokens of pods' service accounts, and renews them after four fifths of their lifetime or a day. The wall clock
+// may change: the sooner of both clocks counts, and an implausible lifetime counts as the requested one.
 #pragma once
 
 #include <map>
@@ -16,6 +15,7 @@ class TokenCache {  // thread safe
  public:
   TokenCache(ObjectSource& objects, Clock& clock) : objects_(objects), clock_(clock) {}
 
+  // A valid token; blocks while one is requested. If the renewal fails, the old token is returned while it is valid.
   Result<std::string> Get(const corev1::Pod& pod, const std::string& audience, int64_t seconds);
   void ForgetPod(const std::string& uid);
 

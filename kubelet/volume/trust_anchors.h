@@ -1,4 +1,4 @@
-// What a clusterTrustBundle projection's file holds.
+// The file of a clusterTrustBundle projection.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace keelson::kubelet {
 
-// Each certificate of the bundles that the projection chooses, once. The order means nothing: it is the same
-// for as long as the process lives, and another in the next one, so that nobody comes to rely on it.
+// The certificates of the selected bundles, without duplicates, in PEM. The order is random per process, so that no
+// one relies on it.
 Result<std::string> TrustAnchors(ObjectSource& objects, const corev1::ClusterTrustBundleProjection& source);
 
 }  // namespace keelson::kubelet

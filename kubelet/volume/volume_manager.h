@@ -1,5 +1,5 @@
-// The volumes of pods, from their first mount to the removal of the pod's directory. What is mounted is asked
-// from the kernel and read off the directories, so that a restart changes nothing.
+// The volume manager: mounts the volumes of pods, and unmounts them with the pod's directory. The kernel's mounts and
+// the directories are its only state, so that a restart changes nothing.
 #pragma once
 
 #include <functional>
@@ -20,18 +20,18 @@ namespace keelson::kubelet {
 
 class VolumeManager {  // thread safe; calls for one pod come one at a time
  public:
-  // The node as the API has it: its labels, and which volumes are attached. May give null.
+  // The Node object, for its labels and attached volumes; null: unknown.
   using NodeFunction = std::function<std::shared_ptr<const corev1::Node>()>;
   VolumeManager(Mounter& mounter, ObjectSource& objects, std::vector<std::unique_ptr<VolumePlugin>> plugins,
                 NodeFunction node = {});
 
-  // Sets up, or refreshes, every volume that a container of the pod mounts. All are tried; the first failure
-  // is told as an event of reason FailedMount says it.
+  // Mounts or refreshes every volume that a container of the pod uses. Tries all; the first failure is returned, with
+  // the message of the event FailedMount.
   Result<VolumePaths> Mount(const corev1::Pod& pod, const NodeContext& node, std::stop_token stop);
   Result<std::string> SubPath(const Paths& paths, const SubPathRequest& request) {
     return BindSubPath(mounter_, paths, request);
   }
-  // Unmounts all below the pod's directory and removes it. Absent is fine.
+  // Unmounts everything below the pod's directory and removes it. Succeeds if there is none.
   Result<> Remove(const Paths& paths, const std::string& uid, std::stop_token stop = {});
   const PodVolumes& volumes() const { return volumes_; }
   // For node.status.volumesInUse: attachable volumes that pods wait for or have. Sorted.
@@ -41,7 +41,7 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   Result<MountedVolume> MountOne(VolumeInput input, std::stop_token stop);
   Result<MountedVolume> MountWith(VolumePlugin& plugin, VolumeInput& input, std::stop_token stop);
   Result<MountedVolume> MapWith(VolumePlugin& plugin, VolumeInput& input);
-  // Mount options, and who else has the volume.
+  // Checks mount options and access modes.
   Result<> CheckUse(const VolumePlugin& plugin, const VolumeInput& input) const;
   Result<> Attach(VolumePlugin& plugin, VolumeInput& input);
   Result<> StageOnce(VolumePlugin& plugin, const VolumeInput& input, std::stop_token stop);

@@ -1,4 +1,4 @@
-// storage_operation_duration_seconds and volume_manager_total_volumes.
+// Metrics of volumes: storage_operation_duration_seconds and volume_manager_total_volumes.
 #pragma once
 
 #include <string>

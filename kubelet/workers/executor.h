@@ -1,4 +1,4 @@
-// Threads for work that blocks: as many as there is work, none kept for long without any.
+// A thread pool for blocking work: it grows with the work, and idle threads end soon.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,11 @@ namespace keelson::kubelet {
 class Executor {  // thread safe
  public:
   explicit Executor(size_t max_threads = 512);
-  ~Executor();  // waits for all that was submitted
+  ~Executor();  // waits for all submitted tasks
 
+  // Runs the task on some thread; waits in a queue if max_threads are busy.
   void Submit(std::function<void()> task);
-  // Runs all tasks side by side, one of them on the calling thread, and returns when the last has ended.
+  // Runs all tasks in parallel, one of them on the calling thread, and returns when all have ended.
   void RunAll(std::vector<std::function<void()>> tasks);
 
  private:
@@ -36,7 +37,7 @@ class Executor {  // thread safe
   std::deque<std::function<void()>> tasks_ GUARDED_BY(mutex_);
   std::list<std::thread> threads_ GUARDED_BY(mutex_);
   std::list<std::thread> ended_threads_ GUARDED_BY(mutex_);
-  // The one that has idled least is woken first, so that threads nobody needs any more come to their end.
+  // The thread that has idled least is woken first, so that unneeded threads end.
   std::vector<Idle*> idle_ GUARDED_BY(mutex_);
   bool stopping_ GUARDED_BY(mutex_) = false;
 };

@@ -1,4 +1,4 @@
-// Who makes the cgroups of pods, and how they are called:
+// Creates the cgroups of pods, and says how they are named:
 //
 //   cgroupfs  /kubepods/burstable/pod0a1b-2c3d                the kubelet, by plain files
 //   systemd   /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b_2c3d.slice
@@ -21,13 +21,13 @@ using CgroupName = std::vector<std::string>;  // {"kubepods", "burstable", "pod0
 class CgroupDriver {  // thread safe
  public:
   virtual ~CgroupDriver() = default;
-  // Below the hierarchies' root.
+  // The path below the hierarchies' root.
   virtual std::string Path(const CgroupName& name) const = 0;
-  // The last part of a name from that of its directory; nullopt when it is no child of `parent`.
+  // The last part of the name of a directory below `parent`; nullopt: it is no cgroup of this driver's.
   virtual std::optional<std::string> LastPart(const CgroupName& parent,
                                               const std::string& directory) const = 0;
   virtual Result<> Create(const CgroupName& name, const linux::CgroupLimits& limits) = 0;
-  // Absent is fine; kUnavailable while processes are inside.
+  // Succeeds if there is none. kUnavailable: processes are inside.
   virtual Result<> Remove(const CgroupName& name) = 0;
 };
 

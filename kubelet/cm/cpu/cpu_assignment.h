@@ -1,4 +1,4 @@
-// Which CPUs a container gets for itself. Pure.
+// Chooses the exclusive CPUs of a container. Pure.
 #pragma once
 
 #include "kubelet/cm/topology/machine_topology.h"
@@ -9,11 +9,12 @@ struct CpuAssignOptions {
   bool spread_cores = false;     // distribute-cpus-across-cores: no whole cores, one CPU of each in turn
   bool distribute_numa = false;  // distribute-cpus-across-numa: evenly where one node does not suffice
   bool align_cache = false;      // prefer-align-cpus-by-uncorecache
-  bool whole_cores = false;      // full-pcpus-only: what is dealt out to nodes are whole cores
+  bool whole_cores = false;      // full-pcpus-only: NUMA nodes are given whole cores
 };
 
-// `count` of the `available` CPUs, as near to each other as they can be: whole NUMA nodes and sockets first,
-// then whole cores, then single CPUs of those cores, nodes and sockets that have the fewest left.
+// Chooses `count` of the `available` CPUs, as near to each other as possible: whole NUMA nodes and sockets first,
+// then whole cores, then single CPUs of the cores, nodes and sockets that have the fewest left. An error if there
+// are not enough.
 Result<CpuSet> AssignCpus(const MachineTopology& machine, const CpuSet& available, int count,
                           const CpuAssignOptions& options);
 

@@ -1,5 +1,5 @@
-// Gives CPUs of their own to containers of Guaranteed pods that ask for whole ones (KEP-3570, policy static).
-// All other containers share the rest.
+// Gives exclusive CPUs to containers of Guaranteed pods with integer CPU requests (KEP-3570, policy static). All
+// other containers share the rest.
 #pragma once
 
 #include <chrono>
@@ -18,20 +18,21 @@ namespace keelson::kubelet {
 
 struct CpuManagerOptions {
   std::string state_file;           // <root>/cpu_manager_state
-  CpuSet reserved;                  // never given away; empty: `reserved_count` are chosen
+  CpuSet reserved;                  // never exclusive; empty: `reserved_count` CPUs are chosen
   int reserved_count = 0;           // of systemReserved and kubeReserved, rounded up
-  bool strict_reservation = false;  // strict-cpu-reservation: nor shared
+  bool strict_reservation = false;  // strict-cpu-reservation: reserved CPUs are not shared either
   bool full_cores_only = false;     // full-pcpus-only
   bool align_by_socket = false;     // align-by-socket
   CpuAssignOptions assign;
   std::chrono::milliseconds reconcile_period{std::chrono::seconds(10)};  // cpuManagerReconcilePeriod
 };
-// cpuManagerPolicyOptions; kInvalid with upstream's words for an unknown one or two that exclude each other.
+// Parses cpuManagerPolicyOptions. kInvalid, with upstream's message: an unknown option, or two that exclude each
+// other.
 Result<> ParseCpuManagerOptions(const std::map<std::string, std::string>& from, CpuManagerOptions& to);
 
-class CpuManager : public ResourceProvider {
+class CpuManager : public ResourceProvider {  // thread safe
  public:
-  // A container that runs, for the shared CPUs to be kept true.
+  // A running container, whose shared CPUs have to follow changes.
   struct Running {
     std::string uid, container, id;
   };
@@ -53,9 +54,10 @@ class CpuManager : public ResourceProvider {
   void Release(const std::string& uid) override;
   std::set<std::string> Uids() const override;
 
-  CpuSet Exclusive(const std::string& uid, const std::string& container) const;  // empty: none of its own
-  CpuSet Allocatable() const;                                                    // all but the reserved ones
-  // Tells running containers of the shared CPUs when these change, and now and then.
+  CpuSet Exclusive(const std::string& uid, const std::string& container) const;  // empty: none
+  CpuSet Allocatable() const;                                                    // all but the reserved CPUs
+  // Updates the cpusets of running containers whenever the shared CPUs change, and every reconcile_period, until
+  // `stop`.
   void Run(const Runtime& runtime, std::stop_token stop);
 
  private:

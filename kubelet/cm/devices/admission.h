@@ -1,4 +1,4 @@
-// Which plugins may register, by whichever way.
+// Checks which device plugins may register.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace keelson::kubelet::devices {
 
-// kInvalid, in upstream's words, unless the version is ours and the name that of an extended resource.
+// For kubelet.sock. kInvalid, with upstream's message: an unsupported version, or a name that is no extended
+// resource.
 Result<> CheckRegistration(const RegistrationRequest& request);
-// The same of a plugin in the plugins' registry, which speaks several versions.
+// For the plugin watcher, whose plugins name several versions.
 Result<> CheckRegistration(const std::string& resource, const std::vector<std::string>& versions);
 
-// Removes the sockets in `dir`: plugins watch for that, and register again with the kubelet that has started.
+// Removes the sockets in `dir`. Plugins watch for that, and register again with the new kubelet.
 void RemoveSockets(const std::string& dir);
 
 }  // namespace keelson::kubelet::devices

@@ -1,4 +1,4 @@
-// What device plugins offer and containers are given, as plain values.
+// Plain values of the device manager: what plugins offer, and what containers are allocated.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace keelson::kubelet::devices {
 
 using Ids = std::set<std::string>;  // of devices of one resource
 
-// Near to which NUMA nodes a device is. Absent: its plugin does not say.
+// The NUMA nodes that a device is near to; nullopt: the plugin does not say.
 using NumaNodes = std::optional<std::vector<int64_t>>;
 
 struct Device {
@@ -24,11 +24,11 @@ struct Device {
 using DeviceMap = std::map<std::string, Device>;  // by id
 
 struct PluginOptions {
-  bool pre_start = false;             // wants PreStartContainer before each start
+  bool pre_start = false;             // PreStartContainer has to be called before each start
   bool preferred_allocation = false;  // answers GetPreferredAllocation
 };
 
-// What a plugin wants a container to have with its devices.
+// What a plugin's Allocate answers: what the container needs to use its devices.
 struct Grant {
   std::map<std::string, std::string> envs, annotations;
   std::vector<cri::Mount> mounts;
@@ -36,13 +36,13 @@ struct Grant {
   std::vector<std::string> cdi_devices;
 };
 
-// A device that a container has, or that one could have.
+// A device of a resource.
 struct ResourceDevice {
   std::string resource, id;
   NumaNodes nodes;
 };
 
-// Of the Node object.
+// An extended resource in the node's status.
 struct NodeResource {
   int64_t capacity = 0, allocatable = 0;
   bool operator==(const NodeResource&) const = default;

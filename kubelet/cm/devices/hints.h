@@ -1,4 +1,4 @@
-// Where on the machine a request for devices can be met. Pure.
+// Topology hints of a request for devices. Pure.
 #pragma once
 
 #include "kubelet/cm/devices/device.h"
@@ -6,14 +6,14 @@
 
 namespace keelson::kubelet::devices {
 
-// Whether a device's node is one of `mask`'s; nodes that no machine has are in none.
+// Whether `node` is in `mask`; false for negative and too large numbers.
 inline bool Contains(const NumaMask& mask, int64_t node) {
   return node >= 0 && node < static_cast<int64_t>(mask.size()) && mask.test(static_cast<size_t>(node));
 }
 
-// A hint for each of `node_sets` (MachineTopology::NodeSets()) that has `request` devices of `available` and
-// `reusable`, and is near to all of `reusable` that are near to any. Those of the fewest nodes that could
-// ever do, were all devices free, are preferred.
+// A hint for each of `node_sets` (MachineTopology::NodeSets()) that has `request` devices in `available` and
+// `reusable`, and contains the nodes of all `reusable` devices that have any. Preferred are the smallest sets that
+// would do if all devices were free.
 std::vector<TopologyHint> DeviceHints(const DeviceMap& devices, const Ids& available, const Ids& reusable,
                                       size_t request, const std::vector<NumaMask>& node_sets);
 

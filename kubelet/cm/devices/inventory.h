@@ -1,12 +1,12 @@
-// The resources that device plugins have brought, and their devices. Not thread safe; time is told.
+// The resources that device plugins have registered, and their devices. Not thread safe.
 //
 //   Connect --> List --> List ... --> Disconnect -- 5 min --> Expire
 //      ^                                  |
 //      +---------- again in time ---------+
 //
-// A resource is known from its first List. Without a plugin none of its devices can be given: they count for
-// capacity only. A kubelet that starts knows the resources that its checkpoint names, without devices. What
-// expires stays a resource of the node, of which there are none.
+// A resource is known from its first List. Without a connected plugin its devices count for capacity only and cannot
+// be allocated. After a restart the resources of the checkpoint are known, without devices. An expired resource
+// stays in the node's status with zero devices.
 #pragma once
 
 #include <memory>
@@ -24,11 +24,11 @@ struct Resource {
   PluginOptions options;                 // of the latest plugin
   DeviceMap devices;                     // as listed last
   bool known = false;
-  bool current = false;  // a plugin has been connected without a break since it listed them
+  bool current = false;  // the plugin that listed them is still connected
   uint64_t connection = 0;
   std::optional<SteadyTime> gone_since;
 
-  // Any device that says where it is makes the resource one that is aligned.
+  // Whether any device says which NUMA nodes it is near to.
   bool HasTopology() const;
   Ids Healthy() const;
 };
@@ -36,23 +36,24 @@ struct Resource {
 class Inventory {
  public:
   void Restore(const Ids& resources, SteadyTime now);
-  // The plugin that was there before, if any. `connection` tells plugins of one resource apart.
+  // Returns the plugin that is replaced, or null. `connection` is unique, and identifies the plugin in later calls.
   std::shared_ptr<DevicePlugin> Connect(const std::string& resource, uint64_t connection,
                                         std::shared_ptr<DevicePlugin> plugin, PluginOptions options);
-  // Devices that are new or of other health than before; nullopt when the plugin has been replaced.
+  // Sets the devices. Returns those that are new or whose health differs; nullopt: the plugin was replaced.
   std::optional<Ids> List(const std::string& resource, uint64_t connection, DeviceMap devices);
-  // The plugin; null when it has been replaced or is gone already.
+  // Returns the plugin; null: it was replaced, or has disconnected already.
   std::shared_ptr<DevicePlugin> Disconnect(const std::string& resource, uint64_t connection, SteadyTime now);
-  bool Expire(SteadyTime now);  // true if any did
+  // Expires resources whose plugin is gone for kStopGracePeriod. Whether there was one.
+  bool Expire(SteadyTime now);
   SteadyTime NextExpiry() const;
 
-  const Resource* Find(const std::string& resource) const;  // known ones; else null
-  // Of whichever known or new resource, served on `socket`; 0 when there is none.
+  const Resource* Find(const std::string& resource) const;  // null: not known
+  // The connection of the resource's plugin, known or new, that serves on `socket`; 0: none.
   uint64_t ConnectionOf(const std::string& resource, const std::string& socket) const;
   std::map<std::string, NodeResource> NodeResources() const;
   std::map<std::string, Ids> HealthyDevices() const;  // of each known resource
   std::vector<ResourceDevice> AllocatableDevices() const;
-  // Ends all connections: plugins for the caller to destroy.
+  // Forgets all connections, and returns the plugins for the caller to destroy.
   std::vector<std::shared_ptr<DevicePlugin>> Clear();
 
  private:

@@ -1,7 +1,8 @@
-// Devices of device plugins (KEP-3573): who offers them, who has them, what the node says of them.
+// The device manager (KEP-3573): which plugins offer devices, which containers have them, and what the node's status
+// says about them.
 //
-// State is behind one mutex. Plugins are called without it; what a call is about is reserved meanwhile.
-// Events of plugins only change state: Run()'s thread writes checkpoints and tells others.
+// One mutex guards the state. Plugins are called without it, while the devices in question are reserved. Events of
+// plugins only change the state: Run()'s thread writes checkpoints and calls callbacks.
 #pragma once
 
 #include <atomic>
@@ -28,10 +29,10 @@ namespace keelson::kubelet::devices {
 struct DeviceManagerOptions {
   std::string dir;                  // <root-dir>/device-plugins
   std::vector<NumaMask> node_sets;  // of the machine: MachineTopology::NodeSets()
-  // Whether a container runs that this kubelet did not start: it has its devices, whatever plugins say by
-  // now. May be empty. Called without a lock.
+  // Whether the container already runs, started by an earlier kubelet: it keeps its devices whatever plugins say
+  // now. May be empty. Called without locks.
   std::function<bool(const std::string& uid, const std::string& container)> running;
-  // NodeResources() gives something new; these pods' resource health does. Called by Run(); may be empty.
+  // NodeResources() has changed; the resource health of these pods has. Called on Run()'s thread; may be empty.
   std::function<void()> resources_changed;
   std::function<void(const std::set<std::string>& uids)> health_changed;
   PluginDialer dial = DialPlugin;
@@ -43,11 +44,11 @@ class DeviceManager : public ResourceProvider, public PluginHandler {  // thread
   explicit DeviceManager(DeviceManagerOptions options, Clock& clock = Clock::Real());
   ~DeviceManager() override;
 
-  // Serves registration until `stop`; tries again each second where it cannot.
+  // Serves registration until `stop`, and retries every second while it cannot.
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
-  // An error when registration cannot be served, and that has been tried five times in a row.
+  // An error once serving registration has failed five times in a row.
   Result<> CheckServing() const;
-  // Connects to the plugin on `socket` and watches it, in place of the one that the resource had.
+  // Connects to the plugin on `socket` and watches its devices. It replaces the resource's plugin.
   Result<> Connect(const std::string& resource, const std::string& socket);
 
   // ResourceProvider
@@ -67,14 +68,12 @@ class DeviceManager : public ResourceProvider, public PluginHandler {  // thread
                     const std::vector<std::string>& versions, std::stop_token stop) override;
   void Deregister(const std::string& name, const std::string& endpoint) override;
 
-  // What the Node object says of extended resources that come from plugins. Those that are gone for good are
-  // zero.
+  // Extended resources of plugins for the node's status, by name. Expired ones are zero.
   std::map<std::string, NodeResource> NodeResources() const;
-  // True when this kubelet has never run here: what an older Node object says of extended resources is not
-  // so.
+  // True if there was no checkpoint: extended resources in an existing node's status are outdated.
   bool ShouldResetExtendedResources() const { return no_checkpoint_; }
-  // For the admission of a pod that has devices already: `allocatable` becomes at least what is in use, so
-  // that the pod is not turned away because its plugin is not back yet.
+  // Raises `allocatable` to at least what is in use, if the pod already has devices: it is not rejected because its
+  // plugin has not registered again yet.
   void RaiseAllocatable(const std::string& uid, k8s::ResourceList& allocatable) const;
   std::vector<ResourceDevice> ContainerDevices(const std::string& uid, const std::string& container) const;
   std::vector<ResourceDevice> AllocatableDevices() const;  // healthy ones, in use or not

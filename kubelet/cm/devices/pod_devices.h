@@ -7,7 +7,7 @@
 namespace keelson::kubelet::devices {
 
 struct Allocation {                                     // of one resource to one container
-  std::map<std::string, std::vector<int64_t>> devices;  // id -> NUMA nodes, as they were then
+  std::map<std::string, std::vector<int64_t>> devices;  // id -> NUMA nodes at the time of allocation
   Grant grant;
 
   Ids ids() const;
@@ -25,12 +25,12 @@ class PodDevices {
   const Allocations* Find(const std::string& uid, const std::string& container) const;
   const Allocation* Find(const std::string& uid, const std::string& container,
                          const std::string& resource) const;
-  bool Any(const std::string& resource) const;
+  bool Any(const std::string& resource) const;  // whether any container has devices of it
   Ids InUse(const std::string& resource) const;
   Ids OfPod(const std::string& uid, const std::string& resource) const;
   Ids Holders(const std::string& resource, const Ids& devices) const;  // uids of pods
-  // Devices that `container` can have from those that the pod holds: init containers have ended when it
-  // starts, sidecars have not.
+  // The pod's devices that `container` can take over: those of init containers, which have ended when it starts,
+  // but not those of sidecars.
   Ids Reusable(const corev1::Pod& pod, const std::string& container, const std::string& resource) const;
   Ids Uids() const;
   const std::map<std::string, Containers>& pods() const { return pods_; }  // by uid
@@ -39,8 +39,8 @@ class PodDevices {
   std::map<std::string, Containers> pods_;
 };
 
-// Tells the runtime what the plugins want for the container. Of two that set one thing the first is heard;
-// what the pod sets itself comes later in the lists, and holds.
+// Adds the plugins' grants to the container's configuration. If two set the same thing the first wins; what the pod
+// sets itself comes later in the lists, and wins over both.
 void AddGrants(const PodDevices::Allocations& allocations, cri::ContainerConfig& config);
 
 }  // namespace keelson::kubelet::devices

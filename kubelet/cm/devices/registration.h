@@ -1,4 +1,4 @@
-// Where device plugins register: gRPC on <root>/device-plugins/kubelet.sock.
+// The gRPC server on <root>/device-plugins/kubelet.sock, where device plugins register.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,12 @@ inline constexpr char kRegistrationSocket[] = "kubelet.sock";
 
 struct RegistrationRequest {
   std::string version, resource;
-  std::string endpoint;  // name of the plugin's socket beside the kubelet's
+  std::string endpoint;  // file name of the plugin's socket, in the same directory
 };
 
 class RegistrationServer {
  public:
-  // The plugin is answered when this returns, with the error's message if it is one. Concurrent calls are
-  // possible.
+  // Called on gRPC's threads, concurrently. Its result is the answer to the plugin.
   using Accept = std::function<Result<>(const RegistrationRequest& request)>;
   static Result<std::unique_ptr<RegistrationServer>> Start(const std::string& dir, Accept accept);
   ~RegistrationServer();

@@ -1,4 +1,4 @@
-// Which devices a container gets. Pure.
+// Chooses the devices of a container. Pure.
 #pragma once
 
 #include "kubelet/cm/devices/device.h"
@@ -10,24 +10,24 @@ namespace keelson::kubelet::devices {
 struct DeviceRequest {
   std::string resource;
   size_t required = 0;
-  Ids reusable;              // of the pod's init containers: taken first
-  Ids free;                  // healthy and nobody's
+  Ids reusable;              // from the pod's init containers: taken first
+  Ids free;                  // healthy and not allocated
   const DeviceMap& devices;  // of the resource
   TopologyHint affinity;     // what the topology manager decided on
 };
 
-// What can be decided without the plugin, and what it may choose from.
+// What is decided without the plugin, and what the plugin may choose from.
 struct DevicePlan {
-  Ids taken;               // for certain
-  size_t missing = 0;      // more that are needed
-  Ids offered;             // those that the plugin may prefer
-  std::vector<Ids> order;  // where the rest comes from: the first while they last, then the next
+  Ids taken;               // decided
+  size_t missing = 0;      // how many more are needed
+  Ids offered;             // what the plugin may choose from
+  std::vector<Ids> order;  // where the rest is taken from, group by group
 };
 
-// Devices of the NUMA nodes of `affinity` come before all others. kInvalid, in upstream's words, when there
-// are not enough.
+// Devices of the NUMA nodes of `affinity` come before all others. kInvalid, with
+// upstream's message: there are not enough.
 Result<DevicePlan> PlanDevices(const DeviceRequest& request);
-// `preferred` may be anything, also empty; of it, what was offered is taken.
+// The final choice. `preferred` is the plugin's answer: devices in it that were not offered are ignored.
 Ids ChooseDevices(const DevicePlan& plan, const Ids& preferred);
 
 }  // namespace keelson::kubelet::devices

@@ -1,4 +1,4 @@
-// Devices and grants as on the wire.
+// Converts devices and grants from protobuf.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace keelson::kubelet::devices {
 
 DeviceMap FromWire(const v1beta1::ListAndWatchResponse& in);
 Grant FromWire(const v1beta1::ContainerAllocateResponse& in);
-// A ContainerAllocateResponse in bytes, as checkpoints keep it.
+// A serialized ContainerAllocateResponse, as in checkpoints.
 std::string GrantToBytes(const Grant& grant);
 Result<Grant> GrantFromBytes(std::string_view bytes);
 

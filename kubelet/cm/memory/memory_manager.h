@@ -1,5 +1,4 @@
-// Promises memory and huge pages of certain NUMA nodes to containers of Guaranteed pods (KEP-1769, policy
-// Static).
+// Allocates memory and huge pages of certain NUMA nodes to containers of Guaranteed pods (KEP-1769, policy Static).
 #pragma once
 
 #include <memory>
@@ -17,10 +16,9 @@ struct MemoryManagerOptions {
   MemoryAmounts node_reserved;            // kubeReserved, systemReserved and evictionHard together
 };
 
-class MemoryManager : public ResourceProvider {
+class MemoryManager : public ResourceProvider {  // thread safe
  public:
-  // kInvalid when what is reserved of the nodes is not what is reserved of the machine, or the state file
-  // does not fit.
+  // kInvalid: the reservations of the NUMA nodes do not add up to the machine's, or the state file does not fit.
   static Result<std::unique_ptr<MemoryManager>> Make(const MachineTopology& machine,
                                                      const MemoryManagerOptions& options);
 
@@ -33,7 +31,9 @@ class MemoryManager : public ResourceProvider {
   void Release(const std::string& uid) override;
   std::set<std::string> Uids() const override;
 
+  // nullopt: nothing is allocated to the container.
   std::optional<MemoryGrant> Granted(const std::string& uid, const std::string& container) const;
+  // By NUMA node: what is not reserved.
   const std::map<int, MemoryAmounts>& allocatable() const { return allocatable_; }
 
  private:

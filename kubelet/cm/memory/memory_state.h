@@ -1,4 +1,4 @@
-// What memory of which NUMA nodes is promised to whom, and what is left. Pure, but for its file.
+// Which memory of which NUMA nodes is allocated, what is left, and the checkpoint memory_manager_state.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ using MemoryAmounts = std::map<std::string, int64_t>;  // "memory", "hugepages-2
 struct MemoryGrant {
   NumaMask nodes;
   MemoryAmounts amounts;
-  bool passing = false;  // of an init container, which has ended when the others run
+  bool passing = false;  // of an init container, which has ended before app containers run
   bool operator==(const MemoryGrant&) const = default;
 };
 
@@ -24,14 +24,14 @@ struct MemoryGrants {
   bool operator==(const MemoryGrants&) const = default;
 };
 
-// Nodes that are granted together form a group; a node is in one group at a time, so that what is left of a
-// group can be told at all.
+// What is left, by group of NUMA nodes. Nodes that are allocated together form a group; a node is in one group at
+// a time, so that what is left of a group is well defined.
 class MemoryTable {
  public:
-  // `allocatable`: of each node, what is not reserved.
+  // `allocatable`: by NUMA node, what is not reserved.
   MemoryTable(std::map<int, MemoryAmounts> allocatable, const MemoryGrants& grants);
 
-  // Whether `wanted` could ever be met, resp. can be met now, by just these nodes.
+  // Whether exactly these nodes could meet `wanted` if nothing were allocated (LargeEnough), or can now (Fits).
   bool LargeEnough(const NumaMask& nodes, const MemoryAmounts& wanted) const;
   bool Fits(const NumaMask& nodes, const MemoryAmounts& wanted) const;
 
@@ -43,8 +43,9 @@ class MemoryTable {
   std::map<unsigned long long, MemoryAmounts> used_;  // by group
 };
 
-// An absent file has no grants. kInvalid: no such file.
+// No grants if there is no file. kInvalid: the file is malformed.
 Result<MemoryGrants> LoadMemoryGrants(const std::string& path);
+// Replaces the file.
 Result<> SaveMemoryGrants(const std::string& path, const MemoryGrants& grants);
 
 }  // namespace keelson::kubelet

@@ -1,4 +1,4 @@
-// Counts containers whose resources lie together, and those who were refused because theirs could not.
+// Counts containers whose resources are aligned, and those rejected because theirs could not be.
 #pragma once
 
 #include "lib/metrics/metrics.h"

@@ -1,4 +1,4 @@
-// Which NUMA nodes a container gets, out of what each manager of a resource could do. Pure (KEP-693).
+// Merges the topology hints of the resource managers into one NUMA affinity (KEP-693). Pure.
 #pragma once
 
 #include <vector>
@@ -20,9 +20,9 @@ struct MergedHint {
   bool admit = true;
 };
 
-// One combination of a hint a resource is looked for whose sets of nodes have something in common: preferred
-// before not preferred, then the narrowest. Where no combination is preferred, the set nearest in size to
-// what the most demanding resource needs.
+// Looks at all combinations of one hint per resource whose node sets intersect. Preferred ones win, then those with
+// the fewest nodes. If none is preferred, the set wins whose size is nearest to what the most demanding resource
+// needs.
 MergedHint MergeHints(const std::vector<TopologyHints>& providers, const MachineTopology& machine,
                       const MergeOptions& options);
 

@@ -28,7 +28,7 @@ struct MachineTopology {         // a value
   std::map<int, CpuPlace> cpus;  // online ones
   std::map<int, NumaNode> nodes;
 
-  // `root` stands in for /sys/devices/system in tests. A machine without NUMA directories has one node, 0,
+  // Reads `root`, which tests replace. A machine without NUMA directories has one node, 0,
   // whose memory is `memory_bytes`.
   static Result<MachineTopology> Read(int64_t memory_bytes, const std::string& root = "/sys/devices/system");
 
@@ -40,7 +40,7 @@ struct MachineTopology {         // a value
   CpuSet Of(int CpuPlace::*level, int id) const;  // Of(&CpuPlace::core, 3)
   std::set<int> Ids(int CpuPlace::*level, const CpuSet& among) const;
   CpuSet OfNodes(const NumaMask& mask) const;
-  // Every set of NUMA nodes but the empty one, the small ones first.
+  // All non-empty sets of NUMA nodes, smaller ones first.
   std::vector<NumaMask> NodeSets() const;
 };
 

@@ -1,6 +1,6 @@
-// What the managers of CPUs, memory and devices have in common: each tells where on the machine it could meet
-// a container's requests, takes what was agreed on, and tells the runtime (KEP-693, KEP-3570, KEP-1769,
-// KEP-3573).
+// The interface of the CPU, memory and device managers (upstream's HintProvider): each says where on the machine it
+// could meet a container's requests, allocates what the topology manager decided, and configures the container
+// (KEP-693, KEP-3570, KEP-1769, KEP-3573).
 #pragma once
 
 #include <bitset>
@@ -26,8 +26,8 @@ struct TopologyHint {
   bool operator==(const TopologyHint&) const = default;
 };
 
-// Resource -> ways to meet the request. A resource that is not in the map has no preference; one with an
-// empty list cannot be met at all.
+// Resource -> ways to meet the request. A resource that is not in the map has no preference; an empty list means
+// that the request cannot be met.
 using TopologyHints = std::map<std::string, std::vector<TopologyHint>>;
 
 // Calls for one pod come one at a time, in the order Hints, Allocate (of every container, init containers
@@ -38,16 +38,17 @@ class ResourceProvider {  // thread safe
   virtual ~ResourceProvider() = default;
   virtual TopologyHints Hints(const corev1::Pod& pod, const corev1::Container& container) = 0;
   virtual TopologyHints PodHints(const corev1::Pod& pod) = 0;  // for all containers together
-  // Idempotent: what the container has already stays its own. A failure is the pod's rejection; what other
-  // containers of the pod got is then released by the caller.
+  // Idempotent: what the container already has stays allocated. A failure rejects the pod; the caller then
+  // releases what its other containers got.
   virtual std::optional<k8s::AdmitFailure> Allocate(const corev1::Pod& pod,
                                                     const corev1::Container& container,
                                                     const TopologyHint& affinity) = 0;
-  // Adds what the container was given to what the runtime is told.
+  // Adds what the container was allocated to its configuration.
   virtual Result<> Configure(const corev1::Pod& pod, const corev1::Container& container,
                              cri::ContainerConfig& config, std::stop_token stop) = 0;
+  // Does nothing for an unknown pod.
   virtual void Release(const std::string& uid) = 0;
-  // Pods that have anything; those that are no more are released after a restart.
+  // Pods that have an allocation: after a restart the caller releases those that are gone.
   virtual std::set<std::string> Uids() const = 0;
 };
 

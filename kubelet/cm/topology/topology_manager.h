@@ -1,5 +1,5 @@
-// Brings the managers of resources to one opinion about NUMA nodes before a pod is admitted, and stands for
-// all of them towards the rest of the kubelet.
+// Aligns the allocations of the resource managers to NUMA nodes before a pod is admitted (KEP-693), and stands for
+// all of them.
 #pragma once
 
 #include <string>
@@ -16,9 +16,10 @@ enum class TopologyScope { kContainer, kPod };
 struct TopologyOptions {
   MergeOptions merge;
   TopologyScope scope = TopologyScope::kContainer;
-  int max_numa_nodes = 8;  // more are refused: the sets of nodes are 2^n
+  int max_numa_nodes = 8;  // more are rejected: there are 2^n sets of nodes
 };
-// topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions. kInvalid with what is wrong.
+// topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions. kInvalid, with upstream's
+// message: an unknown value.
 Result<TopologyOptions> ParseTopologyOptions(const std::string& policy, const std::string& scope,
                                              const std::map<std::string, std::string>& options);
 
@@ -29,12 +30,13 @@ class TopologyManager {  // thread safe
                                                        const TopologyOptions& options,
                                                        std::vector<ResourceProvider*> providers);
 
-  // Allocates for every container, or for none. Pods come one at a time, whoever calls.
+  // Allocates for every container, or for none and returns why. Concurrent calls wait for each other.
   std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod);
+  // As ResourceProvider::Configure, of all providers.
   Result<> Configure(const corev1::Pod& pod, const corev1::Container& container, cri::ContainerConfig& config,
                      std::stop_token stop);
   void Release(const std::string& uid);
-  // Releases what pods other than these have.
+  // Releases what all pods but `uids` have.
   void RemoveStaleState(const std::set<std::string>& uids);
 
  private:

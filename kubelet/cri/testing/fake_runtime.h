@@ -1,5 +1,5 @@
-// A runtime in memory: sandboxes, containers and images with the states and transitions of a real one.
-// Failures and exits are scripted by tests; what was asked for can be looked at.
+// A runtime in memory: sandboxes, containers and images with the states and transitions of a real one. Tests script
+// failures and exits, and inspect the calls.
 #pragma once
 
 #include <functional>
@@ -20,34 +20,32 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
 
   // ---- script ----
   void AddImage(const std::string& name, std::optional<int64_t> uid = {});
-  // PullImage finds it; others fail with kNotFound. With a user: it takes that one's credentials.
+  // PullImage succeeds for these images; others fail with kNotFound. `user`: whose credentials the pull needs.
   void SetPullable(const std::string& name, const std::string& user = "");
-  // The next call named `method` ("RunPodSandbox", ...) fails; once, or until cleared with nullopt.
+  // The next call named `method` ("RunPodSandbox", ...) fails: once, or until cleared with nullopt.
   void Fail(const std::string& method, std::optional<Error> error, bool once = true);
   void ExitContainer(const std::string& pod_uid, const std::string& name, int exit_code,
                      const std::string& reason = "");
   void KillSandbox(const std::string& pod_uid);
-  // Started containers of this name exit at once with this code; nullopt: no more.
+  // Started containers of this name exit at once with this code; nullopt: they run again.
   void ExitOnStart(const std::string& name, std::optional<int> exit_code);
-  // The next start of a container of this name is given up, as when the caller has gone before it was done;
-  // the runtime says so in its words.
+  // The next start of a container of this name is abandoned with `message`, as if the caller had gone.
   void AbandonStart(const std::string& name, const std::string& message);
-  // The next start of a container of this name is given up half way and stays so, as containerd 1.6 has it:
-  // it counts as created, and is not removed before somebody has killed its process.
+  // The next start of a container of this name stops half way, as with containerd 1.6: the container stays created,
+  // and cannot be removed until its process is killed.
   void KeepHalfStart(const std::string& name);
-  // What a signal to all that a container has in its cgroup does; false: nothing is in there.
+  // Kills all processes in the container's cgroup; false: there are none.
   bool KillProcesses(const std::string& id);
-  // Times follow the clock also where it goes back; else each is later than all before.
+  // Times follow the clock even backwards; by default each is later than the one before.
   void FollowClock();
   void SetExec(std::function<Result<ExecResult>(const std::string& container_name,
                                                 const std::vector<std::string>& command)>
                    exec);
   void SetReady(bool runtime, bool network);
   void SetFeatures(std::vector<RuntimeHandler> handlers, bool supplemental_groups_policy);
-  // From now on images are told of as CRI-O does: ids without "sha256:", and a pull answers a name with a
-  // digest.
+  // Reports images as CRI-O does: ids without "sha256:", and a pull returns a name with a digest.
   void AnswerAsCrio();
-  void SupportEvents(bool name_pods = true);  // from now on; runtimes of old have no stream, or a poorer one
+  void SupportEvents(bool name_pods = true);  // old runtimes have no events, or events without pods
   void BreakEvents();                         // all streams end
   void AwaitStreams(int opened);              // blocks until so many have been opened
 
@@ -59,7 +57,7 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
   std::string RunningContainer(const std::string& pod_uid, const std::string& name) const;  // id or empty
   std::chrono::seconds LastGrace() const;
   std::string HandlerOf(const std::string& pod_uid) const;
-  // Blocks until `condition` holds; looked at again after every call.
+  // Blocks until `condition` holds; checked after every call.
   void Await(const std::function<bool()>& condition);
 
   // ---- RuntimeService ----

@@ -1,4 +1,4 @@
-// What every RuntimeService does, the fake and the real ones alike. Include in a test and call.
+// The conformance test of RuntimeService, for the fake and real runtimes. Include it in a test and call it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace keelson::kubelet::cri {
 
-// Listens to the runtime's events while it lives, if there are any.
+// Collects the runtime's events while it lives, if there are any.
 class EventLog {
  public:
   explicit EventLog(RuntimeService& runtime)
@@ -29,7 +29,7 @@ class EventLog {
           ended_ = true;
           changed_.notify_all();
         }) {}
-  // False after ten seconds without it. Runtimes without events have had them all.
+  // Waits for the event; false after ten seconds. Always true for runtimes without events.
   bool Await(const std::string& id, ContainerEvent::Type type) {
     auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     MutexLock lock(mutex_);

@@ -1,5 +1,4 @@
-// A server of gRPC's own health service (grpc.health.v1.Health), in the network namespace of the thread that
-// makes it.
+// A server of gRPC's health service (grpc.health.v1.Health), in the network namespace of the creating thread.
 #pragma once
 
 #include <memory>

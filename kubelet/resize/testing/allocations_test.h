@@ -1,4 +1,4 @@
-// For tests: pods and containers with the resources that they are about.
+// For tests of resizes: pods and containers with resources, and a fixture with a pod directory.
 #pragma once
 
 #include <gtest/gtest.h>

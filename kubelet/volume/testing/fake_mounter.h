@@ -84,7 +84,7 @@ class FakeMounter : public Mounter {
   std::map<std::string, std::string> mounts;
   std::vector<std::string> unmounted, unmounted_remote;
   std::set<std::string> busy;                     // stay mounted
-  bool fail_mount = false, fail_unmount = false;  // the latter: of servers elsewhere
+  bool fail_mount = false, fail_unmount = false;  // the latter: of remote file systems
 };
 
 }  // namespace keelson::kubelet

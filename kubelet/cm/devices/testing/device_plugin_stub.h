@@ -1,4 +1,4 @@
-// For tests: a device plugin as others write them.
+// For tests: a device plugin in this process that speaks the real protocol.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,15 @@
 
 namespace keelson::kubelet::devices {
 
-// gRPC on a socket in the plugins' folder. Prefers the last of what is there; cannot set up "broken".
+// Serves gRPC on a socket in the plugin directory. Prefers the last available devices; PreStartContainer fails for
+// "broken".
 class DevicePluginStub {
  public:
   explicit DevicePluginStub(std::string socket);
-  ~DevicePluginStub();  // as when it dies
+  ~DevicePluginStub();  // as if it died
 
-  void SetDevices(DeviceMap devices);  // tells who watches
-  // Asks the kubelet that serves on `kubelet_socket` to take it; the answer's text, empty when it did.
+  void SetDevices(DeviceMap devices);  // to watchers too
+  // Registers with the kubelet on `kubelet_socket`. Returns the error's message; empty: registered.
   std::string Register(const std::string& kubelet_socket, const std::string& resource,
                        const std::string& version = "v1beta1");
   int allocations() const;

@@ -1,4 +1,4 @@
-// For tests: a plugin that is not there, pods and devices.
+// For tests: a device plugin without a process, and pods and devices.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace keelson::kubelet::devices {
 // A plugin in this process, without a socket. Grants DEVICES=<ids>.
 class FakePlugin : public DevicePlugin {
  public:
-  // What outlives the plugin, and the test sets and reads.
+  // What the test sets and reads; outlives the plugin.
   struct Script {
     PluginOptions options;
     DeviceMap devices;  // listed at once; none: not listed
