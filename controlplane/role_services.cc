@@ -55,7 +55,7 @@ Result<scheduler::Options> SchedulerOptions(const Options& options) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(options.scheduler_config_file));
     ASSIGN_OR_RETURN(out.config, scheduler::ParseConfig(text));
   }
-  out.max_unschedulable = options.max_unschedulable;
+  out.pod_max_in_unschedulable_pods_duration = options.max_unschedulable;
   if (options.scheduler_debug_port != 0) {
     out.debug_host = "127.0.0.1";
     out.debug_port = static_cast<uint16_t>(options.scheduler_debug_port);

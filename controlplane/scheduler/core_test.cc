@@ -27,9 +27,9 @@ class CacheTest : public ::testing::Test {
   }
   // Milli CPU in use on a node; -1 when there is none.
   int64_t Used(const std::string& node) {
-    cache_.Update(snapshot_);
+    cache_.UpdateSnapshot(snapshot_);
     const auto it = snapshot_.slots.find(node);
-    return it == snapshot_.slots.end() ? -1 : snapshot_.nodes[it->second].used.milli_cpu;
+    return it == snapshot_.slots.end() ? -1 : snapshot_.nodes[it->second].requested.milli_cpu;
   }
 
   Vocabulary words_;
@@ -64,23 +64,23 @@ TEST_F(CacheTest, PodsMayComeBeforeTheirNode) {
 TEST_F(CacheTest, AssumedPodsCountUntilForgotten) {
   SetNode(MakeNode("a"));
   const PodPtr pod = Info(MakePod("p", "1"), words_);
-  EXPECT_TRUE(cache_.Assume(pod, "a"));
-  EXPECT_FALSE(cache_.Assume(pod, "a"));
+  EXPECT_TRUE(cache_.AssumePod(pod, "a"));
+  EXPECT_FALSE(cache_.AssumePod(pod, "a"));
   EXPECT_EQ(Used("a"), 1000);
-  cache_.Forget("default/p");
+  cache_.ForgetPod("default/p");
   EXPECT_EQ(Used("a"), 0);
 }
 
 TEST_F(CacheTest, ConfirmedPodsAreNotForgotten) {
   SetNode(MakeNode("a"));
   SetNode(MakeNode("b"));
-  cache_.Assume(Info(MakePod("p", "1"), words_), "a");
+  cache_.AssumePod(Info(MakePod("p", "1"), words_), "a");
   cache_.SetPod(On("p", "a", "1"));
-  EXPECT_FALSE(cache_.IsAssumed("default/p"));
-  cache_.Forget("default/p");
+  EXPECT_FALSE(cache_.IsAssumedPod("default/p"));
+  cache_.ForgetPod("default/p");
   EXPECT_EQ(Used("a"), 1000);
   // Somebody else was quicker.
-  cache_.Assume(Info(MakePod("q", "1"), words_), "a");
+  cache_.AssumePod(Info(MakePod("q", "1"), words_), "a");
   cache_.SetPod(On("q", "b", "1"));
   EXPECT_EQ(Used("a"), 1000);
   EXPECT_EQ(Used("b"), 1000);
@@ -130,13 +130,13 @@ class QueueTest : public ::testing::Test {
   SchedulingQueue queue_{clock_,
                          QueueOptions(),
                          {[this](const auto&, const auto&, const auto&) { return hint_; }, nullptr, nullptr}};
-  const ClusterEvent event_{ClusterEvent::Kind::kFlush, nullptr, nullptr, nullptr, nullptr};
+  const ClusterEvent event_{ClusterEvent::Kind::kUnschedulableTimeout, nullptr, nullptr, nullptr, nullptr};
 };
 
 TEST_F(QueueTest, PriorityThenAge) {
-  queue_.Set(Pod("a"), false);
-  queue_.Set(Pod("b", 10), false);
-  queue_.Set(Pod("c"), false);
+  queue_.AddOrUpdate(Pod("a"), false);
+  queue_.AddOrUpdate(Pod("b", 10), false);
+  queue_.AddOrUpdate(Pod("c"), false);
   EXPECT_EQ(Pop(), "b");
   EXPECT_EQ(Pop(), "a");
   EXPECT_EQ(Pop(), "c");
@@ -145,25 +145,25 @@ TEST_F(QueueTest, PriorityThenAge) {
 }
 
 TEST_F(QueueTest, UnschedulablePodsWaitForAnEventThatMayHelp) {
-  queue_.Set(Pod("a"), false);
+  queue_.AddOrUpdate(Pod("a"), false);
   Pop();
-  queue_.Unschedulable(Pod("a"), {"NodeResourcesFit"});
+  queue_.AddUnschedulablePodIfNotPresent(Pod("a"), {"NodeResourcesFit"});
   EXPECT_EQ(Sizes(), "0/0/1/0");
   hint_ = false;
   clock_.Advance(2s);
-  queue_.Notify(event_);
+  queue_.MoveAllToActiveOrBackoffQueue(event_);
   EXPECT_EQ(Sizes(), "0/0/1/0");
   hint_ = true;
-  queue_.Notify(event_);
+  queue_.MoveAllToActiveOrBackoffQueue(event_);
   EXPECT_EQ(Sizes(), "1/0/0/0");
 }
 
 TEST_F(QueueTest, BackoffDoublesUpToTheLimit) {
-  queue_.Set(Pod("a"), false);
+  queue_.AddOrUpdate(Pod("a"), false);
   for (std::chrono::seconds wait : {1s, 2s, 4s, 8s, 10s, 10s}) {
     EXPECT_EQ(Pop(), "a");
-    queue_.Unschedulable(Pod("a"), {"x"});
-    queue_.Notify(event_);
+    queue_.AddUnschedulablePodIfNotPresent(Pod("a"), {"x"});
+    queue_.MoveAllToActiveOrBackoffQueue(event_);
     EXPECT_EQ(Sizes(), "0/1/0/0");
     Advance(wait - 1ms);
     EXPECT_EQ(Sizes(), "0/1/0/0") << wait.count();
@@ -173,7 +173,7 @@ TEST_F(QueueTest, BackoffDoublesUpToTheLimit) {
 }
 
 TEST_F(QueueTest, ErrorsAndRejectionsBackOffApart) {
-  queue_.Set(Pod("a"), false);
+  queue_.AddOrUpdate(Pod("a"), false);
   const auto waits = [&](std::chrono::seconds wait) {
     EXPECT_EQ(Sizes(), "0/1/0/0");
     Advance(wait - 1ms);
@@ -183,13 +183,13 @@ TEST_F(QueueTest, ErrorsAndRejectionsBackOffApart) {
   };
   const auto reject = [&](std::chrono::seconds wait) {
     Pop();
-    queue_.Unschedulable(Pod("a"), {"x"});
-    queue_.Notify(event_);
+    queue_.AddUnschedulablePodIfNotPresent(Pod("a"), {"x"});
+    queue_.MoveAllToActiveOrBackoffQueue(event_);
     waits(wait);
   };
   const auto fail = [&](std::chrono::seconds wait) {
     Pop();
-    queue_.Retry(Pod("a"));
+    queue_.RetryAfterError(Pod("a"));
     waits(wait);
   };
   reject(1s);
@@ -200,24 +200,24 @@ TEST_F(QueueTest, ErrorsAndRejectionsBackOffApart) {
   fail(1s);    // errors count from the last rejection
   // A binding that fails comes back with what the pod has been through.
   Pop();
-  const Attempts before = queue_.Done("default/a");
-  EXPECT_EQ(before.all, 7);
-  queue_.Retry(Pod("a"), before);
+  const AttemptCounts before = queue_.Done("default/a");
+  EXPECT_EQ(before.attempts, 7);
+  queue_.RetryAfterError(Pod("a"), before);
   waits(2s);
 }
 
 TEST_F(QueueTest, EventsDuringTheAttemptCount) {
-  queue_.Set(Pod("a"), false);
+  queue_.AddOrUpdate(Pod("a"), false);
   Pop();
-  queue_.Notify(event_);
-  queue_.Unschedulable(Pod("a"), {"x"});
+  queue_.MoveAllToActiveOrBackoffQueue(event_);
+  queue_.AddUnschedulablePodIfNotPresent(Pod("a"), {"x"});
   EXPECT_EQ(Sizes(), "0/1/0/0");
 }
 
 TEST_F(QueueTest, FlushAfterFiveMinutes) {
-  queue_.Set(Pod("a"), false);
+  queue_.AddOrUpdate(Pod("a"), false);
   Pop();
-  queue_.Unschedulable(Pod("a"), {"x"});
+  queue_.AddUnschedulablePodIfNotPresent(Pod("a"), {"x"});
   Advance(5min - 1s);
   EXPECT_EQ(Sizes(), "0/0/1/0");
   Advance(1s);
@@ -227,56 +227,56 @@ TEST_F(QueueTest, FlushAfterFiveMinutes) {
 TEST_F(QueueTest, GatedPodsWaitForTheirGates) {
   corev1::Pod pod = MakePod("a");
   pod.mutable_spec()->add_scheduling_gates()->set_name("wait");
-  queue_.Set(Info(pod, words_), false);
-  queue_.Notify(event_);
+  queue_.AddOrUpdate(Info(pod, words_), false);
+  queue_.MoveAllToActiveOrBackoffQueue(event_);
   Advance(6min);
   EXPECT_EQ(Sizes(), "0/0/0/1");
-  queue_.Set(Pod("a"), true);
+  queue_.AddOrUpdate(Pod("a"), true);
   EXPECT_EQ(Sizes(), "1/0/0/0");
 }
 
 TEST_F(QueueTest, StatusUpdatesDoNotWake) {
-  queue_.Set(Pod("a"), false);
+  queue_.AddOrUpdate(Pod("a"), false);
   Pop();
-  queue_.Unschedulable(Pod("a"), {"x"});
-  queue_.Set(Pod("a"), false);
+  queue_.AddUnschedulablePodIfNotPresent(Pod("a"), {"x"});
+  queue_.AddOrUpdate(Pod("a"), false);
   EXPECT_EQ(Sizes(), "0/0/1/0");
   clock_.Advance(2s);
-  queue_.Set(Pod("a"), true);
+  queue_.AddOrUpdate(Pod("a"), true);
   EXPECT_EQ(Sizes(), "1/0/0/0");
 }
 
 TEST_F(QueueTest, FailedBindingsComeBack) {
-  queue_.Set(Pod("a"), false);
+  queue_.AddOrUpdate(Pod("a"), false);
   Pop();
   queue_.Done("default/a");
   EXPECT_EQ(Sizes(), "0/0/0/0");
-  queue_.Retry(Pod("a"));
+  queue_.RetryAfterError(Pod("a"));
   EXPECT_EQ(Sizes(), "0/1/0/0");
   Advance(1s);
   EXPECT_EQ(Pop(), "a");
-  queue_.Remove("default/a");
-  queue_.Unschedulable(Pod("a"), {"x"});  // gone meanwhile
+  queue_.Delete("default/a");
+  queue_.AddUnschedulablePodIfNotPresent(Pod("a"), {"x"});  // gone meanwhile
   EXPECT_EQ(Sizes(), "0/0/0/0");
 }
 
 class AlgorithmTest : public ::testing::Test {
  protected:
-  AlgorithmTest() : framework_(*MakeFramework(Profile(), PluginParts{reasons_, words_})) {}
+  AlgorithmTest() : framework_(*MakeFramework(Profile(), FrameworkHandle{reasons_, words_})) {}
   void Add(const corev1::Node& node) {
     cache_.SetNode(std::make_shared<const NodeFacts>(node, words_.resources));
   }
   // The node's name, or why there is none.
   std::string Schedule(const corev1::Pod& pod) {
-    cache_.Update(snapshot_);
+    cache_.UpdateSnapshot(snapshot_);
     CycleState state;
-    const Decision decision = algorithm_.Schedule(state, Info(pod, words_), snapshot_);
-    if (decision.node.empty()) return decision.diagnosis.Message(reasons_);
-    return std::string(decision.node);
+    const ScheduleResult result = algorithm_.SchedulePod(state, Info(pod, words_), snapshot_);
+    if (result.suggested_host.empty()) return result.fit_error.Message(reasons_);
+    return std::string(result.suggested_host);
   }
   std::string Place(const corev1::Pod& pod) {
     std::string node = Schedule(pod);
-    if (snapshot_.slots.contains(node)) cache_.Assume(Info(pod, words_), node);
+    if (snapshot_.slots.contains(node)) cache_.AssumePod(Info(pod, words_), node);
     return node;
   }
 
@@ -285,7 +285,7 @@ class AlgorithmTest : public ::testing::Test {
   const std::unique_ptr<Framework> framework_;
   Cache cache_;
   Snapshot snapshot_{words_};
-  Algorithm algorithm_{*framework_, reasons_, {.percentage = 0, .seed = 7}};
+  Algorithm algorithm_{*framework_, reasons_, {.percentage_of_nodes_to_score = 0, .seed = 7}};
 };
 
 TEST_F(AlgorithmTest, SaysWhyAsUpstream) {
@@ -343,21 +343,21 @@ TEST_F(AlgorithmTest, PodsThatNameOneNodeLookAtNoOther) {
   field.set_key("metadata.name");
   field.set_operator_("In");
   field.add_values("n3");
-  cache_.Update(snapshot_);
+  cache_.UpdateSnapshot(snapshot_);
   CycleState state;
-  const Decision decision = algorithm_.Schedule(state, Info(pod, words_), snapshot_);
-  EXPECT_EQ(decision.node, "n3");
-  EXPECT_EQ(decision.evaluated, 1u);
+  const ScheduleResult result = algorithm_.SchedulePod(state, Info(pod, words_), snapshot_);
+  EXPECT_EQ(result.suggested_host, "n3");
+  EXPECT_EQ(result.evaluated_nodes, 1u);
 }
 
-TEST(EnoughNodes, ShrinksWithTheCluster) {
-  EXPECT_EQ(Algorithm::EnoughNodes(50, 0), 50u);
-  EXPECT_EQ(Algorithm::EnoughNodes(100, 0), 100u);
-  EXPECT_EQ(Algorithm::EnoughNodes(1000, 0), 420u);
-  EXPECT_EQ(Algorithm::EnoughNodes(5000, 0), 500u);
-  EXPECT_EQ(Algorithm::EnoughNodes(10000, 0), 500u);
-  EXPECT_EQ(Algorithm::EnoughNodes(5000, 40), 2000u);
-  EXPECT_EQ(Algorithm::EnoughNodes(5000, 100), 5000u);
+TEST(NumFeasibleNodesToFind, ShrinksWithTheCluster) {
+  EXPECT_EQ(Algorithm::NumFeasibleNodesToFind(50, 0), 50u);
+  EXPECT_EQ(Algorithm::NumFeasibleNodesToFind(100, 0), 100u);
+  EXPECT_EQ(Algorithm::NumFeasibleNodesToFind(1000, 0), 420u);
+  EXPECT_EQ(Algorithm::NumFeasibleNodesToFind(5000, 0), 500u);
+  EXPECT_EQ(Algorithm::NumFeasibleNodesToFind(10000, 0), 500u);
+  EXPECT_EQ(Algorithm::NumFeasibleNodesToFind(5000, 40), 2000u);
+  EXPECT_EQ(Algorithm::NumFeasibleNodesToFind(5000, 100), 5000u);
 }
 
 }  // namespace

@@ -22,13 +22,13 @@ class World : public testing::RandomCluster {
   // `percentage` of the nodes to find; only of more than a hundred it is less than all.
   World(uint64_t seed, int nodes, int percentage)
       : testing::RandomCluster(seed, nodes), percentage_(percentage) {
-    PluginParts parts{reasons_, words_};
-    parts.evictor = &wishes_;
-    parts.workloads = &services_;
-    parts.volumes = &catalog_;
-    framework_ = *MakeFramework(Profile(), parts);
-    algorithm_ = std::make_unique<Algorithm>(*framework_, reasons_,
-                                             AlgorithmOptions{.percentage = percentage, .seed = seed});
+    FrameworkHandle handle{reasons_, words_};
+    handle.preemption_executor = &executor_;
+    handle.default_selectors = &services_;
+    handle.volumes = &catalog_;
+    framework_ = *MakeFramework(Profile(), handle);
+    algorithm_ = std::make_unique<Algorithm>(
+        *framework_, reasons_, AlgorithmOptions{.percentage_of_nodes_to_score = percentage, .seed = seed});
   }
 
   void Step() {
@@ -46,17 +46,17 @@ class World : public testing::RandomCluster {
     pod.mutable_metadata()->set_name("p" + std::to_string(made_++));
     pod.mutable_status()->mutable_start_time()->set_seconds(1000 + made_);
 
-    cache_.Update(snapshot_);
+    cache_.UpdateSnapshot(snapshot_);
     CycleState state;
-    wishes_.node_.clear();
-    wishes_.victims_.clear();
+    executor_.node_.clear();
+    executor_.victims_.clear();
     const PodPtr info = Info(pod, words_);
-    const Decision decision = algorithm_->Schedule(state, info, snapshot_);
-    ASSERT_EQ(decision.error, "");
+    const ScheduleResult result = algorithm_->SchedulePod(state, info, snapshot_);
+    ASSERT_EQ(result.error, "");
     if (const std::string problem = reference_.Problem(pod); !problem.empty()) {
-      ASSERT_EQ(decision.node, "");
-      ASSERT_EQ(decision.diagnosis.prefilter, problem);
-      ASSERT_EQ(wishes_.node_, "");
+      ASSERT_EQ(result.suggested_host, "");
+      ASSERT_EQ(result.fit_error.pre_filter_message, problem);
+      ASSERT_EQ(executor_.node_, "");
       return;
     }
 
@@ -64,14 +64,14 @@ class World : public testing::RandomCluster {
     std::vector<const corev1::Node*> feasible;
     std::map<std::string, int> refused;
     const size_t slots = snapshot_.nodes.size();
-    const size_t enough = Algorithm::EnoughNodes(reference_.nodes.size(), percentage_);
+    const size_t enough = Algorithm::NumFeasibleNodesToFind(reference_.nodes.size(), percentage_);
     size_t looked_at = 0;
     for (size_t i = 0; i < slots && feasible.size() < enough; ++i) {
       const NodeInfo& slot = snapshot_.nodes[turn_++ % slots];
       if (!slot.facts) continue;
       ++looked_at;
       const corev1::Node& node = NodeOf(slot.facts->name);
-      const std::string why = reference_.RefusalBeside(pod, node);
+      const std::string why = reference_.RefusalWithNominatedPods(pod, node);
       if (why.empty()) {
         feasible.push_back(&node);
       } else {
@@ -80,14 +80,14 @@ class World : public testing::RandomCluster {
     }
     turn_ %= slots;
     SCOPED_TRACE(pod.ShortDebugString());
-    ASSERT_EQ(decision.feasible, feasible.size());
-    ASSERT_EQ(decision.evaluated, looked_at);
+    ASSERT_EQ(result.feasible_nodes, feasible.size());
+    ASSERT_EQ(result.evaluated_nodes, looked_at);
     if (!feasible.empty()) {
-      CheckChoice(pod, std::string(decision.node), feasible);
-      return CheckVolumes(state, info, std::string(decision.node));
+      CheckChoice(pod, std::string(result.suggested_host), feasible);
+      return CheckVolumes(state, info, std::string(result.suggested_host));
     }
-    ASSERT_EQ(decision.node, "");
-    CheckReasons(decision, refused);
+    ASSERT_EQ(result.suggested_host, "");
+    CheckReasons(result, refused);
     CheckPreemption(pod);
   }
   void CheckChoice(corev1::Pod& pod, const std::string& chosen,
@@ -99,7 +99,7 @@ class World : public testing::RandomCluster {
       if (totals[i] == best || feasible.size() == 1) good.push_back(feasible[i]->metadata().name());
     }
     ASSERT_NE(std::find(good.begin(), good.end(), chosen), good.end()) << chosen << " is not among the best";
-    ASSERT_TRUE(cache_.Assume(Info(pod, words_), chosen));
+    ASSERT_TRUE(cache_.AssumePod(Info(pod, words_), chosen));
     pod.mutable_spec()->set_node_name(chosen);
     if (Chance(50)) cache_.SetPod(Info(pod, words_));
     reference_.pods.push_back(pod);
@@ -113,9 +113,9 @@ class World : public testing::RandomCluster {
     if (::testing::Test::HasFatalFailure()) return;
     const corev1::Pod& pod = reference_.pods.back();
     const auto volumes = reference_.VolumesFor(pod, NodeOf(chosen));
-    ASSERT_TRUE(framework_->Reserve(state, *info, *snapshot_.Find(chosen)).status.ok());
+    ASSERT_TRUE(framework_->RunReservePluginsReserve(state, *info, *snapshot_.Find(chosen)).status.ok());
     const bool undone = !volumes.empty() && Chance(10);
-    if (undone) framework_->Unreserve(state, *info, chosen);
+    if (undone) framework_->RunReservePluginsUnreserve(state, *info, chosen);
     for (const auto& [key, volume] : volumes) {
       corev1::PersistentVolumeClaim claim = reference_.claims.at(key);
       if (!volume.empty()) {
@@ -141,7 +141,7 @@ class World : public testing::RandomCluster {
     cache_.RemovePod(api::KeyOf(pod));
     reference_.pods.pop_back();
   }
-  void CheckReasons(const Decision& decision, const std::map<std::string, int>& refused) {
+  void CheckReasons(const ScheduleResult& result, const std::map<std::string, int>& refused) {
     std::map<std::string, size_t> want, have;
     for (const auto& [why, count] : refused) {
       for (size_t from = 0; from <= why.size();) {
@@ -150,10 +150,10 @@ class World : public testing::RandomCluster {
         from = comma + 2;
       }
     }
-    for (const auto& [id, count] : decision.diagnosis.reasons) have[reasons_.Text(id)] = count;
+    for (const auto& [id, count] : result.fit_error.reasons) have[reasons_.Text(id)] = count;
     ASSERT_EQ(have, want);
     // Who waits for whose events?
-    const auto& by = decision.diagnosis.rejected_by;
+    const auto& by = result.fit_error.unschedulable_plugins;
     for (const auto& [reason, count] : want) {
       const bool fit = reason.starts_with("Insufficient") || reason == "Too many pods";
       if (!fit) continue;
@@ -162,7 +162,7 @@ class World : public testing::RandomCluster {
   }
   void CheckPreemption(const corev1::Pod& pod) {
     std::vector<std::string> victims;
-    for (const PodPtr& victim : wishes_.victims_) victims.push_back(victim->name);
+    for (const PodPtr& victim : executor_.victims_) victims.push_back(victim->name);
     std::sort(victims.begin(), victims.end());
     const Reference::Victims* best = nullptr;
     std::map<std::string, Reference::Victims> candidates;
@@ -171,9 +171,9 @@ class World : public testing::RandomCluster {
       if (!here.names.empty() && (!best || here.missed < best->missed)) best = &here;
     }
     // None where it helps nowhere, else those that are missed least.
-    ASSERT_EQ(wishes_.node_.empty(), best == nullptr);
+    ASSERT_EQ(executor_.node_.empty(), best == nullptr);
     if (!best) return;
-    Reference::Victims& chosen = candidates[wishes_.node_];
+    Reference::Victims& chosen = candidates[executor_.node_];
     std::sort(chosen.names.begin(), chosen.names.end());
     ASSERT_EQ(victims, chosen.names);
     ASSERT_EQ(chosen.missed, best->missed);
@@ -186,8 +186,8 @@ class World : public testing::RandomCluster {
                     [&](const corev1::Pod& other) { return other.metadata().name() == name; });
     }
     if (reference_.nominated.size() < 3) {
-      cache_.Nominate(Info(pod, words_), wishes_.node_);
-      reference_.nominated.emplace_back(pod, wishes_.node_);
+      cache_.Nominate(Info(pod, words_), executor_.node_);
+      reference_.nominated.emplace_back(pod, executor_.node_);
     } else {
       for (const auto& [other, promised] : reference_.nominated) cache_.Nominate(Info(other, words_), "");
       reference_.nominated.clear();

@@ -5,16 +5,16 @@
 #include <fmt/format.h>
 
 #include "controlplane/scheduler/algorithm/algorithm.h"
-#include "controlplane/scheduler/algorithm/why.h"
-#include "controlplane/scheduler/binders.h"
-#include "controlplane/scheduler/evictions.h"
+#include "controlplane/scheduler/algorithm/debug_endpoint.h"
+#include "controlplane/scheduler/dispatcher/api_dispatcher.h"
+#include "controlplane/scheduler/dispatcher/pod_status_updater.h"
 #include "controlplane/scheduler/extender/extender.h"
 #include "controlplane/scheduler/framework/metrics.h"
-#include "controlplane/scheduler/framework/waiting_room.h"
-#include "controlplane/scheduler/queue/intake.h"
-#include "controlplane/scheduler/reports.h"
+#include "controlplane/scheduler/framework/waiting_pods.h"
+#include "controlplane/scheduler/plugins/default_selector.h"
+#include "controlplane/scheduler/preemption/api_executor.h"
+#include "controlplane/scheduler/queue/event_handlers.h"
 #include "controlplane/scheduler/volumes/volumes.h"
-#include "controlplane/scheduler/workloads.h"
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
 #include "lib/client/events.h"
@@ -25,12 +25,12 @@ namespace keelson::scheduler {
 
 namespace {
 
-// What has ended neither needs a node nor uses one.
+// Pods that have ended neither need a node nor use one.
 constexpr char kNotTerminal[] = "status.phase!=Succeeded,status.phase!=Failed";
 
-// One attempt to find a node for a pod.
+// One attempt to schedule a pod.
 struct Attempt {
-  Attempts before;  // what the pod has been through, this one included; empty while the queue has the pod
+  AttemptCounts before;  // all attempts, with this one; zeros while the queue has the pod
   PointTime start = std::chrono::steady_clock::now();
 };
 
@@ -42,33 +42,35 @@ class Scheduler {
         api_(std::move(api)),
         events_(api_, options.config.profiles.front().scheduler_name, "", clock_),
         queue_(clock_,
-               {options.config.initial_backoff, options.config.max_backoff, options.max_unschedulable},
+               {options.config.initial_backoff, options.config.max_backoff,
+                options.pod_max_in_unschedulable_pods_duration},
                QueueHooks()),
         informers_(api_, clock_),
         nodes_(informers_.Get<corev1::Node>()),
         pods_(informers_.Get<corev1::Pod>({.field_selector = kNotTerminal})),
-        workloads_(informers_),
-        reports_(api_, events_, binders_, clock_),
-        evictions_(api_, informers_, binders_, reports_, cache_, queue_, clock_),
-        intake_([this](const std::string& name) { return profiles_.contains(name); },
-                [this](const PodInfo& pod) { evictions_.Leaves(pod); }, cache_, queue_, words_),
+        default_selectors_(informers_),
+        pod_status_(api_, events_, dispatcher_, clock_),
+        preemption_(api_, informers_, dispatcher_, pod_status_, cache_, queue_, clock_),
+        event_handlers_([this](const std::string& name) { return profiles_.contains(name); },
+                        [this](const PodInfo& pod) { preemption_.OnPodLeaving(pod); }, cache_, queue_,
+                        words_),
         snapshot_(words_) {
     nodes_.AddHandler(
-        [this](const client::Change<corev1::Node>& c) { intake_.OnNode(c.key, c.new_object.get()); });
+        [this](const client::Change<corev1::Node>& c) { event_handlers_.OnNode(c.key, c.new_object.get()); });
     pods_.AddHandler(
-        [this](const client::Change<corev1::Pod>& c) { intake_.OnPod(c.key, c.new_object.get()); });
+        [this](const client::Change<corev1::Pod>& c) { event_handlers_.OnPod(c.key, c.new_object.get()); });
     informers_.Get<corev1::Namespace>().AddHandler([this](const client::Change<corev1::Namespace>& c) {
-      intake_.OnNamespace(c.key, c.new_object.get());
+      event_handlers_.OnNamespace(c.key, c.new_object.get());
     });
     FollowVolumes();
   }
 
   void FollowVolumes() {
-    volumes_.OnChange([this] { waiting_.Wake(); });
+    volumes_.OnChange([this] { waiting_pods_.Wake(); });
     const auto follow = [&](auto& informer, auto set) {
       informer.AddHandler([this, set](const auto& change) {
         set(change.key, change.new_object);
-        intake_.OnStorage();
+        event_handlers_.OnStorage();
       });
     };
     follow(informers_.Get<corev1::PersistentVolumeClaim>(),
@@ -82,7 +84,7 @@ class Scheduler {
            [this](auto& k, auto& o) { volumes_.SetCapacity(k, o); });
   }
 
-  // Before Run.
+  // Makes the frameworks of all profiles. Before Run.
   Result<> MakeProfiles(std::stop_token stop) {
     if (!options_.config.extenders.empty()) {
       ExtenderObjects objects;
@@ -90,30 +92,31 @@ class Scheduler {
       objects.node = [this](std::string_view name) { return nodes_.Get(name); };
       ASSIGN_OR_RETURN(extenders_,
                        HttpExtenders::Create(options_.config.extenders, std::move(objects), stop));
-      evictions_.Ask(*extenders_);
+      preemption_.SetExtenders(*extenders_);
     }
-    PluginParts parts{reasons_, words_};
-    parts.workloads = &workloads_;
-    parts.volumes = &volumes_;
-    parts.evictor = &evictions_;
-    parts.api = &api_;
+    FrameworkHandle handle{reasons_, words_};
+    handle.default_selectors = &default_selectors_;
+    handle.volumes = &volumes_;
+    handle.preemption_executor = &preemption_;
+    handle.api = &api_;
     for (Profile profile : options_.config.profiles) {
       for (const ExtenderConfig& extender : options_.config.extenders) {
         profile.fit.ignored_resources.insert(profile.fit.ignored_resources.end(),
                                              extender.ignored_by_scheduler.begin(),
                                              extender.ignored_by_scheduler.end());
       }
-      Made made;
-      ASSIGN_OR_RETURN(made.framework, MakeFramework(profile, parts));
-      for (const std::shared_ptr<Plugin>& plugin : options_.plugins) made.framework->Add(plugin);
-      made.framework->OnPermitChange([this] { waiting_.Wake(); });
-      if (extenders_) made.framework->AddFirstBinder(NewExtenderBinder(*extenders_));
+      ProfileRuntime runtime;
+      ASSIGN_OR_RETURN(runtime.framework, MakeFramework(profile, handle));
+      for (const std::shared_ptr<Plugin>& plugin : options_.plugins) runtime.framework->Add(plugin);
+      runtime.framework->OnPermitChange([this] { waiting_pods_.Wake(); });
+      if (extenders_) runtime.framework->AddFirstBinder(NewExtenderBinder(*extenders_));
       AlgorithmOptions options;
-      options.percentage = profile.percentage.value_or(options_.config.percentage_of_nodes_to_score);
+      options.percentage_of_nodes_to_score =
+          profile.percentage_of_nodes_to_score.value_or(options_.config.percentage_of_nodes_to_score);
       options.seed = options_.seed;
       options.extenders = extenders_.get();
-      made.algorithm = std::make_unique<Algorithm>(*made.framework, reasons_, options);
-      profiles_[profile.scheduler_name] = std::move(made);
+      runtime.algorithm = std::make_unique<Algorithm>(*runtime.framework, reasons_, options);
+      profiles_[profile.scheduler_name] = std::move(runtime);
     }
     return {};
   }
@@ -131,12 +134,12 @@ class Scheduler {
     };
     background("events", [this](std::stop_token s) { events_.Run(s); });
     background("queue", [this](std::stop_token s) { queue_.Run(s); });
-    for (int i = 0; i < options_.binders; ++i) {
-      background(fmt::format("binder-{}", i), [this](std::stop_token s) { binders_.Run(s); });
+    for (int i = 0; i < options_.dispatcher_threads; ++i) {
+      background(fmt::format("binder-{}", i), [this](std::stop_token s) { dispatcher_.Run(s); });
     }
-    background("waiting", [this](std::stop_token s) { waiting_.Run(s); });
+    background("waiting", [this](std::stop_token s) { waiting_pods_.Run(s); });
     http::AddServer(group, "debug", options_.debug_host, options_.debug_port,
-                    WhyHandler([this](const std::string& pod) { return Why(pod); }));
+                    DebugHandler([this](const std::string& pod) { return DiagnosePod(pod); }));
     group.Add({"informers", {}, [this](std::stop_token s, ServiceGroup::Ready up) {
                  return informers_.Run(s, up);
                }});
@@ -144,7 +147,7 @@ class Scheduler {
                  up();
                  if (ready) ready();
                  if (options_.pod_resources) options_.pod_resources->Set([this] { return pods_.List(); });
-                 Decide(s);
+                 ScheduleUntil(s);
                  if (options_.pod_resources) options_.pod_resources->Set(nullptr);
                  return {};
                }});
@@ -152,22 +155,22 @@ class Scheduler {
   }
 
  private:
-  struct Made {
+  struct ProfileRuntime {
     std::unique_ptr<Framework> framework;
     std::unique_ptr<Algorithm> algorithm;
   };
 
-  // A pod's way from the decision to its binding. One thread at a time has it.
-  struct Way {
+  // What follows a pod's scheduling cycle. One thread at a time has it.
+  struct BindingCycle {
     PodPtr pod;
     std::shared_ptr<CycleState> state;
     std::string node;
     Attempt attempt;
     size_t next_permit = 0, next_pre_bind = 0;
-    Judgement said;                    // by the Permit plugins
-    std::optional<Result<>> prepared;  // what the PreBind before next_pre_bind has asked for
+    PluginStatus permit;               // the last answer of the Permit plugins
+    std::optional<Result<>> pre_bind;  // the outcome of the PreBind before next_pre_bind
   };
-  using WayPtr = std::shared_ptr<Way>;
+  using BindingCyclePtr = std::shared_ptr<BindingCycle>;
 
   const Framework& FrameworkOf(const PodInfo& pod) const {
     return *profiles_.at(pod.scheduler_name).framework;
@@ -175,17 +178,18 @@ class Scheduler {
 
   SchedulingQueue::Hooks QueueHooks() {
     SchedulingQueue::Hooks hooks;
-    hooks.may_help = [this](const auto& rejected_by, const ClusterEvent& event, const PodInfo& pod) {
-      return FrameworkOf(pod).MayHelp(rejected_by, event, pod);
+    hooks.queueing_hint = [this](const auto& unschedulable_plugins, const ClusterEvent& event,
+                                 const PodInfo& pod) {
+      return FrameworkOf(pod).QueueingHint(unschedulable_plugins, event, pod);
     };
-    hooks.interests = [this](const auto& rejected_by, const PodInfo& pod) {
-      return FrameworkOf(pod).Interests(rejected_by);
+    hooks.events_to_register = [this](const auto& unschedulable_plugins, const PodInfo& pod) {
+      return FrameworkOf(pod).EventsToRegister(unschedulable_plugins);
     };
-    hooks.admits = [this](const PodInfo& pod) { return FrameworkOf(pod).Admits(pod); };
+    hooks.pre_enqueue = [this](const PodInfo& pod) { return FrameworkOf(pod).RunPreEnqueuePlugins(pod); };
     return hooks;
   }
 
-  void Decide(std::stop_token stop) {
+  void ScheduleUntil(std::stop_token stop) {
     while (std::optional<PodPtr> pod = queue_.Pop(stop)) {
       ScheduleOne(*pod);
     }
@@ -204,19 +208,20 @@ class Scheduler {
 
   void CountScheduled(const PodInfo& pod, const Attempt& attempt) {
     Count(pod, "scheduled", attempt.start);
-    const Attempts& all = attempt.before;
-    if (all.all == 0) return;  // it has left the queue meanwhile
-    TheMetrics().pod_attempts.HistogramWith().Observe(all.all);
-    // From so many on, the number of attempts is not told apart.
+    const AttemptCounts& all = attempt.before;
+    if (all.attempts == 0) return;  // it was deleted from the queue meanwhile
+    TheMetrics().pod_attempts.HistogramWith().Observe(all.attempts);
+    // From here on attempts share one label.
     constexpr int kMany = 15;
-    const std::string label = all.all >= kMany ? fmt::format("{}+", kMany) : std::to_string(all.all);
+    const std::string label =
+        all.attempts >= kMany ? fmt::format("{}+", kMany) : std::to_string(all.attempts);
     TheMetrics().pod_duration.HistogramWith({label}).Observe(
-        std::chrono::duration<double>(clock_.SteadyNow() - all.first).count());
-    if (all.flushed) TheMetrics().after_flush.With().Increment();
+        std::chrono::duration<double>(clock_.SteadyNow() - all.initial_attempt_timestamp).count());
+    if (all.was_flushed_from_unschedulable) TheMetrics().after_flush.With().Increment();
   }
 
-  // Of any thread.
-  Result<boost::json::value> Why(const std::string& key) {
+  // What the debug endpoint answers for "namespace/name". Thread safe.
+  Result<boost::json::value> DiagnosePod(const std::string& key) {
     const std::shared_ptr<const corev1::Pod> object = pods_.Get(key);
     if (!object) return Error(Code::kNotFound, fmt::format("pods \"{}\" not found", key));
     const auto pod = std::make_shared<const PodInfo>(*object, words_);
@@ -230,154 +235,159 @@ class Scheduler {
       out["refused"] = {{"plugin", ""}, {"message", "no profile of this scheduler has that name"}};
       return out;
     }
-    const SchedulingQueue::Standing standing = queue_.StandingOf(key);
-    out["queue"] = standing.place;
-    out["rejectedBy"] = boost::json::array(standing.rejected_by.begin(), standing.rejected_by.end());
+    const SchedulingQueue::Location location = queue_.Locate(key);
+    out["queue"] = location.queue;
+    out["rejectedBy"] =
+        boost::json::array(location.unschedulable_plugins.begin(), location.unschedulable_plugins.end());
     if (pod->gated()) {
       out["refused"] = {
           {"plugin", "SchedulingGates"},
           {"message", fmt::format("waiting for scheduling gates: {}", fmt::join(pod->gates, ", "))}};
       return out;
     }
-    MutexLock lock(deciding_);
-    cache_.Update(snapshot_);
+    MutexLock lock(cycle_mutex_);
+    cache_.UpdateSnapshot(snapshot_);
     CycleState state;
-    boost::json::value account = ToJson(profile->second.algorithm->Explain(state, pod, snapshot_));
-    for (auto& [field, value] : account.as_object()) out[field] = std::move(value);
+    boost::json::value diagnosis = ToJson(profile->second.algorithm->Diagnose(state, pod, snapshot_));
+    for (auto& [field, value] : diagnosis.as_object()) out[field] = std::move(value);
     return out;
   }
 
   void ScheduleOne(const PodPtr& pod) {
-    MutexLock lock(deciding_);
-    // It has a node: what the informers told of it before has come after that.
+    MutexLock lock(cycle_mutex_);
+    // It has a node already: the queue has got an older state of it.
     if (cache_.Holds(*pod)) return (void)queue_.Done(pod->key);
     Attempt attempt;
-    cache_.Update(snapshot_);
+    cache_.UpdateSnapshot(snapshot_);
     CountCache();
-    const Made& profile = profiles_.at(pod->scheduler_name);
+    const ProfileRuntime& profile = profiles_.at(pod->scheduler_name);
     auto state = std::make_shared<CycleState>();
     const std::string nominated = snapshot_.nominated_nodes() > 0 ? cache_.NominatedNode(pod->key) : "";
-    Decision decision = profile.algorithm->Schedule(*state, pod, snapshot_, nominated);
+    ScheduleResult result = profile.algorithm->SchedulePod(*state, pod, snapshot_, nominated);
     const double seconds = SecondsSince(attempt.start);
     algorithm_duration_.Observe(seconds);
     decision_duration_.Observe(seconds);
-    if (!decision.error.empty()) return Failed(pod, attempt, Error(Code::kInternal, decision.error));
-    if (decision.node.empty()) return Unschedulable(pod, attempt, decision);
-    std::string node(decision.node);
-    // A pod of this key has a node already: the informers have been quicker than the queue.
-    if (!cache_.Assume(pod, node)) return (void)queue_.Done(pod->key);
-    Judgement judged = profile.framework->Reserve(*state, *pod, *snapshot_.Find(node));
-    if (judged.status.ok()) judged = profile.framework->Permit(*state, *pod, node);
-    const bool waits = judged.status.code == Status::Code::kWait;
-    if (!judged.status.ok() && !waits) return Refused(pod, attempt, *state, node, judged);
+    if (!result.error.empty())
+      return HandleSchedulingFailure(pod, attempt, Error(Code::kInternal, result.error));
+    if (result.suggested_host.empty()) return HandleFitError(pod, attempt, result);
+    std::string node(result.suggested_host);
+    // A pod of this key has a node already: the informers were faster than the queue.
+    if (!cache_.AssumePod(pod, node)) return (void)queue_.Done(pod->key);
+    PluginStatus status = profile.framework->RunReservePluginsReserve(*state, *pod, *snapshot_.Find(node));
+    if (status.status.ok()) status = profile.framework->RunPermitPlugins(*state, *pod, node);
+    const bool waits = status.status.code == Status::Code::kWait;
+    if (!status.status.ok() && !waits) return HandleRejection(pod, attempt, *state, node, status);
     attempt.before = queue_.Done(pod->key);
-    auto way = std::make_shared<Way>();
-    way->attempt = attempt;
-    way->pod = pod;
-    way->state = std::move(state);
-    way->node = std::move(node);
-    if (waits) return AwaitPermit(way);
-    binders_.Submit(pod->uid, [this, way] { Prepare(way); });
+    auto cycle = std::make_shared<BindingCycle>();
+    cycle->attempt = attempt;
+    cycle->pod = pod;
+    cycle->state = std::move(state);
+    cycle->node = std::move(node);
+    if (waits) return WaitOnPermit(cycle);
+    dispatcher_.Submit(pod->uid, [this, cycle] { RunBindingCycle(cycle); });
   }
 
-  void AwaitPermit(const WayPtr& way) {
+  void WaitOnPermit(const BindingCyclePtr& cycle) {
     const PointTime start = std::chrono::steady_clock::now();
-    waiting_.Enter({.over =
-                        [this, way] {
-                          way->said = FrameworkOf(*way->pod).Recall(*way->state, *way->pod, way->node,
-                                                                    way->next_permit);
-                          return way->said.status.code != Status::Code::kWait;
-                        },
-                    .deadline = SteadyTime::max(),
-                    .leave =
-                        [this, way, start](bool) {
-                          const char* result = way->said.status.ok()         ? "Success"
-                                               : way->said.status.rejected() ? "Unschedulable"
-                                                                             : "Error";
-                          TheMetrics().permit_wait.HistogramWith({result}).Observe(SecondsSince(start));
-                          binders_.Submit(way->pod->uid, [this, way] {
-                            const Status& status = way->said.status;
-                            if (status.ok()) return Prepare(way);
-                            Unbound(*way, Error(Code::kInternal, status.message),
-                                    status.rejected() ? "Unschedulable" : "SchedulerError");
-                          });
-                        }});
+    waiting_pods_.Add(
+        {.done =
+             [this, cycle] {
+               cycle->permit = FrameworkOf(*cycle->pod)
+                                   .PollPermit(*cycle->state, *cycle->pod, cycle->node, cycle->next_permit);
+               return cycle->permit.status.code != Status::Code::kWait;
+             },
+         .deadline = SteadyTime::max(),
+         .finish =
+             [this, cycle, start](bool) {
+               const char* result = cycle->permit.status.ok()         ? "Success"
+                                    : cycle->permit.status.rejected() ? "Unschedulable"
+                                                                      : "Error";
+               TheMetrics().permit_wait.HistogramWith({result}).Observe(SecondsSince(start));
+               dispatcher_.Submit(cycle->pod->uid, [this, cycle] {
+                 const Status& status = cycle->permit.status;
+                 if (status.ok()) return RunBindingCycle(cycle);
+                 HandleBindingCycleError(*cycle, Error(Code::kInternal, status.message),
+                                         status.rejected() ? "Unschedulable" : "SchedulerError");
+               });
+             }});
   }
 
-  void Unschedulable(const PodPtr& pod, const Attempt& attempt, Decision& decision) {
+  void HandleFitError(const PodPtr& pod, const Attempt& attempt, ScheduleResult& result) {
     Count(*pod, "unschedulable", attempt.start);
-    const std::string message = decision.diagnosis.Message(reasons_);
-    if (decision.nominate) cache_.Nominate(pod, *decision.nominate);
-    queue_.Unschedulable(pod, std::move(decision.diagnosis.rejected_by));
-    reports_.Unschedulable(pod, "Unschedulable", message, decision.nominate);
+    const std::string message = result.fit_error.Message(reasons_);
+    if (result.nominated_node_name) cache_.Nominate(pod, *result.nominated_node_name);
+    queue_.AddUnschedulablePodIfNotPresent(pod, std::move(result.fit_error.unschedulable_plugins));
+    pod_status_.Unschedulable(pod, "Unschedulable", message, result.nominated_node_name);
   }
 
-  // By Reserve or Permit: the pod is still the queue's.
-  void Refused(const PodPtr& pod, const Attempt& attempt, CycleState& state, const std::string& node,
-               const Judgement& judged) {
-    FrameworkOf(*pod).Unreserve(state, *pod, node);
-    cache_.Forget(pod->key);
-    if (!judged.status.rejected()) {
-      return Failed(pod, attempt,
-                    Error(Code::kInternal, fmt::format("{}: {}", judged.plugin, judged.status.message)));
+  // A Reserve or Permit plugin rejects the pod, or fails. The pod is still in flight in the queue.
+  void HandleRejection(const PodPtr& pod, const Attempt& attempt, CycleState& state, const std::string& node,
+                       const PluginStatus& status) {
+    FrameworkOf(*pod).RunReservePluginsUnreserve(state, *pod, node);
+    cache_.ForgetPod(pod->key);
+    if (!status.status.rejected()) {
+      return HandleSchedulingFailure(
+          pod, attempt, Error(Code::kInternal, fmt::format("{}: {}", status.plugin, status.status.message)));
     }
     Count(*pod, "unschedulable", attempt.start);
-    queue_.Unschedulable(pod, {judged.plugin});
-    reports_.Unschedulable(pod, "Unschedulable", judged.status.message, std::nullopt);
+    queue_.AddUnschedulablePodIfNotPresent(pod, {status.plugin});
+    pod_status_.Unschedulable(pod, "Unschedulable", status.status.message, std::nullopt);
   }
 
-  // PreBind by PreBind, and at last the binding.
-  void Prepare(const WayPtr& way) {
-    const Framework& framework = FrameworkOf(*way->pod);
-    Result<PreBindPlugin*> waits_for =
-        framework.PreBind(*way->state, *way->pod, way->node, way->next_pre_bind);
-    if (!waits_for) return Unbound(*way, waits_for.error());
-    if (*waits_for) return AwaitPrepared(way, **waits_for);
-    if (Result<> bound = framework.Bind(*way->state, *way->pod, way->node); !bound)
-      return Unbound(*way, bound.error());
-    CountScheduled(*way->pod, way->attempt);
-    reports_.Scheduled(*way->pod, way->node);
+  // PreBind and Bind.
+  void RunBindingCycle(const BindingCyclePtr& cycle) {
+    const Framework& framework = FrameworkOf(*cycle->pod);
+    Result<PreBindPlugin*> unfinished =
+        framework.RunPreBindPlugins(*cycle->state, *cycle->pod, cycle->node, cycle->next_pre_bind);
+    if (!unfinished) return HandleBindingCycleError(*cycle, unfinished.error());
+    if (*unfinished) return WaitOnPreBind(cycle, **unfinished);
+    if (Result<> bound = framework.RunBindPlugins(*cycle->state, *cycle->pod, cycle->node); !bound)
+      return HandleBindingCycleError(*cycle, bound.error());
+    CountScheduled(*cycle->pod, cycle->attempt);
+    pod_status_.Scheduled(*cycle->pod, cycle->node);
   }
 
-  void AwaitPrepared(const WayPtr& way, PreBindPlugin& plugin) {
-    waiting_.Enter({.over =
-                        [way, &plugin] {
-                          way->prepared = plugin.Prepared(*way->state, *way->pod);
-                          return way->prepared.has_value();
-                        },
-                    .deadline = clock_.SteadyNow() + plugin.patience(),
-                    .leave =
-                        [this, way, &plugin](bool in_time) {
-                          if (!in_time) way->prepared = plugin.Overdue();
-                          binders_.Submit(way->pod->uid, [this, way, &plugin] {
-                            if (*way->prepared) return Prepare(way);
-                            Unbound(*way, way->prepared->error().Wrap(plugin.name()));
-                          });
-                        }});
+  void WaitOnPreBind(const BindingCyclePtr& cycle, PreBindPlugin& plugin) {
+    waiting_pods_.Add({.done =
+                           [cycle, &plugin] {
+                             cycle->pre_bind = plugin.PreBindDone(*cycle->state, *cycle->pod);
+                             return cycle->pre_bind.has_value();
+                           },
+                       .deadline = clock_.SteadyNow() + plugin.PreBindTimeout(),
+                       .finish =
+                           [this, cycle, &plugin](bool in_time) {
+                             if (!in_time) cycle->pre_bind = plugin.PreBindTimeoutError();
+                             dispatcher_.Submit(cycle->pod->uid, [this, cycle, &plugin] {
+                               if (*cycle->pre_bind) return RunBindingCycle(cycle);
+                               HandleBindingCycleError(*cycle, cycle->pre_bind->error().Wrap(plugin.name()));
+                             });
+                           }});
   }
 
-  void Unbound(const Way& way, const Error& error, const char* reason = "SchedulerError") {
-    const PodPtr& pod = way.pod;
-    FrameworkOf(*pod).Unreserve(*way.state, *pod, way.node);
-    cache_.Forget(pod->key);
-    // Others may have been told that there was no room.
-    queue_.Notify({ClusterEvent::Kind::kPodRemoved, nullptr, nullptr, pod, nullptr});
-    Failed(pod, way.attempt, error, reason);
+  void HandleBindingCycleError(const BindingCycle& cycle, const Error& error,
+                               const char* reason = "SchedulerError") {
+    const PodPtr& pod = cycle.pod;
+    FrameworkOf(*pod).RunReservePluginsUnreserve(*cycle.state, *pod, cycle.node);
+    cache_.ForgetPod(pod->key);
+    // Other pods may have been rejected because of the assumed pod.
+    queue_.MoveAllToActiveOrBackoffQueue(
+        {ClusterEvent::Kind::kAssignedPodDelete, nullptr, nullptr, pod, nullptr});
+    HandleSchedulingFailure(pod, cycle.attempt, error, reason);
   }
 
-  // Not the pod's fault: another try after back-off.
-  void Failed(const PodPtr& pod, const Attempt& attempt, const Error& error,
-              const char* reason = "SchedulerError") {
+  // An error of the attempt, not a pod that fits nowhere: retries after back-off.
+  void HandleSchedulingFailure(const PodPtr& pod, const Attempt& attempt, const Error& error,
+                               const char* reason = "SchedulerError") {
     if (error.Is(Code::kCancelled)) return;
     Count(*pod, "error", attempt.start);
-    // Gone, another pod of that name, or bound by somebody else: what the informers bring decides.
+    // The pod is gone, replaced by another of its name, or bound by somebody else: the informers will tell.
     if (error.Is(Code::kNotFound) || error.Is(Code::kConflict)) {
       log::Info("Binding refused", {{"pod", pod->key}, {"error", error}});
     } else {
       log::Warn("Scheduling failed", {{"pod", pod->key}, {"error", error}});
-      reports_.Unschedulable(pod, reason, error.message(), std::nullopt);
+      pod_status_.Unschedulable(pod, reason, error.message(), std::nullopt);
     }
-    if (!error.Is(Code::kNotFound)) queue_.Retry(pod, attempt.before);
+    if (!error.Is(Code::kNotFound)) queue_.RetryAfterError(pod, attempt.before);
   }
 
   const Options options_;
@@ -392,20 +402,21 @@ class Scheduler {
   Vocabulary words_;
   Reasons reasons_;
   Cache cache_;
-  std::unordered_map<std::string, Made> profiles_;  // by scheduler name
+  std::unordered_map<std::string, ProfileRuntime> profiles_;  // by scheduler name
   SchedulingQueue queue_;
-  Binders binders_;
-  WaitingRoom waiting_{clock_};
+  ApiDispatcher dispatcher_;
+  WaitingPods waiting_pods_{clock_};
   client::InformerFactory informers_;
   client::Informer<corev1::Node>& nodes_;
   client::Informer<corev1::Pod>& pods_;
-  InformedWorkloads workloads_;
+  InformerDefaultSelectors default_selectors_;
   VolumeCatalog volumes_;
-  Reports reports_;
-  Evictions evictions_;
-  Intake intake_;
+  PodStatusUpdater pod_status_;
+  ApiPreemptionExecutor preemption_;
+  EventHandlers event_handlers_;
   std::unique_ptr<HttpExtenders> extenders_;
-  Mutex deciding_;  // one decision, or one account of one, at a time: snapshot, algorithms and plugins
+  // Held by a scheduling cycle or a diagnosis: guards the snapshot, the algorithms and the plugins' state.
+  Mutex cycle_mutex_;
   Snapshot snapshot_;
 };
 

@@ -1,12 +1,12 @@
 // kube-scheduler: assigns pods that have no node to nodes.
 //
-//   informers --> Cache (nodes, and pods on them, also those assumed to be)
-//             \-> SchedulingQueue (active, backoff, unschedulable)
-//   one thread:  pop -> snapshot -> filter and score (Algorithm) -> assume -> hand to a binder
-//   binders:     PreBind, Bind (pods/binding), evictions, events, PodScheduled conditions
-//   one thread:  looks after pods whose volumes or Permit plugins are long in coming (WaitingRoom)
+//   informers -> EventHandlers -> Cache (nodes, and the pods on them, also assumed ones)
+//                            \-> SchedulingQueue (activeQ, backoffQ, unschedulablePods)
+//   scheduling thread:  Pop -> update the snapshot -> filter and score (Algorithm) -> assume, reserve, permit
+//   ApiDispatcher:      binding cycles (PreBind, Bind), preemption, events, PodScheduled conditions
+//   waiting thread:     pods whose Permit plugins or volumes take long (WaitingPods)
 //
-// One thread decides, so decisions never race; what waits for the API server runs beside it.
+// One thread runs all scheduling cycles, so decisions never race. Calls to the API server run beside it.
 #pragma once
 
 #include <chrono>
@@ -26,13 +26,13 @@ namespace keelson::scheduler {
 
 struct Options {
   Config config;
-  int binders = 16;
-  // Of others: at all points that they implement, after those of each profile.
+  int dispatcher_threads = 16;
+  // Out-of-tree plugins: each at all extension points that it implements, after those of every profile.
   std::vector<std::shared_ptr<Plugin>> plugins;
-  // How long a pod stays unschedulable without an event that may help it.
-  std::chrono::milliseconds max_unschedulable{std::chrono::minutes(5)};
+  // How long a pod stays in unschedulablePods without an event that may help it.
+  std::chrono::milliseconds pod_max_in_unschedulable_pods_duration{std::chrono::minutes(5)};
   uint64_t seed = 0;  // of tie-breaks; 0: random
-  // Where the debug endpoint (why.h) listens, in plain HTTP; an empty host: nowhere.
+  // Where the debug endpoint (debug_endpoint.h) listens, in plain HTTP; an empty host: nowhere.
   std::string debug_host;
   uint16_t debug_port = 0;
   // Shows the scheduler's pods while it runs; may be null.
@@ -40,7 +40,8 @@ struct Options {
   Clock* clock = &Clock::Real();
 };
 
-// Blocks until `stop`; `ready` is called once nodes and pods are known. kInvalid: the configuration.
+// Runs the scheduler; blocks until `stop`. Calls ready() once nodes and pods are known. kInvalid: the
+// configuration.
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,
              std::function<void()> ready);
 

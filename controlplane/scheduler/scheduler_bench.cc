@@ -25,13 +25,13 @@ struct Cluster {
 
   Vocabulary words;
   Reasons reasons;
-  std::unique_ptr<Framework> framework = *MakeFramework(Profile(), PluginParts{reasons, words});
+  std::unique_ptr<Framework> framework = *MakeFramework(Profile(), FrameworkHandle{reasons, words});
   Cache cache;
   Snapshot snapshot{words};
   SchedulingQueue queue{Clock::Real(),
                         QueueOptions(),
                         {[](const auto&, const auto&, const auto&) { return false; }, nullptr, nullptr}};
-  Algorithm algorithm{*framework, reasons, {.percentage = 0, .seed = 1}};
+  Algorithm algorithm{*framework, reasons, {.percentage_of_nodes_to_score = 0, .seed = 1}};
 };
 
 // `kinds` distinct pod shapes take turns: 1 is a big ReplicaSet; many leave nothing to remember.
@@ -48,15 +48,15 @@ void BM_Schedule(benchmark::State& state) {
         corev1::Pod pod = testing::MakePod("pod-" + std::to_string(made + i),
                                            std::to_string(100 + (made + i) % kinds) + "m", "64Mi");
         (*pod.mutable_spec()->mutable_node_selector())["topology.kubernetes.io/zone"] = "zone-1";
-        cluster.queue.Set(testing::Info(pod, cluster.words), false);
+        cluster.queue.AddOrUpdate(testing::Info(pod, cluster.words), false);
       }
     }
     state.ResumeTiming();
     const PodPtr pod = *cluster.queue.Pop(stop.get_token());
-    cluster.cache.Update(cluster.snapshot);
+    cluster.cache.UpdateSnapshot(cluster.snapshot);
     CycleState cycle;
-    const Decision decision = cluster.algorithm.Schedule(cycle, pod, cluster.snapshot);
-    if (decision.node.empty() || !cluster.cache.Assume(pod, decision.node)) {
+    const ScheduleResult result = cluster.algorithm.SchedulePod(cycle, pod, cluster.snapshot);
+    if (result.suggested_host.empty() || !cluster.cache.AssumePod(pod, result.suggested_host)) {
       state.SkipWithError("no node");
       break;
     }

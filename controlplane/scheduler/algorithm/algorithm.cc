@@ -10,16 +10,16 @@ namespace keelson::scheduler {
 
 namespace {
 
-constexpr size_t kShapes = 64;     // remembered at once
-constexpr size_t kFewNodes = 100;  // always looked at
+constexpr size_t kEquivalenceCaches = 64;  // for so many shapes
+constexpr size_t kMinFeasibleNodesToFind = 100;
 
 }  // namespace
 
-std::string Diagnosis::Message(const Reasons& reasons) const {
-  if (node_count == 0) return "no nodes available to schedule pods";
-  std::string out = fmt::format("0/{} nodes are available:", node_count);
-  if (!prefilter.empty()) {
-    out += fmt::format(" {}.", prefilter);
+std::string FitError::Message(const Reasons& reasons) const {
+  if (num_all_nodes == 0) return "no nodes available to schedule pods";
+  std::string out = fmt::format("0/{} nodes are available:", num_all_nodes);
+  if (!pre_filter_message.empty()) {
+    out += fmt::format(" {}.", pre_filter_message);
   } else {
     std::vector<std::string> parts;
     for (const auto& [id, count] : this->reasons)
@@ -27,18 +27,18 @@ std::string Diagnosis::Message(const Reasons& reasons) const {
     std::sort(parts.begin(), parts.end());
     if (!parts.empty()) out += fmt::format(" {}.", fmt::join(parts, ", "));
   }
-  if (!postfilter.empty()) out += " " + postfilter;
+  if (!post_filter_message.empty()) out += " " + post_filter_message;
   return out;
 }
 
-// Those of the last FindFeasible().
-class Algorithm::Verdicts : public NodeVerdicts {
+// The statuses of the last FindNodesThatPassFilters().
+class Algorithm::NodeToStatus : public NodeToStatusReader {
  public:
-  explicit Verdicts(const Algorithm& algorithm) : algorithm_(algorithm) {}
-  std::vector<uint32_t> Resolvable() const override {
+  explicit NodeToStatus(const Algorithm& algorithm) : algorithm_(algorithm) {}
+  std::vector<uint32_t> NodesForStatusCode(FilterStatus::Code code) const override {
     std::vector<uint32_t> out;
-    for (const auto& [slot, id] : algorithm_.refused_) {
-      if (algorithm_.verdicts_[id].verdict.code == Verdict::Code::kUnschedulable) out.push_back(slot);
+    for (const auto& [slot, id] : algorithm_.rejected_) {
+      if (algorithm_.filter_results_[id].status.code == code) out.push_back(slot);
     }
     return out;
   }
@@ -54,229 +54,237 @@ Algorithm::Algorithm(const Framework& framework, Reasons& reasons, AlgorithmOpti
       random_(options.seed != 0 ? options.seed : std::random_device()()) {
   const auto& filters = framework.filters();
   while (local_filters_ < filters.size() && filters[local_filters_]->local()) ++local_filters_;
-  verdicts_.push_back({});
+  filter_results_.push_back({});
 }
 
-size_t Algorithm::EnoughNodes(size_t nodes, int percentage) {
-  if (nodes < kFewNodes || percentage >= 100) return nodes;
+size_t Algorithm::NumFeasibleNodesToFind(size_t nodes, int percentage) {
+  if (nodes < kMinFeasibleNodesToFind || percentage >= 100) return nodes;
   size_t share = static_cast<size_t>(percentage);
   if (percentage <= 0) {
     share = nodes / 125 < 45 ? 50 - nodes / 125 : 5;
   }
-  return std::max(nodes * share / 100, kFewNodes);
+  return std::max(nodes * share / 100, kMinFeasibleNodesToFind);
 }
 
-Algorithm::Memory& Algorithm::MemoryOf(const PodShape& shape, const Snapshot& snapshot) {
+Algorithm::EquivalenceCache& Algorithm::EquivalenceCacheOf(const PodShape& shape, const Snapshot& snapshot) {
   const auto known = by_shape_.find(shape.id);
   if (known != by_shape_.end()) {
-    memories_.splice(memories_.begin(), memories_, known->second);
+    equivalence_caches_.splice(equivalence_caches_.begin(), equivalence_caches_, known->second);
   } else {
-    if (memories_.size() == kShapes) {
-      by_shape_.erase(memories_.back().shape);
-      memories_.splice(memories_.begin(), memories_, std::prev(memories_.end()));  // its arrays serve on
-      std::fill(memories_.front().generation.begin(), memories_.front().generation.end(), 0);
-      std::fill(memories_.front().scored.begin(), memories_.front().scored.end(), 0);
+    if (equivalence_caches_.size() == kEquivalenceCaches) {
+      by_shape_.erase(equivalence_caches_.back().shape);
+      equivalence_caches_.splice(equivalence_caches_.begin(), equivalence_caches_,
+                                 std::prev(equivalence_caches_.end()));  // its arrays are used again
+      std::fill(equivalence_caches_.front().filtered.begin(), equivalence_caches_.front().filtered.end(), 0);
+      std::fill(equivalence_caches_.front().scored.begin(), equivalence_caches_.front().scored.end(), 0);
     } else {
-      memories_.emplace_front();
-      memories_.front().scores.resize(framework_.scores().size());
+      equivalence_caches_.emplace_front();
+      equivalence_caches_.front().scores.resize(framework_.scores().size());
     }
-    memories_.front().shape = shape.id;
-    by_shape_.emplace(shape.id, memories_.begin());
+    equivalence_caches_.front().shape = shape.id;
+    by_shape_.emplace(shape.id, equivalence_caches_.begin());
   }
-  Memory& memory = memories_.front();
+  EquivalenceCache& cache = equivalence_caches_.front();
   const size_t slots = snapshot.nodes.size();
-  if (memory.generation.size() < slots) {
-    memory.generation.resize(slots);
-    memory.scored.resize(slots);
-    memory.verdict.resize(slots);
-    for (std::vector<int32_t>& column : memory.scores) column.resize(slots);
+  if (cache.filtered.size() < slots) {
+    cache.filtered.resize(slots);
+    cache.scored.resize(slots);
+    cache.filter_result.resize(slots);
+    for (std::vector<int32_t>& column : cache.scores) column.resize(slots);
   }
   uint64_t epoch = 0;
-  for (const Framework::Weighted& score : framework_.scores()) epoch += score.plugin->epoch(snapshot);
-  if (memory.epoch != epoch) std::fill(memory.scored.begin(), memory.scored.end(), 0);
-  memory.epoch = epoch;
-  return memory;
+  for (const Framework::WeightedScore& score : framework_.scores()) epoch += score.plugin->epoch(snapshot);
+  if (cache.epoch != epoch) std::fill(cache.scored.begin(), cache.scored.end(), 0);
+  cache.epoch = epoch;
+  return cache;
 }
 
-uint16_t Algorithm::Intern(const Verdict& verdict, size_t filter) {
-  if (verdict.ok()) return 0;
-  for (size_t i = 1; i < verdicts_.size(); ++i) {
-    if (verdicts_[i].verdict == verdict && verdicts_[i].filter == filter) return static_cast<uint16_t>(i);
+uint16_t Algorithm::Intern(const FilterStatus& status, size_t filter) {
+  if (status.ok()) return 0;
+  for (size_t i = 1; i < filter_results_.size(); ++i) {
+    if (filter_results_[i].status == status && filter_results_[i].filter == filter)
+      return static_cast<uint16_t>(i);
   }
-  verdicts_.push_back({verdict, static_cast<uint8_t>(filter)});
-  return static_cast<uint16_t>(verdicts_.size() - 1);
+  filter_results_.push_back({status, static_cast<uint8_t>(filter)});
+  return static_cast<uint16_t>(filter_results_.size() - 1);
 }
 
 uint16_t Algorithm::EvaluateLocal(const CycleState& state, const PodInfo& pod, const NodeInfo& node,
-                                  Memory* memory) {
-  if (memory && memory->generation[node.slot] == node.generation) return memory->verdict[node.slot];
+                                  EquivalenceCache* cache) {
+  if (cache && cache->filtered[node.slot] == node.generation) return cache->filter_result[node.slot];
   const auto& filters = framework_.filters();
   uint16_t id = 0;
   for (size_t i = 0; i < local_filters_ && id == 0; ++i) {
-    if (!(state.skip_filters >> i & 1)) id = Intern(filters[i]->Filter(state, pod, node), i);
+    if (!(state.skip_filter_plugins >> i & 1)) id = Intern(filters[i]->Filter(state, pod, node), i);
   }
-  if (memory) {
-    memory->generation[node.slot] = node.generation;
-    memory->verdict[node.slot] = id;
-  }
-  return id;
-}
-
-// Of a node that others are nominated for. What is found is remembered as of any node, unless it depends on
-// who asks.
-uint16_t Algorithm::EvaluateBeside(CycleState& state, const PodInfo& pod, NodeInfo& node, Memory* memory) {
-  if (state.IsPromised(node) || rest_) memory = nullptr;
-  if (memory && memory->generation[node.slot] == node.generation) return memory->verdict[node.slot];
-  size_t by = 0;
-  const Verdict verdict = framework_.FilterBeside(state, pod, node, by);
-  const uint16_t id = Intern(verdict, by);
-  if (memory) {
-    memory->generation[node.slot] = node.generation;
-    memory->verdict[node.slot] = id;
+  if (cache) {
+    cache->filtered[node.slot] = node.generation;
+    cache->filter_result[node.slot] = id;
   }
   return id;
 }
 
-uint16_t Algorithm::Evaluate(CycleState& state, const PodInfo& pod, NodeInfo& node, Memory* memory) {
-  if (!node.nominated.empty()) return EvaluateBeside(state, pod, node, memory);
-  const uint16_t id = EvaluateLocal(state, pod, node, memory);
-  if (id != 0 || !rest_) return id;
+// For a node that other pods are nominated for. The result is kept as for any node, unless it depends on which
+// pod of the shape asks.
+uint16_t Algorithm::EvaluateWithNominatedPods(CycleState& state, const PodInfo& pod, NodeInfo& node,
+                                              EquivalenceCache* cache) {
+  if (state.IsNominated(node) || run_nonlocal_filters_) cache = nullptr;
+  if (cache && cache->filtered[node.slot] == node.generation) return cache->filter_result[node.slot];
   size_t by = 0;
-  const Verdict verdict = framework_.Filter(state, pod, node, local_filters_, by);
-  return verdict.ok() ? 0 : Intern(verdict, by);
+  const FilterStatus status = framework_.RunFilterPluginsWithNominatedPods(state, pod, node, by);
+  const uint16_t id = Intern(status, by);
+  if (cache) {
+    cache->filtered[node.slot] = node.generation;
+    cache->filter_result[node.slot] = id;
+  }
+  return id;
 }
 
-void Algorithm::Visit(CycleState& state, const PodInfo& pod, NodeInfo& node, Memory* memory,
-                      Decision& decision) {
+uint16_t Algorithm::Evaluate(CycleState& state, const PodInfo& pod, NodeInfo& node, EquivalenceCache* cache) {
+  if (!node.nominated.empty()) return EvaluateWithNominatedPods(state, pod, node, cache);
+  const uint16_t id = EvaluateLocal(state, pod, node, cache);
+  if (id != 0 || !run_nonlocal_filters_) return id;
+  size_t by = 0;
+  const FilterStatus status = framework_.RunFilterPlugins(state, pod, node, local_filters_, by);
+  return status.ok() ? 0 : Intern(status, by);
+}
+
+void Algorithm::FilterNode(CycleState& state, const PodInfo& pod, NodeInfo& node, EquivalenceCache* cache,
+                           ScheduleResult& result) {
   if (!node.facts) return;
-  ++decision.evaluated;
-  const uint16_t id = Evaluate(state, pod, node, memory);
+  ++result.evaluated_nodes;
+  const uint16_t id = Evaluate(state, pod, node, cache);
   if (id == 0) {
     feasible_.push_back(node.slot);
   } else {
-    refused_.emplace_back(node.slot, id);
+    rejected_.emplace_back(node.slot, id);
   }
 }
 
-void Algorithm::FindFeasible(CycleState& state, const PodInfo& pod, Snapshot& snapshot,
-                             const std::vector<std::string_view>* only, Memory* memory, Decision& decision) {
+void Algorithm::FindNodesThatPassFilters(CycleState& state, const PodInfo& pod, Snapshot& snapshot,
+                                         const std::vector<std::string_view>* node_names,
+                                         EquivalenceCache* cache, ScheduleResult& result) {
   feasible_.clear();
-  refused_.clear();
-  if (only) {
-    for (std::string_view name : *only) {
+  rejected_.clear();
+  if (node_names) {
+    for (std::string_view name : *node_names) {
       const auto it = snapshot.slots.find(std::string(name));
-      if (it != snapshot.slots.end()) Visit(state, pod, snapshot.nodes[it->second], memory, decision);
+      if (it != snapshot.slots.end()) FilterNode(state, pod, snapshot.nodes[it->second], cache, result);
     }
   } else {
     const size_t slots = snapshot.nodes.size();
-    const size_t enough = options_.extenders && options_.extenders->Interested(pod)
-                              ? snapshot.count()
-                              : EnoughNodes(snapshot.count(), options_.percentage);
-    size_t slot = slots == 0 ? 0 : next_start_ % slots;
+    const size_t enough =
+        options_.extenders && options_.extenders->IsInterested(pod)
+            ? snapshot.count()
+            : NumFeasibleNodesToFind(snapshot.count(), options_.percentage_of_nodes_to_score);
+    size_t slot = slots == 0 ? 0 : next_start_node_index_ % slots;
     for (size_t i = 0; i < slots && feasible_.size() < enough; ++i) {
-      Visit(state, pod, snapshot.nodes[slot], memory, decision);
+      FilterNode(state, pod, snapshot.nodes[slot], cache, result);
       if (++slot == slots) slot = 0;
     }
-    next_start_ = slot;
+    next_start_node_index_ = slot;
   }
-  decision.feasible = feasible_.size();
+  result.feasible_nodes = feasible_.size();
 }
 
-void Algorithm::Diagnose(const std::vector<std::string_view>& narrowed_by, Decision& decision) {
-  Diagnosis& diagnosis = decision.diagnosis;
-  verdict_counts_.assign(verdicts_.size(), 0);
-  for (const auto& [slot, id] : refused_) ++verdict_counts_[id];
+void Algorithm::FillFitError(const std::vector<std::string_view>& plugins_with_nodes,
+                             ScheduleResult& result) {
+  FitError& fit_error = result.fit_error;
+  filter_result_counts_.assign(filter_results_.size(), 0);
+  for (const auto& [slot, id] : rejected_) ++filter_result_counts_[id];
   uint64_t rejected = 0;
-  for (size_t id = 1; id < verdict_counts_.size(); ++id) {
-    if (verdict_counts_[id] == 0) continue;
-    const Refusal& refusal = verdicts_[id];
-    rejected |= uint64_t{1} << refusal.filter;
-    for (uint8_t i = 0; i < refusal.verdict.count; ++i) {
-      diagnosis.reasons[refusal.verdict.reasons[i]] += verdict_counts_[id];
+  for (size_t id = 1; id < filter_result_counts_.size(); ++id) {
+    if (filter_result_counts_[id] == 0) continue;
+    const FilterResult& filter_result = filter_results_[id];
+    rejected |= uint64_t{1} << filter_result.filter;
+    for (uint8_t i = 0; i < filter_result.status.count; ++i) {
+      fit_error.reasons[filter_result.status.reasons[i]] += filter_result_counts_[id];
     }
   }
   for (size_t i = 0; i < framework_.filters().size(); ++i) {
-    if (rejected >> i & 1) diagnosis.rejected_by.push_back(framework_.filters()[i]->name());
+    if (rejected >> i & 1) fit_error.unschedulable_plugins.push_back(framework_.filters()[i]->name());
   }
-  if (!narrowed_by.empty() && decision.evaluated < diagnosis.node_count) {
+  if (!plugins_with_nodes.empty() && result.evaluated_nodes < fit_error.num_all_nodes) {
     const std::string text =
-        fmt::format("node(s) didn't satisfy plugin(s) [{}]", fmt::join(narrowed_by, " "));
-    diagnosis.reasons[reasons_.Intern(text)] += diagnosis.node_count - decision.evaluated;
-    for (std::string_view plugin : narrowed_by) {
-      if (std::find(diagnosis.rejected_by.begin(), diagnosis.rejected_by.end(), plugin) ==
-          diagnosis.rejected_by.end()) {
-        diagnosis.rejected_by.push_back(plugin);
+        fmt::format("node(s) didn't satisfy plugin(s) [{}]", fmt::join(plugins_with_nodes, " "));
+    fit_error.reasons[reasons_.Intern(text)] += fit_error.num_all_nodes - result.evaluated_nodes;
+    for (std::string_view plugin : plugins_with_nodes) {
+      if (std::find(fit_error.unschedulable_plugins.begin(), fit_error.unschedulable_plugins.end(), plugin) ==
+          fit_error.unschedulable_plugins.end()) {
+        fit_error.unschedulable_plugins.push_back(plugin);
       }
     }
   }
 }
 
-bool Algorithm::AskExtenders(const PodInfo& pod, const Snapshot& snapshot, Decision& decision) {
-  if (!options_.extenders || feasible_.empty() || !options_.extenders->Interested(pod)) return true;
-  std::vector<Extenders::Refusal> refused;
-  if (Result<> asked = options_.extenders->Filter(pod, snapshot, feasible_, refused); !asked) {
-    decision.error = asked.error().message();
+bool Algorithm::FindNodesThatPassExtenders(const PodInfo& pod, const Snapshot& snapshot,
+                                           ScheduleResult& result) {
+  if (!options_.extenders || feasible_.empty() || !options_.extenders->IsInterested(pod)) return true;
+  std::vector<Extenders::FailedNode> failed_nodes;
+  if (Result<> asked = options_.extenders->Filter(pod, snapshot, feasible_, failed_nodes); !asked) {
+    result.error = asked.error().message();
     return false;
   }
-  for (const Extenders::Refusal& refusal : refused) {
-    ++decision.diagnosis.reasons[reasons_.Intern(refusal.reason)];
+  for (const Extenders::FailedNode& failed : failed_nodes) {
+    ++result.fit_error.reasons[reasons_.Intern(failed.reason)];
   }
-  decision.feasible = feasible_.size();
+  result.feasible_nodes = feasible_.size();
   return true;
 }
 
-void Algorithm::PreScore(CycleState& state, const PodInfo& pod, const Snapshot& snapshot) {
+void Algorithm::RunPreScorePlugins(CycleState& state, const PodInfo& pod, const Snapshot& snapshot) {
   const auto& scores = framework_.scores();
   for (size_t i = 0; i < scores.size(); ++i) {
     if (scores[i].plugin->PreScore(state, pod, snapshot, feasible_).skip())
-      state.skip_scores |= uint64_t{1} << i;
+      state.skip_score_plugins |= uint64_t{1} << i;
   }
 }
 
-// Fills column_ with what one plugin says of the feasible nodes, normalized.
-void Algorithm::ScoreColumn(const CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
-                            size_t score, Memory* memory) {
+void Algorithm::RunScorePlugin(const CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
+                               size_t score, EquivalenceCache* cache) {
   ScorePlugin& plugin = *framework_.scores()[score].plugin;
-  column_.resize(feasible_.size());
-  if (memory && plugin.local()) {
-    const std::vector<int32_t>& kept = memory->scores[score];
-    for (size_t j = 0; j < feasible_.size(); ++j) column_[j] = kept[feasible_[j]];
+  plugin_scores_.resize(feasible_.size());
+  if (cache && plugin.local()) {
+    const std::vector<int32_t>& kept = cache->scores[score];
+    for (size_t j = 0; j < feasible_.size(); ++j) plugin_scores_[j] = kept[feasible_[j]];
   } else {
     for (size_t j = 0; j < feasible_.size(); ++j)
-      column_[j] = plugin.Score(state, pod, snapshot.nodes[feasible_[j]]);
+      plugin_scores_[j] = plugin.Score(state, pod, snapshot.nodes[feasible_[j]]);
   }
-  plugin.Normalize(state, column_);
+  plugin.NormalizeScore(state, plugin_scores_);
 }
 
-uint32_t Algorithm::Best(CycleState& state, const PodInfo& pod, const Snapshot& snapshot, Memory* memory) {
-  if (feasible_.size() == 1) return feasible_[0];
+void Algorithm::PrioritizeNodes(CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
+                                EquivalenceCache* cache) {
   const PointTime start = std::chrono::steady_clock::now();
-  PreScore(state, pod, snapshot);
-  framework_.times().Observe(PointTimes::kPreScore, Status::Code::kSuccess, start);
+  RunPreScorePlugins(state, pod, snapshot);
+  framework_.times().Observe(ExtensionPointTimes::kPreScore, Status::Code::kSuccess, start);
   const PointTime scoring = std::chrono::steady_clock::now();
   const auto& scores = framework_.scores();
-  if (memory) {
+  if (cache) {
     for (uint32_t slot : feasible_) {
       const NodeInfo& node = snapshot.nodes[slot];
-      if (memory->scored[slot] == node.generation) continue;
-      memory->scored[slot] = node.generation;
+      if (cache->scored[slot] == node.generation) continue;
+      cache->scored[slot] = node.generation;
       for (size_t i = 0; i < scores.size(); ++i) {
-        if (!scores[i].plugin->local() || state.skip_scores >> i & 1) continue;
-        memory->scores[i][slot] = static_cast<int32_t>(scores[i].plugin->Score(state, pod, node));
+        if (!scores[i].plugin->local() || state.skip_score_plugins >> i & 1) continue;
+        cache->scores[i][slot] = static_cast<int32_t>(scores[i].plugin->Score(state, pod, node));
       }
     }
   }
   totals_.assign(feasible_.size(), 0);
   for (size_t i = 0; i < scores.size(); ++i) {
-    if (state.skip_scores >> i & 1) continue;
-    ScoreColumn(state, pod, snapshot, i, memory);
-    for (size_t j = 0; j < feasible_.size(); ++j) totals_[j] += column_[j] * scores[i].weight;
+    if (state.skip_score_plugins >> i & 1) continue;
+    RunScorePlugin(state, pod, snapshot, i, cache);
+    for (size_t j = 0; j < feasible_.size(); ++j) totals_[j] += plugin_scores_[j] * scores[i].weight;
   }
-  framework_.times().Observe(PointTimes::kScore, Status::Code::kSuccess, scoring);
-  if (options_.extenders && options_.extenders->Interested(pod)) {
+  framework_.times().Observe(ExtensionPointTimes::kScore, Status::Code::kSuccess, scoring);
+  if (options_.extenders && options_.extenders->IsInterested(pod)) {
     options_.extenders->Prioritize(pod, snapshot, feasible_, totals_);
   }
-  // Any of the best, each with the same chance.
+}
+
+uint32_t Algorithm::SelectHost() {
   size_t best = 0;
   uint64_t ties = 1;
   for (size_t j = 1; j < totals_.size(); ++j) {
@@ -290,70 +298,78 @@ uint32_t Algorithm::Best(CycleState& state, const PodInfo& pod, const Snapshot& 
   return feasible_[best];
 }
 
-void Algorithm::PostFilter(CycleState& state, const PodPtr& pod, Snapshot& snapshot, Decision& decision) {
-  const Verdicts verdicts(*this);
+void Algorithm::RunPostFilterPlugins(CycleState& state, const PodPtr& pod, Snapshot& snapshot,
+                                     ScheduleResult& result) {
+  const NodeToStatus statuses(*this);
   const PointTime start = std::chrono::steady_clock::now();
   for (PostFilterPlugin* plugin : framework_.post_filters()) {
-    PostFilterPlugin::Outcome outcome = plugin->PostFilter(state, pod, snapshot, verdicts);
-    if (!outcome.message.empty()) {
-      if (!decision.diagnosis.postfilter.empty()) decision.diagnosis.postfilter += " ";
-      decision.diagnosis.postfilter += outcome.message;
+    PostFilterResult post_filter = plugin->PostFilter(state, pod, snapshot, statuses);
+    if (!post_filter.message.empty()) {
+      if (!result.fit_error.post_filter_message.empty()) result.fit_error.post_filter_message += " ";
+      result.fit_error.post_filter_message += post_filter.message;
     }
-    if (outcome.nominated_node) decision.nominate = std::move(outcome.nominated_node);
-    if (decision.nominate && !decision.nominate->empty()) break;
+    if (post_filter.nominated_node_name)
+      result.nominated_node_name = std::move(post_filter.nominated_node_name);
+    if (result.nominated_node_name && !result.nominated_node_name->empty()) break;
   }
-  const bool helped = decision.nominate && !decision.nominate->empty();
-  framework_.times().Observe(PointTimes::kPostFilter,
+  const bool helped = result.nominated_node_name && !result.nominated_node_name->empty();
+  framework_.times().Observe(ExtensionPointTimes::kPostFilter,
                              helped ? Status::Code::kSuccess : Status::Code::kUnschedulable, start);
 }
 
-Decision Algorithm::Schedule(CycleState& state, const PodPtr& pod, Snapshot& snapshot,
-                             std::string_view nominated) {
-  Decision decision;
-  state.nominated_node = nominated;
-  decision.diagnosis.node_count = snapshot.count();
+ScheduleResult Algorithm::SchedulePod(CycleState& state, const PodPtr& pod, Snapshot& snapshot,
+                                      std::string_view nominated_node) {
+  ScheduleResult result;
+  state.nominated_node = nominated_node;
+  result.fit_error.num_all_nodes = snapshot.count();
   feasible_.clear();
-  refused_.clear();
-  if (snapshot.count() == 0) return decision;
-  std::optional<std::vector<std::string_view>> only;
-  std::vector<std::string_view> narrowed_by;
-  if (Judgement judged = framework_.PreFilter(state, *pod, snapshot, only, narrowed_by);
-      !judged.status.ok()) {
-    if (!judged.status.rejected()) {
-      decision.error = std::move(judged.status.message);
-      return decision;
+  rejected_.clear();
+  if (snapshot.count() == 0) return result;
+  std::optional<std::vector<std::string_view>> node_names;
+  std::vector<std::string_view> plugins_with_nodes;
+  if (PluginStatus pre_filter =
+          framework_.RunPreFilterPlugins(state, *pod, snapshot, node_names, plugins_with_nodes);
+      !pre_filter.status.ok()) {
+    if (!pre_filter.status.rejected()) {
+      result.error = std::move(pre_filter.status.message);
+      return result;
     }
-    decision.diagnosis.prefilter = std::move(judged.status.message);
-    decision.diagnosis.rejected_by.push_back(judged.plugin);
-    PostFilter(state, pod, snapshot, decision);
-    return decision;
+    result.fit_error.pre_filter_message = std::move(pre_filter.status.message);
+    result.fit_error.unschedulable_plugins.push_back(pre_filter.plugin);
+    RunPostFilterPlugins(state, pod, snapshot, result);
+    return result;
   }
-  rest_ = false;
+  run_nonlocal_filters_ = false;
   for (size_t i = local_filters_; i < framework_.filters().size(); ++i)
-    rest_ = rest_ || !(state.skip_filters >> i & 1);
-  // A pod that names its node is not worth a memory: no other looks where it looks.
-  Memory* memory = only ? nullptr : &MemoryOf(*pod->shape, snapshot);
-  if (!nominated.empty()) {
-    const std::vector<std::string_view> promised = {nominated};
-    FindFeasible(state, *pod, snapshot, &promised, nullptr, decision);
-    if (!AskExtenders(*pod, snapshot, decision)) return decision;
+    run_nonlocal_filters_ = run_nonlocal_filters_ || !(state.skip_filter_plugins >> i & 1);
+  // The answers for a pod that names its nodes are of no use to other pods.
+  EquivalenceCache* cache = node_names ? nullptr : &EquivalenceCacheOf(*pod->shape, snapshot);
+  if (!nominated_node.empty()) {
+    const std::vector<std::string_view> nominated = {nominated_node};
+    FindNodesThatPassFilters(state, *pod, snapshot, &nominated, nullptr, result);
+    if (!FindNodesThatPassExtenders(*pod, snapshot, result)) return result;
   }
   if (feasible_.empty()) {
-    decision.evaluated = 0;
+    result.evaluated_nodes = 0;
     const PointTime start = std::chrono::steady_clock::now();
-    FindFeasible(state, *pod, snapshot, only ? &*only : nullptr, memory, decision);
-    framework_.times().Observe(PointTimes::kFilter,
+    FindNodesThatPassFilters(state, *pod, snapshot, node_names ? &*node_names : nullptr, cache, result);
+    framework_.times().Observe(ExtensionPointTimes::kFilter,
                                feasible_.empty() ? Status::Code::kUnschedulable : Status::Code::kSuccess,
                                start);
-    if (!AskExtenders(*pod, snapshot, decision)) return decision;
+    if (!FindNodesThatPassExtenders(*pod, snapshot, result)) return result;
   }
   if (feasible_.empty()) {
-    Diagnose(narrowed_by, decision);
-    PostFilter(state, pod, snapshot, decision);
-    return decision;
+    FillFitError(plugins_with_nodes, result);
+    RunPostFilterPlugins(state, pod, snapshot, result);
+    return result;
   }
-  decision.node = snapshot.nodes[Best(state, *pod, snapshot, memory)].facts->name;
-  return decision;
+  uint32_t host = feasible_[0];
+  if (feasible_.size() > 1) {
+    PrioritizeNodes(state, *pod, snapshot, cache);
+    host = SelectHost();
+  }
+  result.suggested_host = snapshot.nodes[host].facts->name;
+  return result;
 }
 
 }  // namespace keelson::scheduler

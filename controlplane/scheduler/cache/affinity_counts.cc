@@ -18,11 +18,11 @@ bool AllMatch(const std::vector<AffinityTerm>& terms, const PodClass& pod,
 
 }  // namespace
 
-AffinityCounts::AffinityCounts(std::shared_ptr<const PodClass> pod_class, int32_t hard_weight,
-                               bool ignore_others_preferred)
+AffinityCounts::AffinityCounts(std::shared_ptr<const PodClass> pod_class, int32_t hard_pod_affinity_weight,
+                               bool ignore_preferred_terms_of_existing_pods)
     : class_(std::move(pod_class)),
-      hard_weight_(hard_weight),
-      ignore_others_preferred_(ignore_others_preferred) {}
+      hard_pod_affinity_weight_(hard_pod_affinity_weight),
+      ignore_preferred_terms_of_existing_pods_(ignore_preferred_terms_of_existing_pods) {}
 
 void AffinityCounts::Column::Add(uint32_t slot, int64_t by) {
   const uint32_t domain = topology->domain[slot];
@@ -49,22 +49,22 @@ const AffinityCounts::Effect& AffinityCounts::EffectOf(const PodClass& other) {
   Effect& effect = it->second;
   if (!added) return effect;
   const NamespaceLabels& namespaces = snapshot_->namespaces();
-  effect.company = AllMatch(class_->affinity, other, namespaces);
+  effect.affinity = AllMatch(class_->affinity, other, namespaces);
   for (size_t i = 0; i < class_->anti_affinity.size(); ++i) {
-    if (class_->anti_affinity[i].Matches(other, namespaces)) effect.apart |= uint64_t{1} << i;
+    if (class_->anti_affinity[i].Matches(other, namespaces)) effect.anti_affinity |= uint64_t{1} << i;
   }
   for (const AffinityTerm& term : class_->preferred) {
     if (term.Matches(other, namespaces)) effect.scores.emplace_back(term.key, term.weight);
   }
   for (const AffinityTerm& term : other.anti_affinity) {
-    if (term.Matches(*class_, namespaces)) effect.against.push_back(term.key);
+    if (term.Matches(*class_, namespaces)) effect.existing_anti_affinity.push_back(term.key);
   }
-  if (hard_weight_ > 0) {
+  if (hard_pod_affinity_weight_ > 0) {
     for (const AffinityTerm& term : other.affinity) {
-      if (term.Matches(*class_, namespaces)) effect.scores.emplace_back(term.key, hard_weight_);
+      if (term.Matches(*class_, namespaces)) effect.scores.emplace_back(term.key, hard_pod_affinity_weight_);
     }
   }
-  if (!ignore_others_preferred_ || !class_->preferred.empty()) {
+  if (!ignore_preferred_terms_of_existing_pods_ || !class_->preferred.empty()) {
     for (const AffinityTerm& term : other.preferred) {
       if (term.Matches(*class_, namespaces)) effect.scores.emplace_back(term.key, term.weight);
     }
@@ -72,42 +72,44 @@ const AffinityCounts::Effect& AffinityCounts::EffectOf(const PodClass& other) {
   return effect;
 }
 
-void AffinityCounts::Move(const PodClass& other, uint32_t slot, int by) {
+void AffinityCounts::UpdateWithPod(const PodClass& other, uint32_t slot, int by) {
   const Effect& effect = EffectOf(other);
-  if (effect.Nothing() || !snapshot_->nodes[slot].facts) return;
-  if (effect.company) {
-    for (Column& column : company_) {
+  if (effect.empty() || !snapshot_->nodes[slot].facts) return;
+  if (effect.affinity) {
+    for (Column& column : affinity_counts_) {
       column.Add(slot, by);
-      if (column.topology->domain[slot] != 0) companions_ += by;
+      if (column.topology->domain[slot] != 0) affinity_sum_ += by;
     }
   }
-  for (size_t i = 0; effect.apart >> i != 0; ++i) {
-    if (effect.apart >> i & 1) apart_[i].Add(slot, by);
+  for (size_t i = 0; effect.anti_affinity >> i != 0; ++i) {
+    if (effect.anti_affinity >> i & 1) anti_affinity_counts_[i].Add(slot, by);
   }
-  for (uint32_t key : effect.against) {
-    Column& column = ColumnOf(against_, key);
+  for (uint32_t key : effect.existing_anti_affinity) {
+    Column& column = ColumnOf(existing_anti_affinity_counts_, key);
     column.Add(slot, by);
-    if (column.topology->domain[slot] != 0) unwelcome_ += by;
+    if (column.topology->domain[slot] != 0) existing_anti_affinity_sum_ += by;
   }
-  for (const auto& [key, weight] : effect.scores) ColumnOf(scores_, key).Add(slot, weight * by);
+  for (const auto& [key, weight] : effect.scores) ColumnOf(topology_score_, key).Add(slot, weight * by);
 }
 
 void AffinityCounts::Count(const ClassPlacement& placement) {
-  if (EffectOf(*placement.pod_class).Nothing()) return;
-  for (const auto& [slot, count] : placement.by_slot) Move(*placement.pod_class, slot, count);
+  if (EffectOf(*placement.pod_class).empty()) return;
+  for (const auto& [slot, count] : placement.by_slot) UpdateWithPod(*placement.pod_class, slot, count);
 }
 
 void AffinityCounts::Rebuild() {
-  company_.clear();
-  apart_.clear();
-  against_.clear();
-  scores_.clear();
-  companions_ = unwelcome_ = 0;
+  affinity_counts_.clear();
+  anti_affinity_counts_.clear();
+  existing_anti_affinity_counts_.clear();
+  topology_score_.clear();
+  affinity_sum_ = existing_anti_affinity_sum_ = 0;
   if (namespaces_epoch_ != snapshot_->namespaces_epoch()) effects_.clear();
-  company_for_itself_ = AllMatch(class_->affinity, *class_, snapshot_->namespaces());
-  for (const AffinityTerm& term : class_->affinity) company_.push_back({&snapshot_->Column(term.key), {}});
-  for (const AffinityTerm& term : class_->anti_affinity) apart_.push_back({&snapshot_->Column(term.key), {}});
-  // Others can mean something by the terms of this class, in the namespaces that these name, or by their own.
+  matches_itself_ = AllMatch(class_->affinity, *class_, snapshot_->namespaces());
+  for (const AffinityTerm& term : class_->affinity)
+    affinity_counts_.push_back({&snapshot_->Column(term.key), {}});
+  for (const AffinityTerm& term : class_->anti_affinity)
+    anti_affinity_counts_.push_back({&snapshot_->Column(term.key), {}});
+  // Other pods count by the terms of this class, in the namespaces of these, or by their own terms.
   std::set<std::string> namespaces;
   for (const auto* terms : {&class_->affinity, &class_->anti_affinity, &class_->preferred}) {
     for (const AffinityTerm& term : *terms) {
@@ -134,7 +136,7 @@ void AffinityCounts::Follow(const Snapshot& snapshot) {
   } else {
     for (; position_ < snapshot.log_end(); ++position_) {
       const Placement& placement = snapshot.At(position_);
-      Move(*placement.pod_class, placement.slot, placement.by);
+      UpdateWithPod(*placement.pod_class, placement.slot, placement.by);
     }
   }
   places_epoch_ = snapshot.places_epoch();
@@ -142,29 +144,29 @@ void AffinityCounts::Follow(const Snapshot& snapshot) {
   position_ = snapshot.log_end();
 }
 
-bool AffinityCounts::Together(uint32_t slot) const {
-  bool company = true;
-  for (const Column& column : company_) {
+bool AffinityCounts::SatisfiesPodAffinity(uint32_t slot) const {
+  bool satisfied = true;
+  for (const Column& column : affinity_counts_) {
     if (column.topology->domain[slot] == 0) return false;
-    company = company && column.At(slot) > 0;
+    satisfied = satisfied && column.At(slot) > 0;
   }
-  // The first of its kind need not wait for others.
-  return company || (companions_ == 0 && company_for_itself_);
+  // The first pod of a group that has affinity to itself fits anywhere.
+  return satisfied || (affinity_sum_ == 0 && matches_itself_);
 }
 
-bool AffinityCounts::Apart(uint32_t slot) const {
-  return std::none_of(apart_.begin(), apart_.end(),
+bool AffinityCounts::SatisfiesPodAntiAffinity(uint32_t slot) const {
+  return std::none_of(anti_affinity_counts_.begin(), anti_affinity_counts_.end(),
                       [&](const Column& column) { return column.At(slot) > 0; });
 }
 
-bool AffinityCounts::Welcome(uint32_t slot) const {
-  return std::none_of(against_.begin(), against_.end(),
+bool AffinityCounts::SatisfiesExistingPodsAntiAffinity(uint32_t slot) const {
+  return std::none_of(existing_anti_affinity_counts_.begin(), existing_anti_affinity_counts_.end(),
                       [&](const Column& column) { return column.At(slot) > 0; });
 }
 
 int64_t AffinityCounts::Score(uint32_t slot) const {
   int64_t score = 0;
-  for (const Column& column : scores_) score += column.At(slot);
+  for (const Column& column : topology_score_) score += column.At(slot);
   return score;
 }
 

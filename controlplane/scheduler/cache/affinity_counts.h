@@ -1,6 +1,6 @@
-// What pods on nodes mean to an incoming pod of one class, by topology: where those are that it wants to be
-// with or apart from, and where those are that want it. Kept from one pod of the class to the next; follows
-// the snapshot by its placements. Of the scheduling thread.
+// What the pods on nodes mean to an incoming pod of one class, by topology domain: the terms of its affinity and
+// anti-affinity that they match, and their terms that match it. Kept from one pod of the class to the next,
+// and updated by the snapshot's placements. Not thread safe: the scheduling thread owns it.
 #pragma once
 
 #include <memory>
@@ -13,23 +13,30 @@ namespace keelson::scheduler {
 
 class AffinityCounts {
  public:
-  // `hard_weight`: of others' required affinity, in scores.
-  AffinityCounts(std::shared_ptr<const PodClass> pod_class, int32_t hard_weight,
-                 bool ignore_others_preferred);
+  // `hard_pod_affinity_weight`: the weight of required affinity terms of existing pods, in scores.
+  AffinityCounts(std::shared_ptr<const PodClass> pod_class, int32_t hard_pod_affinity_weight,
+                 bool ignore_preferred_terms_of_existing_pods);
 
+  // Brings the counts up to date with `snapshot`, always the same one, which outlives this.
   void Follow(const Snapshot& snapshot);
-  // One pod more or less, in a trial.
-  void Move(const PodClass& other, uint32_t slot, int by);
+  // In a dry run: one pod more (by 1) or less (by -1) of class `other` on the node at `slot`.
+  void UpdateWithPod(const PodClass& other, uint32_t slot, int by);
 
-  // Required affinity: all terms have company there, or nobody has anywhere and the pod would be its own.
-  bool Together(uint32_t slot) const;
-  bool Apart(uint32_t slot) const;    // required anti-affinity of its own
-  bool Welcome(uint32_t slot) const;  // required anti-affinity of others
+  // Whether the node has a pod that matches all required affinity terms; also true when no node has one and
+  // the incoming pod matches them itself.
+  bool SatisfiesPodAffinity(uint32_t slot) const;
+  // Whether no pod there matches a required anti-affinity term of the incoming pod.
+  bool SatisfiesPodAntiAffinity(uint32_t slot) const;
+  // Whether no required anti-affinity term of a pod there matches the incoming pod.
+  bool SatisfiesExistingPodsAntiAffinity(uint32_t slot) const;
+  // The sum of the weights that count there.
   int64_t Score(uint32_t slot) const;
 
   const PodClass& pod_class() const { return *class_; }
-  bool AnyUnwelcome() const { return unwelcome_ > 0; }
-  bool AnyScore() const { return !scores_.empty(); }
+  // Whether an anti-affinity term of any existing pod matches the incoming pod.
+  bool HasExistingAntiAffinity() const { return existing_anti_affinity_sum_ > 0; }
+  // Whether Score() may be other than 0 anywhere.
+  bool HasTopologyScore() const { return !topology_score_.empty(); }
 
  private:
   struct Column {
@@ -38,13 +45,15 @@ class AffinityCounts {
     void Add(uint32_t slot, int64_t by);
     int64_t At(uint32_t slot) const;
   };
-  // What one pod of another class adds, where it is.
+  // What one existing pod of another class counts for.
   struct Effect {
-    bool company = false;           // all terms of the affinity mean it
-    uint64_t apart = 0;             // bits of the anti-affinity terms that mean it
-    std::vector<uint32_t> against;  // keys of its own anti-affinity terms that mean the incoming pod
+    bool affinity = false;                             // it matches all required affinity terms
+    uint64_t anti_affinity = 0;                        // bits of the anti-affinity terms that it matches
+    std::vector<uint32_t> existing_anti_affinity;      // keys of its anti-affinity terms that match us
     std::vector<std::pair<uint32_t, int64_t>> scores;  // key and weight
-    bool Nothing() const { return !company && apart == 0 && against.empty() && scores.empty(); }
+    bool empty() const {
+      return !affinity && anti_affinity == 0 && existing_anti_affinity.empty() && scores.empty();
+    }
   };
   const Effect& EffectOf(const PodClass& other);
   Column& ColumnOf(std::vector<Column>& columns, uint32_t key);
@@ -52,16 +61,16 @@ class AffinityCounts {
   void Count(const ClassPlacement& placement);
 
   const std::shared_ptr<const PodClass> class_;
-  const int32_t hard_weight_;
-  const bool ignore_others_preferred_;
-  bool company_for_itself_ = false;               // the pod is one of those that its own affinity means
-  std::vector<Column> company_;                   // by affinity term
-  int64_t companions_ = 0;                        // sum of company_
-  std::vector<Column> apart_;                     // by anti-affinity term
-  std::vector<Column> against_;                   // by key
-  int64_t unwelcome_ = 0;                         // sum of against_
-  std::vector<Column> scores_;                    // by key
-  std::unordered_map<uint64_t, Effect> effects_;  // by class
+  const int32_t hard_pod_affinity_weight_;
+  const bool ignore_preferred_terms_of_existing_pods_;
+  bool matches_itself_ = false;                        // the pod matches its own required affinity terms
+  std::vector<Column> affinity_counts_;                // by affinity term
+  int64_t affinity_sum_ = 0;                           // of affinity_counts_
+  std::vector<Column> anti_affinity_counts_;           // by anti-affinity term
+  std::vector<Column> existing_anti_affinity_counts_;  // by key
+  int64_t existing_anti_affinity_sum_ = 0;             // of existing_anti_affinity_counts_
+  std::vector<Column> topology_score_;                 // by key
+  std::unordered_map<uint64_t, Effect> effects_;       // by class
   const Snapshot* snapshot_ = nullptr;
   uint64_t places_epoch_ = 0, namespaces_epoch_ = 0, position_ = 0;
 };

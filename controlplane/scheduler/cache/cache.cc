@@ -94,7 +94,7 @@ PodPtr Cache::RemovePod(std::string_view key) {
   return pod;
 }
 
-bool Cache::Assume(PodPtr pod, std::string_view node) {
+bool Cache::AssumePod(PodPtr pod, std::string_view node) {
   MutexLock lock(mutex_);
   if (pods_.contains(pod->key)) return false;
   Unnominate(pod->key);
@@ -107,13 +107,13 @@ bool Cache::Assume(PodPtr pod, std::string_view node) {
   return true;
 }
 
-void Cache::Forget(std::string_view key) {
+void Cache::ForgetPod(std::string_view key) {
   MutexLock lock(mutex_);
   const auto it = pods_.find(std::string(key));
   if (it != pods_.end() && it->second.assumed) Remove(it);
 }
 
-bool Cache::IsAssumed(std::string_view key) const {
+bool Cache::IsAssumedPod(std::string_view key) const {
   MutexLock lock(mutex_);
   const auto it = pods_.find(std::string(key));
   return it != pods_.end() && it->second.assumed;
@@ -156,7 +156,7 @@ std::string Cache::NominatedNode(std::string_view key) const {
   return it == nominated_.end() ? "" : nodes_[it->second.second].name;
 }
 
-void Cache::Update(Snapshot& snapshot) {
+void Cache::UpdateSnapshot(Snapshot& snapshot) {
   std::vector<Change> changes;
   {
     MutexLock lock(mutex_);

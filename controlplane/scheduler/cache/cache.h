@@ -1,10 +1,11 @@
-// Nodes and the pods on them, as the API server has told, plus the pods that the scheduler has decided on and
-// whose binding is under way ("assumed").
+// The scheduler cache: nodes and the pods on them as the API server has shown them, plus assumed pods: those
+// that the scheduler has chosen a node for and whose binding is under way.
 //
-//   Assume -> assumed --(the API server shows the pod on its node)--> confirmed --> removed
-//                \-- Forget (binding failed)
+//   AssumePod -> assumed --(the API server shows the pod on its node)--> confirmed --> removed
+//                   \-- ForgetPod (binding failed)
 //
-// It keeps who is where; what that amounts to for a node is worked out by the snapshot, from the changes.
+// The cache keeps which pod is on which node and a log of changes; the snapshot sums up requests, ports and
+// topology from that log.
 #pragma once
 
 #include <memory>
@@ -22,29 +23,36 @@ class Cache {  // thread safe
  public:
   // Adds or replaces a node.
   void SetNode(std::shared_ptr<const NodeFacts> facts);
+  // Removes a node. Its pods stay until they are removed themselves.
   void RemoveNode(std::string_view name);
-  void SetNamespace(const std::string& name, std::shared_ptr<const api::LabelMap> labels);  // null: gone
+  // Sets a namespace's labels; null: it is gone.
+  void SetNamespace(const std::string& name, std::shared_ptr<const api::LabelMap> labels);
 
-  // The pod is on its node_name, says the API server. Confirms an assumed one, replaces a known one, which it
-  // returns (null: new).
+  // Adds or replaces a pod that the API server shows on pod->node_name, confirms it if it was assumed, and ends
+  // its nomination. Returns the pod that it replaces; null: none.
   PodPtr SetPod(PodPtr pod);
-  // Returns what was known of it (null: nothing).
+  // Removes a pod, "namespace/name", and its nomination. Returns it; null: it was not here.
   PodPtr RemovePod(std::string_view key);
 
-  // From now on counts as on `node`. False when a pod of that key is here already.
-  bool Assume(PodPtr pod, std::string_view node);
-  void Forget(std::string_view key);  // of an assumed pod; confirmed ones stay
-  bool IsAssumed(std::string_view key) const;
-  bool Holds(const PodInfo& pod) const;  // itself, not another of its key
+  // Counts the pod as on `node` from now on, and ends its nomination. False, without effect, when a pod of
+  // its key is here already.
+  bool AssumePod(PodPtr pod, std::string_view node);
+  // Removes a pod if it is assumed; confirmed ones stay.
+  void ForgetPod(std::string_view key);
+  bool IsAssumedPod(std::string_view key) const;
+  // Whether this very pod, by uid, is here.
+  bool Holds(const PodInfo& pod) const;
 
-  // Is to be on `node` once there is room; "" ends that. So does Assume, SetPod or RemovePod of its key.
+  // Nominates a pod for `node`, in place of an earlier nomination; "" only ends that. Without effect for pods
+  // that are here.
   void Nominate(const PodPtr& pod, std::string_view node);
-  std::string NominatedNode(std::string_view key) const;  // "" when there is none
+  // The node that a pod is nominated for; "": none.
+  std::string NominatedNode(std::string_view key) const;
 
-  // Brings `snapshot` up to date; costs what has changed. Always the same snapshot.
-  void Update(Snapshot& snapshot);
+  // Brings `snapshot` up to date, by the changes since the last call. It must always be the same snapshot.
+  void UpdateSnapshot(Snapshot& snapshot);
   size_t node_count() const;
-  size_t pod_count() const;
+  size_t pod_count() const;  // with assumed ones
   size_t assumed_count() const;
 
  private:
@@ -55,7 +63,7 @@ class Cache {  // thread safe
   };
   struct Slot {
     std::string name;
-    bool exists = false;  // there is such a node, pods or not
+    bool exists = false;  // the node is there; else only pods name it
     size_t users = 0;     // pods on it, and pods nominated for it
   };
   uint32_t SlotOf(std::string_view node) REQUIRES(mutex_);
@@ -69,9 +77,9 @@ class Cache {  // thread safe
   std::unordered_map<std::string, uint32_t> slots_ GUARDED_BY(mutex_);
   std::vector<uint32_t> free_slots_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, Placed> pods_ GUARDED_BY(mutex_);
-  size_t assumed_ GUARDED_BY(mutex_) = 0;  // of them
+  size_t assumed_ GUARDED_BY(mutex_) = 0;  // of pods_
   std::unordered_map<std::string, std::pair<PodPtr, uint32_t>> nominated_ GUARDED_BY(mutex_);
-  std::vector<Change> changes_ GUARDED_BY(mutex_);  // since the last Update
+  std::vector<Change> changes_ GUARDED_BY(mutex_);  // since the last UpdateSnapshot
 };
 
 }  // namespace keelson::scheduler

@@ -6,8 +6,8 @@ namespace keelson::scheduler {
 
 namespace {
 
-// Who has not followed for so long counts anew.
-constexpr size_t kRemembered = 16384;
+// The length of the log of placements. Counts that are further behind are made anew.
+constexpr size_t kPlacements = 16384;
 
 }  // namespace
 
@@ -46,8 +46,8 @@ void Snapshot::Apply(const Change& change) {
       Place(change.pod, change.slot, -1);
       break;
     case Change::Kind::kReplacePod:
-      // Nothing that counts has changed: all that was worked out for the node stays.
-      // The latest are the likeliest: those that were assumed and are confirmed.
+      // Nothing that filters and scores read has changed, so the generation stays. Most are pods that were
+      // assumed and are confirmed now: the search starts at the latest.
       for (auto it = node.pods.rbegin(); it != node.pods.rend(); ++it) {
         if ((*it)->key != change.pod->key) continue;
         *it = change.pod;
@@ -68,7 +68,7 @@ void Snapshot::Apply(const Change& change) {
 
 void Snapshot::Nominate(NodeInfo& node, const PodPtr& pod) {
   nominated_nodes_ += node.nominated.empty();
-  nominated_apart_ += !pod->pod_class->anti_affinity.empty();
+  nominated_with_anti_affinity_ += !pod->pod_class->anti_affinity.empty();
   node.nominated.push_back(pod);
 }
 
@@ -76,7 +76,7 @@ void Snapshot::Unnominate(NodeInfo& node, const PodInfo& pod) {
   const auto it = std::find_if(node.nominated.begin(), node.nominated.end(),
                                [&](const PodPtr& other) { return other->key == pod.key; });
   if (it == node.nominated.end()) return;
-  nominated_apart_ -= !(*it)->pod_class->anti_affinity.empty();
+  nominated_with_anti_affinity_ -= !(*it)->pod_class->anti_affinity.empty();
   node.nominated.erase(it);
   nominated_nodes_ -= node.nominated.empty();
 }
@@ -158,7 +158,7 @@ void Snapshot::Place(const PodPtr& pod, uint32_t slot, int by) {
   }
   const std::shared_ptr<const PodClass>& cls = pod->pod_class;
   log_.push_back({cls, slot, by});
-  if (log_.size() > kRemembered) {
+  if (log_.size() > kPlacements) {
     log_.pop_front();
     ++log_begin_;
   }

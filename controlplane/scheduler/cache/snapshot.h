@@ -1,6 +1,6 @@
-// Nodes and the pods on them at one moment, as the scheduling thread sees them. Changes are replayed from the
-// cache's log, so that bringing it up to date costs what has changed, and whoever counts pods by topology
-// follows along by the same changes (placements).
+// The snapshot: nodes and the pods on them at one moment. It replays the changes from the cache's log, so that
+// an update costs what has changed. Those who count pods by topology follow the same changes (placements).
+// Not thread safe: the scheduling thread owns it.
 #pragma once
 
 #include <deque>
@@ -14,33 +14,33 @@
 
 namespace keelson::scheduler {
 
-// One step from a snapshot to the next.
+// One change of the cache.
 struct Change {
   enum class Kind { kFacts, kFree, kAddPod, kRemovePod, kReplacePod, kNominate, kUnnominate, kNamespace };
   Kind kind;
   uint32_t slot = 0;
-  std::shared_ptr<const NodeFacts> facts;  // kFacts; null: the node has gone
+  std::shared_ptr<const NodeFacts> facts;  // kFacts; null: the node is gone
   PodPtr pod;
   std::string ns;                               // kNamespace
-  std::shared_ptr<const api::LabelMap> labels;  // kNamespace; null: it has gone
+  std::shared_ptr<const api::LabelMap> labels;  // kNamespace; null: it is gone
 };
 
-// A label of nodes as a column: which domain each slot is in. 0: the node has no such label. A number stays
-// the domain's for ever.
+// The topology domains of one node label. Domain 0: the node has no such label. A domain keeps its number.
 struct TopologyColumn {
   uint32_t key;
   std::string label;
   std::vector<uint32_t> domain;  // by slot
   std::unordered_map<std::string, uint32_t> ids;
-  size_t domains() const { return ids.size() + 1; }  // and the absent one
+  size_t domains() const { return ids.size() + 1; }  // with domain 0
 };
 
-// Pods of one class, by where they are.
+// How many pods of one class are on each node.
 struct ClassPlacement {
   std::shared_ptr<const PodClass> pod_class;
   std::unordered_map<uint32_t, int32_t> by_slot;
 };
 
+// A pod of a class has come to a node, or left it.
 struct Placement {
   std::shared_ptr<const PodClass> pod_class;
   uint32_t slot;
@@ -51,33 +51,35 @@ class Snapshot {
  public:
   explicit Snapshot(Vocabulary& words) : words_(words) {}
 
-  // A node keeps its slot while it exists; slots of nodes that have gone have no facts.
+  // By slot. A node keeps its slot while it exists; slots without a node have no facts.
   std::vector<NodeInfo> nodes;
   std::unordered_map<std::string, size_t> slots;  // by name, of nodes with facts
-  size_t count() const { return slots.size(); }
+  size_t count() const { return slots.size(); }   // of nodes
+  // The node of that name; null: none.
   const NodeInfo* Find(std::string_view name) const;
 
   void Apply(const Change& change);
 
-  // Grows with every change of which nodes there are, or of their labels and taints.
+  // Epochs grow when what they name changes. Places: the set of nodes, their labels and taints.
   uint64_t places_epoch() const { return places_epoch_; }
-  // Grows with every change of which images nodes have, or of the number of nodes.
+  // The images of nodes, or the number of nodes.
   uint64_t images_epoch() const { return images_epoch_; }
   size_t NodesWithImage(const std::string& image) const;
   uint64_t namespaces_epoch() const { return namespaces_epoch_; }
   const NamespaceLabels& namespaces() const { return namespaces_; }
 
-  // Columns are made on first demand and live as long as the snapshot.
+  // The domains of the label with this topology key (see Vocabulary). The reference lives as long as the
+  // snapshot.
   const TopologyColumn& Column(uint32_t key) const;
 
-  // Placements since the beginning of time that are still remembered: those from log_begin() on.
+  // The log of placements, numbered from the first ever; those from log_begin() to log_end() are kept.
   uint64_t log_begin() const { return log_begin_; }
   uint64_t log_end() const { return log_begin_ + log_.size(); }
   const Placement& At(uint64_t index) const { return log_[index - log_begin_]; }
   using ClassMap = std::unordered_map<uint64_t, ClassPlacement>;
   const ClassMap* ClassesIn(const std::string& ns) const;
   const std::unordered_map<std::string, ClassMap>& classes() const { return classes_; }
-  // Of pods that have wishes about other pods.
+  // The classes whose pods have affinity or anti-affinity terms.
   const std::unordered_map<uint64_t, const ClassPlacement*>& classes_with_terms() const {
     return with_terms_;
   }
@@ -85,9 +87,9 @@ class Snapshot {
   // How many pods on nodes use a claim, by "namespace/name".
   int32_t ClaimUsers(const std::string& claim) const;
 
-  // Nodes that somebody is nominated for, and how many of the nominated want to be apart from others there.
+  // How many nodes have nominated pods, and how many nominated pods have required anti-affinity.
   size_t nominated_nodes() const { return nominated_nodes_; }
-  size_t nominated_apart() const { return nominated_apart_; }
+  size_t nominated_with_anti_affinity() const { return nominated_with_anti_affinity_; }
 
  private:
   void SetFacts(NodeInfo& node, std::shared_ptr<const NodeFacts> facts);
@@ -108,7 +110,7 @@ class Snapshot {
   std::unordered_map<std::string, ClassMap> classes_;  // by namespace
   std::unordered_map<uint64_t, const ClassPlacement*> with_terms_;
   std::unordered_map<std::string, int32_t> claim_users_;
-  size_t nominated_nodes_ = 0, nominated_apart_ = 0;
+  size_t nominated_nodes_ = 0, nominated_with_anti_affinity_ = 0;
 };
 
 }  // namespace keelson::scheduler

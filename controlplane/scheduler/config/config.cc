@@ -40,7 +40,7 @@ void ReadMessage(ConfigReader& in, const char* field, const boost::json::value& 
   for (const std::string& problem : report.problems) in.Problem(field, problem);
 }
 
-void ReadChoice(ConfigReader& in, PointChoice& out) {
+void ReadChoice(ConfigReader& in, PluginSet& out) {
   const auto known = [&](const std::string& name) {
     const std::vector<std::string> plugins = KnownPlugins();
     if (std::find(plugins.begin(), plugins.end(), name) == plugins.end()) {
@@ -48,7 +48,7 @@ void ReadChoice(ConfigReader& in, PointChoice& out) {
     }
   };
   in.List("enabled", [&](ConfigReader& item) {
-    PluginChoice& choice = out.enabled.emplace_back();
+    PluginRef& choice = out.enabled.emplace_back();
     item.Read("name", choice.name);
     item.Read("weight", choice.weight);
     known(choice.name);
@@ -69,11 +69,11 @@ void ReadPlugins(ConfigReader& in, Profile& profile) {
     in.Object(name, [&, at = point](ConfigReader& reader) { ReadChoice(reader, profile.points[at]); });
   }
   // A plugin that scores prepares for it where it scores; the queue has one order.
-  PointChoice ignored;
+  PluginSet ignored;
   in.Object("preScore", [&](ConfigReader& point) { ReadChoice(point, ignored); });
-  PointChoice order;
+  PluginSet order;
   in.Object("queueSort", [&](ConfigReader& point) { ReadChoice(point, order); });
-  for (const PluginChoice& choice : order.enabled) {
+  for (const PluginRef& choice : order.enabled) {
     if (choice.name != "PrioritySort")
       in.Problem("queueSort", "Invalid value: only PrioritySort sorts the queue");
   }
@@ -97,7 +97,7 @@ void ReadResources(ConfigReader& in, std::vector<ResourceWeight>& out) {
   if (!read.empty()) out = std::move(read);
 }
 
-void ReadShape(ConfigReader& in, FitArgs& out) {
+void ReadShape(ConfigReader& in, NodeResourcesFitArgs& out) {
   in.List("shape", [&](ConfigReader& item) {
     std::pair<int64_t, int64_t>& point = out.shape.emplace_back();
     item.Read("utilization", point.first);
@@ -118,7 +118,7 @@ void ReadShape(ConfigReader& in, FitArgs& out) {
   }
 }
 
-void ReadFit(ConfigReader& in, FitArgs& out) {
+void ReadFit(ConfigReader& in, NodeResourcesFitArgs& out) {
   in.Read("ignoredResources", out.ignored_resources);
   in.Read("ignoredResourceGroups", out.ignored_groups);
   in.Object("scoringStrategy", [&](ConfigReader& strategy) {
@@ -126,23 +126,23 @@ void ReadFit(ConfigReader& in, FitArgs& out) {
     strategy.Read("type", type);
     ReadResources(strategy, out.resources);
     if (type == "MostAllocated") {
-      out.strategy = FitArgs::Strategy::kMostAllocated;
+      out.strategy = NodeResourcesFitArgs::Strategy::kMostAllocated;
     } else if (type == "RequestedToCapacityRatio") {
-      out.strategy = FitArgs::Strategy::kRequestedToCapacityRatio;
+      out.strategy = NodeResourcesFitArgs::Strategy::kRequestedToCapacityRatio;
     } else if (type != "LeastAllocated") {
       strategy.Problem("type", fmt::format("Unsupported value: \"{}\": supported values: \"LeastAllocated\", "
                                            "\"MostAllocated\", \"RequestedToCapacityRatio\"",
                                            type));
     }
     strategy.Object("requestedToCapacityRatio", [&](ConfigReader& ratio) { ReadShape(ratio, out); });
-    if (out.strategy == FitArgs::Strategy::kRequestedToCapacityRatio && out.shape.empty()) {
+    if (out.strategy == NodeResourcesFitArgs::Strategy::kRequestedToCapacityRatio && out.shape.empty()) {
       strategy.Problem("requestedToCapacityRatio.shape",
                        "Required value: at least one point must be specified");
     }
   });
 }
 
-void ReadSpread(ConfigReader& in, SpreadArgs& out) {
+void ReadSpread(ConfigReader& in, PodTopologySpreadArgs& out) {
   std::string type;
   in.Read("defaultingType", type);
   if (type.empty()) type = "System";
@@ -175,9 +175,10 @@ void ReadArgs(const std::string& name, ConfigReader& in, Profile& profile) {
   } else if (name == "PodTopologySpread") {
     ReadSpread(in, profile.spread);
   } else if (name == "InterPodAffinity") {
-    in.Read("hardPodAffinityWeight", profile.inter_pod_affinity.hard_weight);
-    in.Read("ignorePreferredTermsOfExistingPods", profile.inter_pod_affinity.ignore_others_preferred);
-    const int weight = profile.inter_pod_affinity.hard_weight;
+    in.Read("hardPodAffinityWeight", profile.inter_pod_affinity.hard_pod_affinity_weight);
+    in.Read("ignorePreferredTermsOfExistingPods",
+            profile.inter_pod_affinity.ignore_preferred_terms_of_existing_pods);
+    const int weight = profile.inter_pod_affinity.hard_pod_affinity_weight;
     if (weight < 0 || weight > 100) {
       in.Problem("hardPodAffinityWeight",
                  fmt::format("Invalid value: {}: not in valid range [0-100]", weight));
@@ -224,7 +225,7 @@ void ReadProfile(ConfigReader& in, Profile& profile) {
     int percentage = 0;
     in.Read("percentageOfNodesToScore", percentage);
     CheckPercentage(in, percentage);
-    profile.percentage = percentage;
+    profile.percentage_of_nodes_to_score = percentage;
   }
   in.Object("plugins", [&](ConfigReader& plugins) { ReadPlugins(plugins, profile); });
   std::set<std::string> seen;

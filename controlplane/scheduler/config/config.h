@@ -13,10 +13,10 @@ namespace keelson::scheduler {
 // One of `extenders`.
 struct ExtenderConfig {
   std::string url_prefix;
-  std::string filter_verb, prioritize_verb, bind_verb, preempt_verb;  // empty: has no say in it
+  std::string filter_verb, prioritize_verb, bind_verb, preempt_verb;  // empty: not called for it
   int64_t weight = 0;
-  bool node_cache_capable = false;             // is told names of nodes, not the nodes
-  bool ignorable = false;                      // scheduling goes on when it fails
+  bool node_cache_capable = false;             // requests carry names of nodes, not Nodes
+  bool ignorable = false;                      // scheduling goes on without it when it fails
   std::vector<std::string> managed_resources;  // empty: of all pods
   std::vector<std::string> ignored_by_scheduler;
   std::chrono::milliseconds timeout{std::chrono::seconds(5)};
@@ -26,15 +26,15 @@ struct ExtenderConfig {
 
 struct Config {
   std::vector<Profile> profiles = {Profile()};
-  int percentage_of_nodes_to_score = 0;  // 0: less the larger the cluster
+  int percentage_of_nodes_to_score = 0;  // 0: a share that shrinks as the cluster grows
   std::chrono::milliseconds initial_backoff{std::chrono::seconds(1)};
   std::chrono::milliseconds max_backoff{std::chrono::seconds(10)};
   std::vector<ExtenderConfig> extenders;
 };
 
-// Of YAML or JSON. kInvalid, with all that is wrong in one message: unknown fields, unknown plugins, values
-// out of range. leaderElection, clientConnection, parallelism, health and metrics addresses and profiling are
-// accepted; what they ask for is set elsewhere or has no counterpart.
+// Parses YAML or JSON. kInvalid, with all mistakes in one message: unknown fields, unknown plugins, values out
+// of range. leaderElection, clientConnection, parallelism, health and metrics addresses and profiling are
+// accepted and have no effect: they are set elsewhere, or have no counterpart.
 Result<Config> ParseConfig(std::string_view text);
 
 }  // namespace keelson::scheduler

@@ -1,5 +1,5 @@
-// Reads a JSON document field by field: types are checked, what nobody has asked for is unknown, and every
-// mistake goes to one list with its path.
+// Reads a JSON document field by field. It checks types, reports the fields that nobody has read as unknown, and
+// adds every mistake with its path to one list.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,13 @@ namespace keelson::scheduler {
 
 class ConfigReader {
  public:
-  // `value` is to be an object; null reads as an empty one.
+  // `value` must be an object; null reads as an empty one. References outlive the reader.
   ConfigReader(const boost::json::value& value, std::string path, std::vector<std::string>& problems);
   ~ConfigReader();  // reports unknown fields
   ConfigReader(const ConfigReader&) = delete;
   ConfigReader& operator=(const ConfigReader&) = delete;
 
-  // Leave `out` as it is where the field is absent or null.
+  // These leave `out` unchanged when the field is absent or null.
   void Read(const char* field, std::string& out);
   void Read(const char* field, bool& out);
   void Read(const char* field, int64_t& out);
@@ -31,7 +31,7 @@ class ConfigReader {
   void ReadDuration(const char* field, std::chrono::milliseconds& out);
   void Object(const char* field, const std::function<void(ConfigReader&)>& read);
   void List(const char* field, const std::function<void(ConfigReader&)>& read_item);
-  // For what others parse; null when absent.
+  // The field itself, for other parsers; null when absent.
   const boost::json::value* Raw(const char* field);
   void Ignore(std::initializer_list<const char*> fields);
 

@@ -19,10 +19,10 @@ std::string ScoresOf(const std::string& text) {
   if (!config) return config.error().message();
   Vocabulary words;
   Reasons reasons;
-  const auto framework = MakeFramework(config->profiles[0], PluginParts{reasons, words});
+  const auto framework = MakeFramework(config->profiles[0], FrameworkHandle{reasons, words});
   if (!framework) return framework.error().message();
   std::string out;
-  for (const Framework::Weighted& score : (*framework)->scores()) {
+  for (const Framework::WeightedScore& score : (*framework)->scores()) {
     out += (out.empty() ? "" : " ") + std::string(score.plugin->name()) + "*" + std::to_string(score.weight);
   }
   return out;
@@ -98,12 +98,12 @@ extenders:
   EXPECT_EQ(config->initial_backoff, std::chrono::seconds(2));
   const Profile& profile = config->profiles[0];
   EXPECT_EQ(profile.scheduler_name, "packing");
-  EXPECT_EQ(profile.percentage, 50);
-  EXPECT_EQ(profile.fit.strategy, FitArgs::Strategy::kRequestedToCapacityRatio);
+  EXPECT_EQ(profile.percentage_of_nodes_to_score, 50);
+  EXPECT_EQ(profile.fit.strategy, NodeResourcesFitArgs::Strategy::kRequestedToCapacityRatio);
   EXPECT_EQ(profile.fit.resources, (std::vector<ResourceWeight>{{"cpu", 3}}));
   EXPECT_EQ(profile.fit.shape.size(), 2u);
   EXPECT_EQ(profile.fit.ignored_groups, std::vector<std::string>{"example.com"});
-  EXPECT_EQ(profile.inter_pod_affinity.hard_weight, 5);
+  EXPECT_EQ(profile.inter_pod_affinity.hard_pod_affinity_weight, 5);
   EXPECT_FALSE(profile.spread.system_defaults);
   EXPECT_EQ(profile.spread.defaults[0].max_skew(), 2);
   EXPECT_EQ(profile.preemption.min_candidates, 7);

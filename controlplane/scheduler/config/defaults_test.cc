@@ -17,13 +17,13 @@ std::string Print(const std::vector<ResourceWeight>& resources) {
   return out;
 }
 
-const char* Print(FitArgs::Strategy strategy) {
+const char* Print(NodeResourcesFitArgs::Strategy strategy) {
   switch (strategy) {
-    case FitArgs::Strategy::kLeastAllocated:
+    case NodeResourcesFitArgs::Strategy::kLeastAllocated:
       return "LeastAllocated";
-    case FitArgs::Strategy::kMostAllocated:
+    case NodeResourcesFitArgs::Strategy::kMostAllocated:
       return "MostAllocated";
-    case FitArgs::Strategy::kRequestedToCapacityRatio:
+    case NodeResourcesFitArgs::Strategy::kRequestedToCapacityRatio:
       return "RequestedToCapacityRatio";
   }
   return "";
@@ -40,7 +40,7 @@ const Default kDefaults[] = {
     {"schedulerName", "default-scheduler", [](const Config&, const Profile& p) { return p.scheduler_name; }},
     {"percentageOfNodesToScore", "0",
      [](const Config& c, const Profile& p) {
-       return std::to_string(p.percentage.value_or(c.percentage_of_nodes_to_score));
+       return std::to_string(p.percentage_of_nodes_to_score.value_or(c.percentage_of_nodes_to_score));
      }},
     {"podInitialBackoffSeconds", "1000ms",
      [](const Config& c, const Profile&) { return Print(c.initial_backoff); }},
@@ -51,10 +51,12 @@ const Default kDefaults[] = {
     {"DefaultPreemptionArgs.minCandidateNodesAbsolute", "100",
      [](const Config&, const Profile& p) { return std::to_string(p.preemption.min_candidates); }},
     {"InterPodAffinityArgs.hardPodAffinityWeight", "1",
-     [](const Config&, const Profile& p) { return std::to_string(p.inter_pod_affinity.hard_weight); }},
+     [](const Config&, const Profile& p) {
+       return std::to_string(p.inter_pod_affinity.hard_pod_affinity_weight);
+     }},
     {"InterPodAffinityArgs.ignorePreferredTermsOfExistingPods", "false",
      [](const Config&, const Profile& p) {
-       return fmt::format("{}", p.inter_pod_affinity.ignore_others_preferred);
+       return fmt::format("{}", p.inter_pod_affinity.ignore_preferred_terms_of_existing_pods);
      }},
     {"VolumeBindingArgs.bindTimeoutSeconds", "600",
      [](const Config&, const Profile& p) { return std::to_string(p.volume_binding.bind_timeout_seconds); }},
@@ -134,10 +136,10 @@ TEST(SchedulerDefaults, PluginsAreThoseOfKubernetes136) {
   };
   Vocabulary words;
   Reasons reasons;
-  const auto framework = MakeFramework(ParseConfig(kHead)->profiles.at(0), PluginParts{reasons, words});
+  const auto framework = MakeFramework(ParseConfig(kHead)->profiles.at(0), FrameworkHandle{reasons, words});
   ASSERT_TRUE(framework) << framework.error().message();
   std::map<std::string_view, int64_t> weights;
-  for (const Framework::Weighted& score : (*framework)->scores())
+  for (const Framework::WeightedScore& score : (*framework)->scores())
     weights[score.plugin->name()] = score.weight;
   std::vector<std::string> want, have;
   for (const std::string& name : KnownPlugins()) have.push_back(fmt::format("{}:{}", name, weights[name]));

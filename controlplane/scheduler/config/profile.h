@@ -1,4 +1,4 @@
-// Profiles: which plugins take part where, with what weights and settings, for pods of one
+// Profiles: the plugins of each extension point, with weights and arguments, for pods of one
 // spec.schedulerName.
 #pragma once
 
@@ -13,46 +13,46 @@
 
 namespace keelson::scheduler {
 
-struct PluginChoice {
+struct PluginRef {
   std::string name;
-  int64_t weight = 0;  // 0: 1
+  int64_t weight = 0;  // 0 means 1
 };
 
-// What a configuration says of one extension point, or of all ("multiPoint").
-struct PointChoice {
-  std::vector<PluginChoice> enabled;
-  std::vector<std::string> disabled;  // "*": all that are on by default
+// A configuration's plugins of one extension point, or of all ("multiPoint").
+struct PluginSet {
+  std::vector<PluginRef> enabled;
+  std::vector<std::string> disabled;  // "*": all default plugins
 };
 
 struct Profile {
   std::string scheduler_name = "default-scheduler";
-  std::optional<int> percentage;  // of nodes to score; absent: as for all profiles
-  PointChoice multi_point;
-  std::map<Framework::Point, PointChoice> points;
-  FitArgs fit;
+  std::optional<int> percentage_of_nodes_to_score;  // absent: that of the configuration
+  PluginSet multi_point;
+  std::map<Framework::Point, PluginSet> points;
+  NodeResourcesFitArgs fit;
   std::vector<ResourceWeight> balanced = {{"cpu", 1}, {"memory", 1}};
-  SpreadArgs spread;
+  PodTopologySpreadArgs spread;
   InterPodAffinityArgs inter_pod_affinity;
   corev1::NodeAffinity added_affinity;
-  PreemptionArgs preemption;
+  DefaultPreemptionArgs preemption;
   VolumeBindingArgs volume_binding;
 };
 
-// What plugins are made from. What is null is left out, with the plugins that need it.
-struct PluginParts {
+// What plugins are made with. Plugins that need a member that is null are left out. All outlive the framework.
+struct FrameworkHandle {
   Reasons& reasons;
   Vocabulary& words;
-  const WorkloadSelectors* workloads = nullptr;
+  const DefaultSelectors* default_selectors = nullptr;
   VolumeCatalog* volumes = nullptr;
-  Evictor* evictor = nullptr;
+  PreemptionExecutor* preemption_executor = nullptr;
   const client::RestClient* api = nullptr;
   const Framework* framework = nullptr;  // MakeFramework sets it
 };
 
-// kInvalid: a plugin that does not exist, or that has no such extension point.
-Result<std::unique_ptr<Framework>> MakeFramework(const Profile& profile, PluginParts parts);
+// The framework of a profile. kInvalid: a plugin does not exist, or does not implement the extension point.
+Result<std::unique_ptr<Framework>> MakeFramework(const Profile& profile, FrameworkHandle handle);
 
-// Names of all plugins there are, in the order in which they are on by default.
+// The names of all plugins, in the order in which they are enabled by default.
 std::vector<std::string> KnownPlugins();
 
 }  // namespace keelson::scheduler

@@ -77,7 +77,7 @@ Result<std::unique_ptr<ExtenderClient>> ExtenderClient::Create(const ExtenderCon
   return out;
 }
 
-bool ExtenderClient::Interested(const PodInfo& pod) const {
+bool ExtenderClient::IsInterested(const PodInfo& pod) const {
   if (config_.managed_resources.empty()) return true;
   const std::shared_ptr<const corev1::Pod> object = objects_.pod(pod);
   return object && AsksFor(object->spec(), config_.managed_resources);

@@ -1,6 +1,5 @@
-// One extender: who it is asked about, and how. Its messages are the types of
-// k8s.io/kube-scheduler/extender/v1 as Go writes them, under the fields' own names; like Go it reads names in
-// any case.
+// The client of one extender. Messages are the types of k8s.io/kube-scheduler/extender/v1 as Go writes them,
+// with the fields' own names; as in Go, names are read in any case.
 #pragma once
 
 #include <functional>
@@ -18,13 +17,13 @@
 
 namespace keelson::scheduler {
 
-// What extenders are told as whole objects.
+// The source of the whole objects in requests. Called on the thread of the request.
 struct ExtenderObjects {
-  std::function<std::shared_ptr<const corev1::Pod>(const PodInfo&)> pod;      // null: it has gone
-  std::function<std::shared_ptr<const corev1::Node>(std::string_view)> node;  // null: it has gone
+  std::function<std::shared_ptr<const corev1::Pod>(const PodInfo&)> pod;      // null: it is gone
+  std::function<std::shared_ptr<const corev1::Node>(std::string_view)> node;  // null: it is gone
 };
 
-// A field of an answer, null where it is absent, null or what has it is no object.
+// A field of an answer; null when it is absent or null, or `value` is no object.
 const boost::json::value* Field(const boost::json::value& value, std::string_view name);
 std::string TextField(const boost::json::value& value, std::string_view name);  // "" when absent
 
@@ -35,14 +34,15 @@ class ExtenderClient {
                                                         std::stop_token stop);
 
   const ExtenderConfig& config() const { return config_; }
-  // Whether the pod asks for resources that it manages, or it manages all pods.
-  bool Interested(const PodInfo& pod) const;
+  // Whether the extender manages a resource that the pod requests, or manages all pods.
+  bool IsInterested(const PodInfo& pod) const;
 
-  // kUnavailable: it does not answer, or what it says is no answer, or an error.
+  // POSTs `body` to the verb and returns the answer. Blocks up to the configured timeout. kUnavailable: there is
+  // no valid answer, or it is an error.
   Result<boost::json::value> Call(const std::string& verb, const boost::json::value& body) const;
-  // kNotFound: the pod has gone.
+  // The pod as JSON. kNotFound: it is gone.
   Result<boost::json::value> PodObject(const PodInfo& pod) const;
-  // ExtenderArgs.
+  // The ExtenderArgs of a pod and nodes. kNotFound: the pod is gone.
   Result<boost::json::value> NodeArguments(const PodInfo& pod,
                                            const std::vector<std::string_view>& nodes) const;
 

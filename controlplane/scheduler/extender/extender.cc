@@ -20,7 +20,7 @@ std::vector<std::string_view> NamesOf(const Snapshot& snapshot, const std::vecto
   return names;
 }
 
-// The nodes that an ExtenderFilterResult leaves, by names or as objects.
+// The nodes that an ExtenderFilterResult accepts, given by name or as objects.
 std::set<std::string> Kept(const json::value& answer) {
   std::set<std::string> kept;
   if (const json::value* names = Field(answer, "NodeNames"); names && names->is_array()) {
@@ -37,13 +37,13 @@ std::set<std::string> Kept(const json::value& answer) {
   return kept;
 }
 
-// And why it refuses others.
-struct Why {
+// The nodes that it rejects.
+struct Rejection {
   std::string reason;
   bool resolvable;
 };
-std::map<std::string, Why> Failed(const json::value& answer) {
-  std::map<std::string, Why> failed;
+std::map<std::string, Rejection> Failed(const json::value& answer) {
+  std::map<std::string, Rejection> failed;
   for (const auto& [field, resolvable] :
        {std::pair{"FailedNodes", true}, {"FailedAndUnresolvableNodes", false}}) {
     const json::value* nodes = Field(answer, field);
@@ -67,17 +67,17 @@ Result<std::unique_ptr<HttpExtenders>> HttpExtenders::Create(const std::vector<E
   return out;
 }
 
-bool HttpExtenders::Interested(const PodInfo& pod) const {
+bool HttpExtenders::IsInterested(const PodInfo& pod) const {
   return std::any_of(all_.begin(), all_.end(), [&](const auto& one) {
     return (!one->config().filter_verb.empty() || !one->config().prioritize_verb.empty()) &&
-           one->Interested(pod);
+           one->IsInterested(pod);
   });
 }
 
 Result<> HttpExtenders::Filter(const PodInfo& pod, const Snapshot& snapshot, std::vector<uint32_t>& slots,
-                               std::vector<Refusal>& refused) {
+                               std::vector<FailedNode>& failed_nodes) {
   for (const auto& one : all_) {
-    if (one->config().filter_verb.empty() || !one->Interested(pod) || slots.empty()) continue;
+    if (one->config().filter_verb.empty() || !one->IsInterested(pod) || slots.empty()) continue;
     Result<json::value> answer = one->NodeArguments(pod, NamesOf(snapshot, slots));
     if (answer) answer = one->Call(one->config().filter_verb, *answer);
     if (answer && !answer->is_object()) answer = Error(Code::kUnavailable, "not an object");
@@ -87,14 +87,14 @@ Result<> HttpExtenders::Filter(const PodInfo& pod, const Snapshot& snapshot, std
       continue;
     }
     const std::set<std::string> kept = Kept(*answer);
-    const std::map<std::string, Why> failed = Failed(*answer);
+    const std::map<std::string, Rejection> failed = Failed(*answer);
     std::erase_if(slots, [&](uint32_t slot) {
       const std::string& name = snapshot.nodes[slot].facts->name;
       if (kept.contains(name)) return false;
       const auto it = failed.find(name);
-      const bool told = it != failed.end() && !it->second.reason.empty();
-      refused.push_back({slot, told ? it->second.reason : "node(s) were refused by an extender",
-                         it == failed.end() || it->second.resolvable});
+      const bool has_reason = it != failed.end() && !it->second.reason.empty();
+      failed_nodes.push_back({slot, has_reason ? it->second.reason : "node(s) were refused by an extender",
+                              it == failed.end() || it->second.resolvable});
       return true;
     });
   }
@@ -105,11 +105,11 @@ void HttpExtenders::Prioritize(const PodInfo& pod, const Snapshot& snapshot,
                                const std::vector<uint32_t>& slots, std::vector<int64_t>& totals) {
   constexpr int64_t kMaxOfExtenders = 10;
   for (const auto& one : all_) {
-    if (one->config().prioritize_verb.empty() || !one->Interested(pod)) continue;
+    if (one->config().prioritize_verb.empty() || !one->IsInterested(pod)) continue;
     Result<json::value> answer = one->NodeArguments(pod, NamesOf(snapshot, slots));
     if (answer) answer = one->Call(one->config().prioritize_verb, *answer);
     if (!answer) {
-      // Its opinion is missing; the pod is placed by all others.
+      // Its scores are left out.
       log::Warn("Extender gives no scores",
                 {{"extender", one->config().url_prefix}, {"error", answer.error()}});
       continue;
@@ -125,14 +125,14 @@ void HttpExtenders::Prioritize(const PodInfo& pod, const Snapshot& snapshot,
     for (size_t i = 0; i < slots.size(); ++i) {
       const auto it = scores.find(snapshot.nodes[slots[i]].facts->name);
       if (it != scores.end())
-        totals[i] += it->second * one->config().weight * (ScorePlugin::kMax / kMaxOfExtenders);
+        totals[i] += it->second * one->config().weight * (ScorePlugin::kMaxNodeScore / kMaxOfExtenders);
     }
   }
 }
 
 Result<bool> HttpExtenders::Bind(const PodInfo& pod, const std::string& node) const {
   for (const auto& one : all_) {
-    if (one->config().bind_verb.empty() || !one->Interested(pod)) continue;
+    if (one->config().bind_verb.empty() || !one->IsInterested(pod)) continue;
     const json::object args{
         {"PodName", pod.name}, {"PodNamespace", pod.ns}, {"PodUID", pod.uid}, {"Node", node}};
     RETURN_IF_ERROR(one->Call(one->config().bind_verb, args));

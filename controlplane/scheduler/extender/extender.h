@@ -1,5 +1,5 @@
-// Scheduler extenders: processes that are asked over HTTP, after the plugins, which nodes they refuse and
-// prefer, whom to evict, and that may bind (k8s.io/kube-scheduler/extender/v1).
+// Scheduler extenders: HTTP services that filter and prioritize nodes after the plugins, take part in
+// preemption, and may bind pods (k8s.io/kube-scheduler/extender/v1).
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 #include "controlplane/scheduler/algorithm/algorithm.h"
 #include "controlplane/scheduler/extender/client.h"
-#include "controlplane/scheduler/framework/evictor.h"
+#include "controlplane/scheduler/preemption/executor.h"
 
 namespace keelson::scheduler {
 
@@ -19,23 +19,24 @@ class HttpExtenders : public Extenders {
   static Result<std::unique_ptr<HttpExtenders>> Create(const std::vector<ExtenderConfig>& configs,
                                                        ExtenderObjects objects, std::stop_token stop);
 
-  bool Interested(const PodInfo& pod) const override;
+  bool IsInterested(const PodInfo& pod) const override;
   Result<> Filter(const PodInfo& pod, const Snapshot& snapshot, std::vector<uint32_t>& slots,
-                  std::vector<Refusal>& refused) override;
+                  std::vector<FailedNode>& failed_nodes) override;
   void Prioritize(const PodInfo& pod, const Snapshot& snapshot, const std::vector<uint32_t>& slots,
                   std::vector<int64_t>& totals) override;
-  // Whether any of them has a say in whom to evict for the pod.
-  bool Preempts(const PodInfo& pod) const;
-  // Whom to evict for the pod, by slot: leaves the nodes and the victims that they want.
-  Result<> Preempt(const PodInfo& pod, const Snapshot& snapshot, VictimsBySlot& victims) const;
-  // False: none of them binds this pod. Thread safe.
+  // Whether any extender takes part in preemption for the pod.
+  bool SupportsPreemption(const PodInfo& pod) const;
+  // Reduces `victims` to the nodes and pods that the extenders accept. An error of an extender that is not
+  // ignorable ends the attempt.
+  Result<> ProcessPreemption(const PodInfo& pod, const Snapshot& snapshot, NodeToVictims& victims) const;
+  // Binds the pod by the first extender that does so. False: none binds this pod. Thread safe.
   Result<bool> Bind(const PodInfo& pod, const std::string& node) const;
 
  private:
   std::vector<std::unique_ptr<ExtenderClient>> all_;
 };
 
-// The bind plugin in front of all others. `extenders` outlives it.
+// A bind plugin, to be the first, that calls HttpExtenders::Bind. `extenders` outlives it.
 std::unique_ptr<Plugin> NewExtenderBinder(const HttpExtenders& extenders);
 
 }  // namespace keelson::scheduler

@@ -8,7 +8,7 @@
 #include <boost/json.hpp>
 
 #include "controlplane/scheduler/cache/cache.h"
-#include "controlplane/scheduler/preemption/trial.h"
+#include "controlplane/scheduler/preemption/victims.h"
 #include "controlplane/scheduler/testing/objects.h"
 #include "lib/http/server/server.h"
 
@@ -36,7 +36,7 @@ class ExtenderTest : public ::testing::Test {
     for (const char* name : {"a", "b", "c"}) {
       cache_.SetNode(std::make_shared<const NodeFacts>(MakeNode(name), words_.resources));
     }
-    cache_.Update(snapshot_);
+    cache_.UpdateSnapshot(snapshot_);
     config_.url_prefix = "http://127.0.0.1:" + std::to_string(server_->port()) + "/x/";
     config_.filter_verb = "filter";
     config_.prioritize_verb = "prioritize";
@@ -83,7 +83,7 @@ TEST_F(ExtenderTest, FiltersByName) {
          R"({"nodenames":["b"],"failedNodes":{"a":"too hot"},"failedAndUnresolvableNodes":{"c":"broken"}})");
   const auto extenders = Make();
   std::vector<uint32_t> slots = {0, 1, 2};
-  std::vector<Extenders::Refusal> refused;
+  std::vector<Extenders::FailedNode> refused;
   ASSERT_TRUE(extenders->Filter(*Info(pod_, words_), snapshot_, slots, refused));
   EXPECT_EQ(Names(slots), "b");
   ASSERT_EQ(refused.size(), 2u);
@@ -101,7 +101,7 @@ TEST_F(ExtenderTest, FiltersByObject) {
   Answer("/x/filter", R"({"Nodes":{"items":[{"metadata":{"name":"c"}}]},"NodeNames":null,"Error":""})");
   const auto extenders = Make();
   std::vector<uint32_t> slots = {0, 1, 2};
-  std::vector<Extenders::Refusal> refused;
+  std::vector<Extenders::FailedNode> refused;
   ASSERT_TRUE(extenders->Filter(*Info(pod_, words_), snapshot_, slots, refused));
   EXPECT_EQ(Names(slots), "c");
   const json::value asked = json::parse(Asked(0).substr(std::string("/x/filter ").size()));
@@ -131,17 +131,17 @@ class ExtenderPreemptionTest : public ExtenderTest {
     for (const char* node : {"a", "b"}) {
       for (const char* pod : {"1", "2"}) cache_.SetPod(Info(MakePod(std::string(node) + pod), node, words_));
     }
-    cache_.Update(snapshot_);
+    cache_.UpdateSnapshot(snapshot_);
     for (uint32_t slot : {0, 1}) victims_.emplace(slot, MakeVictims(snapshot_.nodes[slot].pods, slot));
   }
   // What is left, or the error.
   std::string Preempt() {
-    VictimsBySlot left = victims_;
-    const Result<> asked = Make()->Preempt(*Info(pod_, words_), snapshot_, left);
+    NodeToVictims left = victims_;
+    const Result<> asked = Make()->ProcessPreemption(*Info(pod_, words_), snapshot_, left);
     if (!asked) return asked.error().message();
     std::string out;
     for (const auto& [slot, victims] : left) {
-      out += snapshot_.nodes[slot].facts->name + ":" + std::to_string(victims.cost.violations);
+      out += snapshot_.nodes[slot].facts->name + ":" + std::to_string(victims.cost.num_pdb_violations);
       for (const PodPtr& victim : victims.pods) out += " " + victim->name;
       out += ";";
     }
@@ -152,7 +152,7 @@ class ExtenderPreemptionTest : public ExtenderTest {
     return json::parse(asked_.back().substr(std::string("/x/preempt ").size()));
   }
 
-  VictimsBySlot victims_;
+  NodeToVictims victims_;
 };
 
 TEST_F(ExtenderPreemptionTest, ChoosesAmongVictims) {
@@ -199,19 +199,19 @@ TEST_F(ExtenderPreemptionTest, FailuresCountUnlessIgnorable) {
 }
 
 TEST_F(ExtenderPreemptionTest, OnlyWhoHasTheVerbIsAsked) {
-  EXPECT_TRUE(Make()->Preempts(*Info(pod_, words_)));
+  EXPECT_TRUE(Make()->SupportsPreemption(*Info(pod_, words_)));
   config_.managed_resources = {"example.com/gpu"};
-  EXPECT_FALSE(Make()->Preempts(*Info(pod_, words_)));
+  EXPECT_FALSE(Make()->SupportsPreemption(*Info(pod_, words_)));
   EXPECT_EQ(Preempt(), "a:0 a1 a2;b:1 b1 b2;");
   config_.managed_resources.clear();
   config_.preempt_verb.clear();
-  EXPECT_FALSE(Make()->Preempts(*Info(pod_, words_)));
+  EXPECT_FALSE(Make()->SupportsPreemption(*Info(pod_, words_)));
   EXPECT_EQ(Asked(0), "");
 }
 
 TEST_F(ExtenderTest, FailuresCountUnlessIgnorable) {
   std::vector<uint32_t> slots = {0, 1, 2};
-  std::vector<Extenders::Refusal> refused;
+  std::vector<Extenders::FailedNode> refused;
   const auto strict = Make();
   const Result<> failed = strict->Filter(*Info(pod_, words_), snapshot_, slots, refused);
   ASSERT_FALSE(failed);
@@ -225,10 +225,10 @@ TEST_F(ExtenderTest, FailuresCountUnlessIgnorable) {
 TEST_F(ExtenderTest, OnlyOfPodsThatAskForItsResources) {
   config_.managed_resources = {"example.com/gpu"};
   const auto extenders = Make();
-  EXPECT_FALSE(extenders->Interested(*Info(pod_, words_)));
+  EXPECT_FALSE(extenders->IsInterested(*Info(pod_, words_)));
   (*pod_.mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_limits())["example.com/gpu"]
       .set_string("1");
-  EXPECT_TRUE(extenders->Interested(*Info(pod_, words_)));
+  EXPECT_TRUE(extenders->IsInterested(*Info(pod_, words_)));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What extenders have to say of whom to evict.
+// The extenders' part in preemption.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <boost/json/object.hpp>
 
 #include "controlplane/scheduler/extender/extender.h"
-#include "controlplane/scheduler/preemption/trial.h"
+#include "controlplane/scheduler/preemption/victims.h"
 #include "lib/base/log.h"
 
 namespace keelson::scheduler {
@@ -15,9 +15,9 @@ namespace json = boost::json;
 
 namespace {
 
-// ExtenderPreemptionArgs: who keeps objects himself is told uids.
+// ExtenderPreemptionArgs: with uids for an extender that is nodeCacheCapable, else with whole pods.
 Result<json::value> Arguments(const ExtenderClient& one, const PodInfo& pod, const Snapshot& snapshot,
-                              const VictimsBySlot& victims) {
+                              const NodeToVictims& victims) {
   json::object by_node;
   for (const auto& [slot, of_node] : victims) {
     json::array pods;
@@ -25,13 +25,13 @@ Result<json::value> Arguments(const ExtenderClient& one, const PodInfo& pod, con
       json::value told = json::object{{"UID", victim->uid}};
       if (!one.config().node_cache_capable) {
         Result<json::value> object = one.PodObject(*victim);
-        if (!object) continue;  // it has gone by itself
+        if (!object) continue;  // it is gone already
         told = *std::move(object);
       }
       pods.push_back(std::move(told));
     }
     by_node[snapshot.nodes[slot].facts->name] =
-        json::object{{"Pods", std::move(pods)}, {"NumPDBViolations", of_node.cost.violations}};
+        json::object{{"Pods", std::move(pods)}, {"NumPDBViolations", of_node.cost.num_pdb_violations}};
   }
   json::object args{{"NodeNameToVictims", nullptr}, {"NodeNameToMetaVictims", nullptr}};
   ASSIGN_OR_RETURN(args["Pod"], one.PodObject(pod));
@@ -59,18 +59,18 @@ Result<Victims> VictimsOn(const ExtenderClient& one, const NodeInfo& node, const
     return Error(Code::kUnavailable,
                  fmt::format("expected at least one victim pod on node \"{}\"", node.facts->name));
   }
-  const json::value* violations = Field(told, "NumPDBViolations");
+  const json::value* num_pdb_violations = Field(told, "NumPDBViolations");
   boost::system::error_code malformed;
-  const auto broken = violations ? violations->to_number<int64_t>(malformed) : 0;
+  const auto broken = num_pdb_violations ? num_pdb_violations->to_number<int64_t>(malformed) : 0;
   return MakeVictims(std::move(pods), malformed || broken < 0 ? 0 : static_cast<size_t>(broken));
 }
 
-// ExtenderPreemptionResult: MetaVictims whatever was told.
-Result<VictimsBySlot> Ask(const ExtenderClient& one, const PodInfo& pod, const Snapshot& snapshot,
-                          const VictimsBySlot& victims) {
+// ExtenderPreemptionResult: always MetaVictims.
+Result<NodeToVictims> Ask(const ExtenderClient& one, const PodInfo& pod, const Snapshot& snapshot,
+                          const NodeToVictims& victims) {
   ASSIGN_OR_RETURN(const json::value args, Arguments(one, pod, snapshot, victims));
   ASSIGN_OR_RETURN(const json::value answer, one.Call(one.config().preempt_verb, args));
-  VictimsBySlot left;
+  NodeToVictims left;
   const json::value* by_node = Field(answer, "NodeNameToMetaVictims");
   if (!by_node || !by_node->is_object()) return left;
   for (const auto& [name, told] : by_node->get_object()) {
@@ -86,16 +86,17 @@ Result<VictimsBySlot> Ask(const ExtenderClient& one, const PodInfo& pod, const S
 
 }  // namespace
 
-bool HttpExtenders::Preempts(const PodInfo& pod) const {
+bool HttpExtenders::SupportsPreemption(const PodInfo& pod) const {
   return std::any_of(all_.begin(), all_.end(), [&](const auto& one) {
-    return !one->config().preempt_verb.empty() && one->Interested(pod);
+    return !one->config().preempt_verb.empty() && one->IsInterested(pod);
   });
 }
 
-Result<> HttpExtenders::Preempt(const PodInfo& pod, const Snapshot& snapshot, VictimsBySlot& victims) const {
+Result<> HttpExtenders::ProcessPreemption(const PodInfo& pod, const Snapshot& snapshot,
+                                          NodeToVictims& victims) const {
   for (const auto& one : all_) {
-    if (one->config().preempt_verb.empty() || !one->Interested(pod) || victims.empty()) continue;
-    Result<VictimsBySlot> left = Ask(*one, pod, snapshot, victims);
+    if (one->config().preempt_verb.empty() || !one->IsInterested(pod) || victims.empty()) continue;
+    Result<NodeToVictims> left = Ask(*one, pod, snapshot, victims);
     if (left) {
       victims = *std::move(left);
     } else if (one->config().ignorable) {

@@ -22,11 +22,11 @@ void CycleState::Set(const Plugin* plugin, std::unique_ptr<Data> data) {
   data_.emplace_back(plugin, std::move(data));
 }
 
-void NormalizeByLargest(std::vector<int64_t>& scores, bool reverse) {
+void DefaultNormalizeScore(std::vector<int64_t>& scores, bool reverse) {
   const int64_t largest = scores.empty() ? 0 : *std::max_element(scores.begin(), scores.end());
   for (int64_t& score : scores) {
-    if (largest > 0) score = score * ScorePlugin::kMax / largest;
-    if (reverse) score = ScorePlugin::kMax - score;
+    if (largest > 0) score = score * ScorePlugin::kMaxNodeScore / largest;
+    if (reverse) score = ScorePlugin::kMaxNodeScore - score;
   }
 }
 
@@ -39,7 +39,8 @@ void Collect(std::vector<T*>& into, Plugin* plugin, bool wanted) {
 
 }  // namespace
 
-Framework::Framework(std::string profile) : times_(std::make_unique<PointTimes>(std::move(profile))) {}
+Framework::Framework(std::string profile)
+    : times_(std::make_unique<ExtensionPointTimes>(std::move(profile))) {}
 Framework::~Framework() = default;
 
 void Framework::Add(std::shared_ptr<Plugin> plugin, int64_t weight, uint32_t points) {
@@ -71,168 +72,177 @@ void Framework::AddFirstBinder(std::shared_ptr<Plugin> plugin) {
   std::rotate(binds_.rbegin(), binds_.rbegin() + 1, binds_.rend());
 }
 
-bool Framework::Admits(const PodInfo& pod) const {
+bool Framework::RunPreEnqueuePlugins(const PodInfo& pod) const {
   return std::all_of(pre_enqueues_.begin(), pre_enqueues_.end(),
-                     [&](const PreEnqueuePlugin* plugin) { return plugin->Admits(pod); });
+                     [&](const PreEnqueuePlugin* plugin) { return plugin->PreEnqueue(pod); });
 }
 
-Judgement Framework::PreFilter(CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
-                               std::optional<std::vector<std::string_view>>& only,
-                               std::vector<std::string_view>& narrowed_by) const {
+PluginStatus Framework::RunPreFilterPlugins(CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
+                                            std::optional<std::vector<std::string_view>>& node_names,
+                                            std::vector<std::string_view>& plugins_with_nodes) const {
   const PointTime start = std::chrono::steady_clock::now();
-  Judgement judged = AskPreFilters(state, pod, snapshot, only, narrowed_by);
-  times_->Observe(PointTimes::kPreFilter, judged.status.code, start);
-  return judged;
+  PluginStatus result = CallPreFilterPlugins(state, pod, snapshot, node_names, plugins_with_nodes);
+  times_->Observe(ExtensionPointTimes::kPreFilter, result.status.code, start);
+  return result;
 }
 
-Judgement Framework::AskPreFilters(CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
-                                   std::optional<std::vector<std::string_view>>& only,
-                                   std::vector<std::string_view>& narrowed_by) const {
+PluginStatus Framework::CallPreFilterPlugins(CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
+                                             std::optional<std::vector<std::string_view>>& node_names,
+                                             std::vector<std::string_view>& plugins_with_nodes) const {
   for (size_t i = 0; i < pre_filters_.size(); ++i) {
     PreFilterPlugin& plugin = *pre_filters_[i];
-    PreFilterPlugin::Outcome outcome = plugin.PreFilter(state, pod, snapshot);
-    if (outcome.status.skip()) {
-      state.skip_filters |= filter_bit_[i];
+    PreFilterResult result = plugin.PreFilter(state, pod, snapshot);
+    if (result.status.skip()) {
+      state.skip_filter_plugins |= filter_bit_[i];
       continue;
     }
-    if (!outcome.status.ok()) return {std::move(outcome.status), plugin.name()};
-    if (!outcome.nodes) continue;
-    narrowed_by.push_back(plugin.name());
-    if (!only) {
-      only = std::move(outcome.nodes);
+    if (!result.status.ok()) return {std::move(result.status), plugin.name()};
+    if (!result.node_names) continue;
+    plugins_with_nodes.push_back(plugin.name());
+    if (!node_names) {
+      node_names = std::move(result.node_names);
     } else {
-      std::erase_if(*only, [&](std::string_view name) {
-        return std::find(outcome.nodes->begin(), outcome.nodes->end(), name) == outcome.nodes->end();
+      std::erase_if(*node_names, [&](std::string_view name) {
+        return std::find(result.node_names->begin(), result.node_names->end(), name) ==
+               result.node_names->end();
       });
     }
   }
   return {};
 }
 
-Verdict Framework::Filter(const CycleState& state, const PodInfo& pod, const NodeInfo& node, size_t first,
-                          size_t& by) const {
+FilterStatus Framework::RunFilterPlugins(const CycleState& state, const PodInfo& pod, const NodeInfo& node,
+                                         size_t first, size_t& by) const {
   for (size_t i = first; i < filters_.size(); ++i) {
-    if (state.skip_filters >> i & 1) continue;
-    const Verdict verdict = filters_[i]->Filter(state, pod, node);
-    if (verdict.ok()) continue;
+    if (state.skip_filter_plugins >> i & 1) continue;
+    const FilterStatus status = filters_[i]->Filter(state, pod, node);
+    if (status.ok()) continue;
     by = i;
-    return verdict;
+    return status;
   }
   return {};
 }
 
-bool Framework::LooksAround(const CycleState& state) const {
+bool Framework::HasNonlocalFilter(const CycleState& state) const {
   for (size_t i = 0; i < filters_.size(); ++i) {
-    if (!(state.skip_filters >> i & 1) && !filters_[i]->local()) return true;
+    if (!(state.skip_filter_plugins >> i & 1) && !filters_[i]->local()) return true;
   }
   return false;
 }
 
-Verdict Framework::FilterBeside(CycleState& state, const PodInfo& pod, NodeInfo& node, size_t& by) const {
-  std::vector<PodPtr> beside;
+FilterStatus Framework::RunFilterPluginsWithNominatedPods(CycleState& state, const PodInfo& pod,
+                                                          NodeInfo& node, size_t& by) const {
+  std::vector<PodPtr> nominated;
   for (const PodPtr& other : node.nominated) {
-    if (other->key != pod.key && other->priority >= pod.priority) beside.push_back(other);
+    if (other->key != pod.key && other->priority >= pod.priority) nominated.push_back(other);
   }
-  if (!beside.empty()) {
-    for (const PodPtr& other : beside) Move(state, pod, other, node, 1);
-    const Verdict verdict = Filter(state, pod, node, 0, by);
-    for (const PodPtr& other : beside) Move(state, pod, other, node, -1);
-    // Without them there is only more room, unless others are what draws the pod here.
-    if (!verdict.ok() || !LooksAround(state)) return verdict;
+  if (!nominated.empty()) {
+    for (const PodPtr& other : nominated) AddPod(state, pod, other, node);
+    const FilterStatus status = RunFilterPlugins(state, pod, node, 0, by);
+    for (const PodPtr& other : nominated) RemovePod(state, pod, other, node);
+    // Without them there is more room; only a nonlocal filter (required affinity) can miss them.
+    if (!status.ok() || !HasNonlocalFilter(state)) return status;
   }
-  return Filter(state, pod, node, 0, by);
+  return RunFilterPlugins(state, pod, node, 0, by);
 }
 
-void Framework::Move(CycleState& state, const PodInfo& pod, const PodPtr& other, NodeInfo& node,
-                     int by) const {
-  for (PreFilterPlugin* plugin : pre_filters_) plugin->Moved(state, pod, *other, node, by);
-  if (by > 0) {
-    node.AddPod(other);
-  } else {
-    node.RemovePod(*other);
-  }
+void Framework::AddPod(CycleState& state, const PodInfo& pod, const PodPtr& other, NodeInfo& node) const {
+  for (PreFilterPlugin* plugin : pre_filters_) plugin->AddPod(state, pod, *other, node);
+  node.AddPod(other);
 }
 
-Judgement Framework::Reserve(CycleState& state, const PodInfo& pod, const NodeInfo& node) const {
+void Framework::RemovePod(CycleState& state, const PodInfo& pod, const PodPtr& other, NodeInfo& node) const {
+  for (PreFilterPlugin* plugin : pre_filters_) plugin->RemovePod(state, pod, *other, node);
+  node.RemovePod(*other);
+}
+
+PluginStatus Framework::RunReservePluginsReserve(CycleState& state, const PodInfo& pod,
+                                                 const NodeInfo& node) const {
   const PointTime start = std::chrono::steady_clock::now();
-  Judgement judged = AskReserves(state, pod, node);
-  times_->Observe(PointTimes::kReserve, judged.status.code, start);
-  return judged;
+  PluginStatus result = CallReservePlugins(state, pod, node);
+  times_->Observe(ExtensionPointTimes::kReserve, result.status.code, start);
+  return result;
 }
 
-Judgement Framework::AskReserves(CycleState& state, const PodInfo& pod, const NodeInfo& node) const {
+PluginStatus Framework::CallReservePlugins(CycleState& state, const PodInfo& pod,
+                                           const NodeInfo& node) const {
   for (ReservePlugin* plugin : reserves_) {
     if (Status reserved = plugin->Reserve(state, pod, node); !reserved.ok()) {
-      Unreserve(state, pod, node.facts->name);
+      RunReservePluginsUnreserve(state, pod, node.facts->name);
       return {std::move(reserved), plugin->name()};
     }
   }
   return {};
 }
 
-void Framework::Unreserve(CycleState& state, const PodInfo& pod, const std::string& node) const {
+void Framework::RunReservePluginsUnreserve(CycleState& state, const PodInfo& pod,
+                                           const std::string& node) const {
   for (auto it = reserves_.rbegin(); it != reserves_.rend(); ++it) (*it)->Unreserve(state, pod, node);
 }
 
-Judgement Framework::Permit(CycleState& state, const PodInfo& pod, const std::string& node) const {
+PluginStatus Framework::RunPermitPlugins(CycleState& state, const PodInfo& pod,
+                                         const std::string& node) const {
   const PointTime start = std::chrono::steady_clock::now();
-  Judgement judged = AskPermits(state, pod, node);
-  times_->Observe(PointTimes::kPermit, judged.status.code, start);
-  return judged;
+  PluginStatus result = CallPermitPlugins(state, pod, node);
+  times_->Observe(ExtensionPointTimes::kPermit, result.status.code, start);
+  return result;
 }
 
-Judgement Framework::AskPermits(CycleState& state, const PodInfo& pod, const std::string& node) const {
-  Judgement judgement;
+PluginStatus Framework::CallPermitPlugins(CycleState& state, const PodInfo& pod,
+                                          const std::string& node) const {
+  PluginStatus result;
   for (PermitPlugin* plugin : permits_) {
     Status permitted = plugin->Permit(state, pod, node);
     if (permitted.ok()) continue;
-    judgement = {std::move(permitted), plugin->name()};
-    if (judgement.status.code != Status::Code::kWait) return judgement;
+    result = {std::move(permitted), plugin->name()};
+    if (result.status.code != Status::Code::kWait) return result;
   }
-  return judgement;
+  return result;
 }
 
-Judgement Framework::Recall(CycleState& state, const PodInfo& pod, const std::string& node,
-                            size_t& next) const {
+PluginStatus Framework::PollPermit(CycleState& state, const PodInfo& pod, const std::string& node,
+                                   size_t& next) const {
   for (; next < permits_.size(); ++next) {
-    if (Status says = permits_[next]->Recall(state, pod, node); !says.ok())
-      return {std::move(says), permits_[next]->name()};
+    if (Status status = permits_[next]->PollPermit(state, pod, node); !status.ok())
+      return {std::move(status), permits_[next]->name()};
   }
   return {};
 }
 
-void Framework::OnPermitChange(const std::function<void()>& wake) const {
-  for (PermitPlugin* plugin : permits_) plugin->OnChange(wake);
+void Framework::OnPermitChange(const std::function<void()>& changed) const {
+  for (PermitPlugin* plugin : permits_) plugin->OnPermitChange(changed);
 }
 
-Result<PreBindPlugin*> Framework::PreBind(CycleState& state, const PodInfo& pod, const std::string& node,
-                                          size_t& next) const {
+Result<PreBindPlugin*> Framework::RunPreBindPlugins(CycleState& state, const PodInfo& pod,
+                                                    const std::string& node, size_t& next) const {
   const PointTime start = std::chrono::steady_clock::now();
-  Result<PreBindPlugin*> asked = AskPreBinds(state, pod, node, next);
-  times_->Observe(PointTimes::kPreBind, asked ? Status::Code::kSuccess : Status::Code::kError, start);
-  return asked;
+  Result<PreBindPlugin*> result = CallPreBindPlugins(state, pod, node, next);
+  times_->Observe(ExtensionPointTimes::kPreBind, result ? Status::Code::kSuccess : Status::Code::kError,
+                  start);
+  return result;
 }
 
-Result<PreBindPlugin*> Framework::AskPreBinds(CycleState& state, const PodInfo& pod, const std::string& node,
-                                              size_t& next) const {
+Result<PreBindPlugin*> Framework::CallPreBindPlugins(CycleState& state, const PodInfo& pod,
+                                                     const std::string& node, size_t& next) const {
   while (next < pre_binds_.size()) {
     PreBindPlugin* plugin = pre_binds_[next++];
-    if (Result<> asked = plugin->PreBind(state, pod, node); !asked) return asked.error().Wrap(plugin->name());
-    const std::optional<Result<>> prepared = plugin->Prepared(state, pod);
+    if (Result<> result = plugin->PreBind(state, pod, node); !result)
+      return result.error().Wrap(plugin->name());
+    const std::optional<Result<>> prepared = plugin->PreBindDone(state, pod);
     if (!prepared) return plugin;
     if (!*prepared) return prepared->error().Wrap(plugin->name());
   }
   return nullptr;
 }
 
-Result<> Framework::Bind(CycleState& state, const PodInfo& pod, const std::string& node) const {
+Result<> Framework::RunBindPlugins(CycleState& state, const PodInfo& pod, const std::string& node) const {
   const PointTime start = std::chrono::steady_clock::now();
-  Result<> bound = AskBinds(state, pod, node);
-  times_->Observe(PointTimes::kBind, bound ? Status::Code::kSuccess : Status::Code::kError, start);
+  Result<> bound = CallBindPlugins(state, pod, node);
+  times_->Observe(ExtensionPointTimes::kBind, bound ? Status::Code::kSuccess : Status::Code::kError, start);
   return bound;
 }
 
-Result<> Framework::AskBinds(CycleState& state, const PodInfo& pod, const std::string& node) const {
+Result<> Framework::CallBindPlugins(CycleState& state, const PodInfo& pod, const std::string& node) const {
   for (BindPlugin* plugin : binds_) {
     ASSIGN_OR_RETURN(const bool bound, plugin->Bind(state, pod, node));
     if (!bound) continue;
@@ -242,24 +252,28 @@ Result<> Framework::AskBinds(CycleState& state, const PodInfo& pod, const std::s
   return Error(Code::kInternal, "no plugin has bound the pod");
 }
 
-bool Framework::MayHelp(const std::vector<std::string_view>& rejected_by, const ClusterEvent& event,
-                        const PodInfo& pod) const {
-  if (event.kind == ClusterEvent::Kind::kFlush) return true;
+bool Framework::QueueingHint(const std::vector<std::string_view>& unschedulable_plugins,
+                             const ClusterEvent& event, const PodInfo& pod) const {
+  if (event.kind == ClusterEvent::Kind::kUnschedulableTimeout) return true;
   for (const auto& plugin : plugins_) {
-    if (std::find(rejected_by.begin(), rejected_by.end(), plugin->name()) == rejected_by.end()) continue;
-    if ((plugin->interests() | event.kind) != plugin->interests()) continue;
-    if (plugin->MayHelp(event, pod)) return true;
+    if (std::find(unschedulable_plugins.begin(), unschedulable_plugins.end(), plugin->name()) ==
+        unschedulable_plugins.end())
+      continue;
+    if ((plugin->EventsToRegister() | event.kind) != plugin->EventsToRegister()) continue;
+    if (plugin->QueueingHint(event, pod)) return true;
   }
   return false;
 }
 
-uint32_t Framework::Interests(const std::vector<std::string_view>& rejected_by) const {
-  uint32_t interests = static_cast<uint32_t>(ClusterEvent::Kind::kFlush);
+uint32_t Framework::EventsToRegister(const std::vector<std::string_view>& unschedulable_plugins) const {
+  uint32_t events = static_cast<uint32_t>(ClusterEvent::Kind::kUnschedulableTimeout);
   for (const auto& plugin : plugins_) {
-    if (std::find(rejected_by.begin(), rejected_by.end(), plugin->name()) == rejected_by.end()) continue;
-    interests |= plugin->interests();
+    if (std::find(unschedulable_plugins.begin(), unschedulable_plugins.end(), plugin->name()) ==
+        unschedulable_plugins.end())
+      continue;
+    events |= plugin->EventsToRegister();
   }
-  return interests;
+  return events;
 }
 
 }  // namespace keelson::scheduler

@@ -17,7 +17,7 @@ Metrics& TheMetrics() {
   return all;
 }
 
-void PointTimes::Observe(Point point, Status::Code code, PointTime start) const {
+void ExtensionPointTimes::Observe(Point point, Status::Code code, PointTime start) const {
   auto& known = known_[point][static_cast<size_t>(code)];
   metrics::Histogram* histogram = known.load(std::memory_order_acquire);
   if (!histogram) {
@@ -31,21 +31,21 @@ void PointTimes::Observe(Point point, Status::Code code, PointTime start) const 
 std::string EventName(ClusterEvent::Kind kind) {
   using Kind = ClusterEvent::Kind;
   switch (kind) {
-    case Kind::kNodeAdded:
+    case Kind::kNodeAdd:
       return "NodeAdd";
-    case Kind::kNodeChanged:
+    case Kind::kNodeUpdate:
       return "NodeUpdate";
-    case Kind::kPodAdded:
+    case Kind::kAssignedPodAdd:
       return "AssignedPodAdd";
-    case Kind::kPodChanged:
+    case Kind::kAssignedPodUpdate:
       return "AssignedPodUpdate";
-    case Kind::kPodRemoved:
+    case Kind::kAssignedPodDelete:
       return "AssignedPodDelete";
-    case Kind::kStorage:
+    case Kind::kStorageUpdate:
       return "StorageUpdate";  // of a claim, volume, class or driver: they are not told apart here
-    case Kind::kFlush:
+    case Kind::kUnschedulableTimeout:
       return "UnschedulableTimeout";
-    case Kind::kNamespace:
+    case Kind::kNamespaceUpdate:
       return "NamespaceUpdate";
   }
   return "";

@@ -78,10 +78,11 @@ inline double SecondsSince(PointTime start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// How long a profile's extension points take. Costs no lock after the first time of a point and status.
-class PointTimes {
+// The durations of a profile's extension points. Thread safe; takes no lock but the first time for a point and
+// status.
+class ExtensionPointTimes {
  public:
-  explicit PointTimes(std::string profile) : profile_(std::move(profile)) {}
+  explicit ExtensionPointTimes(std::string profile) : profile_(std::move(profile)) {}
   // `point`: "PreFilter".
   enum Point {
     kPreFilter,
@@ -103,7 +104,7 @@ class PointTimes {
   mutable std::array<std::array<std::atomic<metrics::Histogram*>, kCodes>, kCount> known_{};
 };
 
-// As upstream names what has happened: "NodeAdd".
+// The event's name in metrics: "NodeAdd".
 std::string EventName(ClusterEvent::Kind kind);
 
 }  // namespace keelson::scheduler

@@ -75,17 +75,17 @@ TEST(SchedulerMetrics, FollowThePodsInTheQueue) {
                failed = Incoming("unschedulable", "ScheduleAttemptFailure"),
                woken = Incoming("backoff", "NodeAdd"), over = Incoming("active", "BackoffComplete"),
                errors = Incoming("backoff", "ScheduleAttemptFailure"), out = RuledOut("NodeResourcesFit");
-  queue.Set(pod, false);
-  queue.Set(other, false);
+  queue.AddOrUpdate(pod, false);
+  queue.AddOrUpdate(other, false);
   EXPECT_EQ(Pending("active"), 2);
   EXPECT_EQ(Incoming("active", "UnscheduledPodAdd"), added + 2);
   queue.Pop({});
   EXPECT_EQ(Pending("active"), 1);
-  queue.Unschedulable(pod, {"NodeResourcesFit"});
+  queue.AddUnschedulablePodIfNotPresent(pod, {"NodeResourcesFit"});
   EXPECT_EQ(Pending("unschedulable"), 1);
   EXPECT_EQ(RuledOut("NodeResourcesFit"), out + 1);
   EXPECT_EQ(Incoming("unschedulable", "ScheduleAttemptFailure"), failed + 1);
-  queue.Notify({ClusterEvent::Kind::kNodeAdded, nullptr, nullptr, nullptr, nullptr});
+  queue.MoveAllToActiveOrBackoffQueue({ClusterEvent::Kind::kNodeAdd, nullptr, nullptr, nullptr, nullptr});
   EXPECT_EQ(Pending("unschedulable"), 0);
   EXPECT_EQ(Pending("backoff"), 1);
   EXPECT_EQ(Incoming("backoff", "NodeAdd"), woken + 1);
@@ -95,12 +95,12 @@ TEST(SchedulerMetrics, FollowThePodsInTheQueue) {
   EXPECT_EQ(Incoming("active", "BackoffComplete"), over + 1);
   EXPECT_EQ(Pending("active"), 2);
   EXPECT_EQ((*queue.Pop({}))->name, "q");
-  queue.Retry(other);
+  queue.RetryAfterError(other);
   EXPECT_EQ(Incoming("backoff", "ScheduleAttemptFailure"), errors + 1);
   EXPECT_EQ((*queue.Pop({}))->name, "p");
   EXPECT_EQ(RuledOut("NodeResourcesFit"), out);
-  queue.Remove(pod->key);
-  queue.Remove(other->key);
+  queue.Delete(pod->key);
+  queue.Delete(other->key);
   for (const char* name : {"active", "backoff", "unschedulable", "gated"})
     EXPECT_EQ(Pending(name), 0) << name;
 }
@@ -111,21 +111,21 @@ TEST(SchedulerMetrics, PodsThatAFlushHasHelpedAreKnown) {
   SchedulingQueue queue(clock, QueueOptions(),
                         {[](const auto&, const auto&, const auto&) { return false; }, nullptr, nullptr});
   const PodPtr pod = Info(MakePod("p"), words);
-  queue.Set(pod, false);
+  queue.AddOrUpdate(pod, false);
   queue.Pop({});
-  queue.Unschedulable(pod, {"NodeResourcesFit"});
+  queue.AddUnschedulablePodIfNotPresent(pod, {"NodeResourcesFit"});
   clock.Advance(std::chrono::minutes(5));
   queue.Flush();
   queue.Pop({});
-  const Attempts attempts = queue.Done(pod->key);
-  EXPECT_TRUE(attempts.flushed);
-  EXPECT_EQ(attempts.all, 2);
-  EXPECT_EQ(clock.SteadyNow() - attempts.first, std::chrono::minutes(5));
+  const AttemptCounts attempts = queue.Done(pod->key);
+  EXPECT_TRUE(attempts.was_flushed_from_unschedulable);
+  EXPECT_EQ(attempts.attempts, 2);
+  EXPECT_EQ(clock.SteadyNow() - attempts.initial_attempt_timestamp, std::chrono::minutes(5));
 }
 
 TEST(SchedulerMetrics, ExtensionPointsAreTimed) {
-  const PointTimes times("metrics-test");
-  times.Observe(PointTimes::kFilter, Status::Code::kUnschedulable, std::chrono::steady_clock::now());
+  const ExtensionPointTimes times("metrics-test");
+  times.Observe(ExtensionPointTimes::kFilter, Status::Code::kUnschedulable, std::chrono::steady_clock::now());
   std::string text;
   TheMetrics().point_duration.Print(text);
   EXPECT_THAT(text, ::testing::HasSubstr("_count{extension_point=\"Filter\",status=\"Unschedulable\","

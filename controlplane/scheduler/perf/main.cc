@@ -26,7 +26,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{120};
 
 struct Figures {
-  double pods_per_second = 0, p50 = 0, p99 = 0;  // of a decision, in seconds
+  double pods_per_second = 0, p50 = 0, p99 = 0;  // of a result, in seconds
   int bound = 0;
   double cpu = 0;        // in seconds
   double decisions = 0;  // some pods take several

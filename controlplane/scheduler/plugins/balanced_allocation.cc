@@ -27,7 +27,7 @@ class BalancedAllocation : public ScorePlugin {
 
   // A pod that asks for nothing would be drawn to one node after the other.
   Status PreScore(CycleState&, const PodInfo& pod, const Snapshot&, std::span<const uint32_t>) override {
-    return pod.shape->best_effort && pod.requests.others.empty() && pod.requests.ephemeral_storage == 0
+    return pod.shape->best_effort && pod.requests.scalar_resources.empty() && pod.requests.ephemeral_storage == 0
                ? Status::Skip()
                : Status();
   }
@@ -35,7 +35,7 @@ class BalancedAllocation : public ScorePlugin {
     // Where the pod makes the use of resources more equal is better than where it leaves it as it is, and
     // that is better than where it makes it less so.
     const int64_t with = Balance(pod, node, true), without = Balance(pod, node, false);
-    return kMax / 2 + (kMax / 2 + with - without) / 2;
+    return kMaxNodeScore / 2 + (kMaxNodeScore / 2 + with - without) / 2;
   }
 
  private:
@@ -49,7 +49,7 @@ class BalancedAllocation : public ScorePlugin {
       shares_[count++] = std::min(1.0, static_cast<double>(used) / static_cast<double>(usage.capacity));
     }
     const double deviation = count < 2 ? 0 : StandardDeviation(shares_.data(), count);
-    return static_cast<int64_t>((1 - deviation) * static_cast<double>(kMax));
+    return static_cast<int64_t>((1 - deviation) * static_cast<double>(kMaxNodeScore));
   }
 
   const std::vector<ScoredResource> resources_;

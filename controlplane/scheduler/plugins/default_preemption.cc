@@ -3,16 +3,16 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/scheduler/framework/lru_cache.h"
 #include "controlplane/scheduler/framework/metrics.h"
-#include "controlplane/scheduler/framework/recent.h"
 #include "controlplane/scheduler/plugins/plugins.h"
-#include "controlplane/scheduler/preemption/trial.h"
+#include "controlplane/scheduler/preemption/victims.h"
 
 namespace keelson::scheduler {
 
 namespace {
 
-constexpr size_t kShapes = 8;  // whose trials are remembered
+constexpr size_t kShapes = 8;  // whose dry runs are kept
 constexpr char kNotHelpful[] = "Preemption is not helpful for scheduling";
 
 std::string Summary(size_t nodes, const std::map<std::string, size_t>& reasons) {
@@ -24,36 +24,37 @@ std::string Summary(size_t nodes, const std::map<std::string, size_t>& reasons) 
 
 class DefaultPreemption : public PreEnqueuePlugin, public PostFilterPlugin {
  public:
-  DefaultPreemption(const Framework& framework, Reasons& reasons, Evictor& evictor, PreemptionArgs args)
-      : framework_(framework), reasons_(reasons), evictor_(evictor), args_(args) {}
+  DefaultPreemption(const Framework& framework, Reasons& reasons, PreemptionExecutor& executor,
+                    DefaultPreemptionArgs args)
+      : framework_(framework), reasons_(reasons), executor_(executor), args_(args) {}
   std::string_view name() const override { return "DefaultPreemption"; }
 
-  bool Admits(const PodInfo& pod) const override { return !evictor_.Busy(pod); }
+  bool PreEnqueue(const PodInfo& pod) const override { return !executor_.IsPodRunningPreemption(pod); }
 
-  Outcome PostFilter(CycleState& state, const PodPtr& pod, Snapshot& snapshot,
-                     const NodeVerdicts& verdicts) override {
+  PostFilterResult PostFilter(CycleState& state, const PodPtr& pod, Snapshot& snapshot,
+                              const NodeToStatusReader& statuses) override {
     TheMetrics().preemptions.With().Increment();
-    const std::vector<uint32_t> resolvable = verdicts.Resolvable();
-    if (std::string why = WhyNot(state, *pod, snapshot, resolvable); !why.empty()) {
-      return {std::nullopt, "preemption: " + why};
+    const std::vector<uint32_t> resolvable = statuses.NodesForStatusCode(FilterStatus::Code::kUnschedulable);
+    if (std::string problem = Ineligible(state, *pod, snapshot, resolvable); !problem.empty()) {
+      return {std::nullopt, "preemption: " + problem};
     }
     if (resolvable.empty()) return {"", Summary(snapshot.count(), {{kNotHelpful, snapshot.count()}})};
 
-    const std::shared_ptr<const std::vector<Budget>> budgets = evictor_.Budgets();
+    const std::shared_ptr<const std::vector<DisruptionBudget>> budgets = executor_.DisruptionBudgets();
     std::vector<uint32_t> slots;
     std::vector<const Victims*> candidates;
     std::map<std::string, size_t> reasons;
-    Trials& trials = TrialsOf(state, *pod, snapshot, budgets);
-    FindCandidates(state, *pod, snapshot, *budgets, resolvable, trials, slots, candidates, reasons);
+    DryRuns& dry_runs = DryRunsOf(state, *pod, snapshot, budgets);
+    FindCandidates(state, *pod, snapshot, *budgets, resolvable, dry_runs, slots, candidates, reasons);
     if (candidates.empty()) {
       if (resolvable.size() < snapshot.count()) reasons[kNotHelpful] += snapshot.count() - resolvable.size();
       return {"", Summary(snapshot.count(), reasons)};
     }
-    VictimsBySlot left;
-    if (evictor_.Consults(*pod)) {
+    NodeToVictims left;
+    if (executor_.ExtendersSupportPreemption(*pod)) {
       for (size_t i = 0; i < slots.size(); ++i) left.emplace(slots[i], *candidates[i]);
-      if (Result<> told = evictor_.Consult(*pod, snapshot, left); !told) {
-        return {std::nullopt, "preemption: " + told.error().message()};
+      if (Result<> called = executor_.CallExtenders(*pod, snapshot, left); !called) {
+        return {std::nullopt, "preemption: " + called.error().message()};
       }
       if (left.empty()) return {std::nullopt, "preemption: no candidate node for preemption"};
       slots.clear();
@@ -63,36 +64,37 @@ class DefaultPreemption : public PreEnqueuePlugin, public PostFilterPlugin {
         candidates.push_back(&victims);
       }
     }
-    const size_t best = LeastMissed(candidates);
-    const NodeInfo& node = snapshot.nodes[slots[best]];
-    std::vector<PodPtr> outranked;
+    const size_t chosen = PickOneNodeForPreemption(candidates);
+    const NodeInfo& node = snapshot.nodes[slots[chosen]];
+    std::vector<PodPtr> lower_priority_nominated_pods;
     for (const PodPtr& other : node.nominated) {
-      if (other->priority < pod->priority) outranked.push_back(other);
+      if (other->priority < pod->priority) lower_priority_nominated_pods.push_back(other);
     }
-    TheMetrics().victims.HistogramWith().Observe(static_cast<double>(candidates[best]->pods.size()));
-    evictor_.Evict(pod, node.facts->name, candidates[best]->pods, std::move(outranked));
+    TheMetrics().victims.HistogramWith().Observe(static_cast<double>(candidates[chosen]->pods.size()));
+    executor_.PrepareCandidateAsync(pod, node.facts->name, candidates[chosen]->pods,
+                                    std::move(lower_priority_nominated_pods));
     return {node.facts->name, ""};
   }
 
  private:
-  struct Trial {
+  struct DryRun {
     uint64_t generation = 0;
     Victims victims;
   };
-  struct Trials {
-    std::shared_ptr<const std::vector<Budget>> budgets;  // that they were made with
-    std::vector<Trial> by_slot;
+  struct DryRuns {
+    std::shared_ptr<const std::vector<DisruptionBudget>> budgets;  // that they hold for
+    std::vector<DryRun> by_slot;
   };
 
-  // Empty: the pod may preempt.
-  static std::string WhyNot(const CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
-                            const std::vector<uint32_t>& resolvable) {
+  // Why the pod may not preempt; empty: it may.
+  static std::string Ineligible(const CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
+                                const std::vector<uint32_t>& resolvable) {
     if (pod.shape->never_preempts) return "not eligible due to preemptionPolicy=Never.";
-    const NodeInfo* promised = state.nominated_node.empty() ? nullptr : snapshot.Find(state.nominated_node);
-    // Where nothing helps any more the promise is void.
-    if (!promised || std::find(resolvable.begin(), resolvable.end(), promised->slot) == resolvable.end())
+    const NodeInfo* nominated = state.nominated_node.empty() ? nullptr : snapshot.Find(state.nominated_node);
+    // A nomination is void where preemption does not help any more.
+    if (!nominated || std::find(resolvable.begin(), resolvable.end(), nominated->slot) == resolvable.end())
       return "";
-    for (const PodPtr& other : promised->pods) {
+    for (const PodPtr& other : nominated->pods) {
       if (other->priority < pod.priority && other->terminating && other->evicted) {
         return "not eligible due to a terminating pod on the nominated node.";
       }
@@ -100,60 +102,60 @@ class DefaultPreemption : public PreEnqueuePlugin, public PostFilterPlugin {
     return "";
   }
 
-  // Trials are remembered for pods of one shape while only their node decides them.
-  Trials& TrialsOf(const CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
-                   const std::shared_ptr<const std::vector<Budget>>& budgets) {
-    Trials* trials = &once_;
-    if (!framework_.LooksAround(state)) {
-      trials = &remembered_.Get(pod.shape->id, [] { return std::make_unique<Trials>(); });
+  // Dry runs are kept for other pods of the shape unless a nonlocal filter takes part in them.
+  DryRuns& DryRunsOf(const CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
+                     const std::shared_ptr<const std::vector<DisruptionBudget>>& budgets) {
+    DryRuns* dry_runs = &unkept_;
+    if (!framework_.HasNonlocalFilter(state)) {
+      dry_runs = &kept_.Get(pod.shape->id, [] { return std::make_unique<DryRuns>(); });
     }
-    if (trials == &once_ || trials->budgets != budgets) trials->by_slot.clear();
-    trials->budgets = budgets;
-    trials->by_slot.resize(snapshot.nodes.size());
-    return *trials;
+    if (dry_runs == &unkept_ || dry_runs->budgets != budgets) dry_runs->by_slot.clear();
+    dry_runs->budgets = budgets;
+    dry_runs->by_slot.resize(snapshot.nodes.size());
+    return *dry_runs;
   }
 
   void FindCandidates(CycleState& state, const PodInfo& pod, Snapshot& snapshot,
-                      const std::vector<Budget>& budgets, const std::vector<uint32_t>& resolvable,
-                      Trials& trials, std::vector<uint32_t>& slots, std::vector<const Victims*>& candidates,
-                      std::map<std::string, size_t>& reasons) {
+                      const std::vector<DisruptionBudget>& budgets, const std::vector<uint32_t>& resolvable,
+                      DryRuns& dry_runs, std::vector<uint32_t>& slots,
+                      std::vector<const Victims*>& candidates, std::map<std::string, size_t>& reasons) {
     const size_t most = resolvable.size();
     const size_t share = most * static_cast<size_t>(args_.min_candidates_percentage) / 100;
     const size_t enough = std::min(most, std::max(share, static_cast<size_t>(args_.min_candidates)));
     size_t at = next_++ % most, without_violations = 0;
     for (size_t i = 0; i < most; ++i, at = at + 1 == most ? 0 : at + 1) {
       NodeInfo& node = snapshot.nodes[resolvable[at]];
-      Trial& trial = trials.by_slot[node.slot];
-      const bool promised = state.IsPromised(node);
-      if (trial.generation != node.generation || promised) {
-        trial.victims = FindVictims(framework_, reasons_, state, pod, node, budgets);
-        trial.generation = promised ? 0 : node.generation;
+      DryRun& dry_run = dry_runs.by_slot[node.slot];
+      const bool nominated = state.IsNominated(node);
+      if (dry_run.generation != node.generation || nominated) {
+        dry_run.victims = SelectVictimsOnNode(framework_, reasons_, state, pod, node, budgets);
+        dry_run.generation = nominated ? 0 : node.generation;
       }
-      if (trial.victims.pods.empty()) {
-        if (candidates.empty()) ++reasons[trial.victims.reason];
+      if (dry_run.victims.pods.empty()) {
+        if (candidates.empty()) ++reasons[dry_run.victims.reason];
         continue;
       }
       slots.push_back(node.slot);
-      candidates.push_back(&trial.victims);
-      without_violations += trial.victims.cost.violations == 0;
+      candidates.push_back(&dry_run.victims);
+      without_violations += dry_run.victims.cost.num_pdb_violations == 0;
       if (without_violations > 0 && candidates.size() >= enough) return;
     }
   }
 
   const Framework& framework_;
   Reasons& reasons_;
-  Evictor& evictor_;
-  const PreemptionArgs args_;
-  size_t next_ = 0;  // nodes take turns
-  Recent<Trials> remembered_{kShapes};
-  Trials once_;
+  PreemptionExecutor& executor_;
+  const DefaultPreemptionArgs args_;
+  size_t next_ = 0;  // where the next search starts
+  LruCache<DryRuns> kept_{kShapes};
+  DryRuns unkept_;
 };
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewDefaultPreemption(const Framework& framework, Reasons& reasons, Evictor& evictor,
-                                             PreemptionArgs args) {
-  return std::make_unique<DefaultPreemption>(framework, reasons, evictor, args);
+std::unique_ptr<Plugin> NewDefaultPreemption(const Framework& framework, Reasons& reasons,
+                                             PreemptionExecutor& executor, DefaultPreemptionArgs args) {
+  return std::make_unique<DefaultPreemption>(framework, reasons, executor, args);
 }
 
 }  // namespace keelson::scheduler

@@ -36,7 +36,7 @@ class ImageLocality : public ScorePlugin {
       sum += static_cast<int64_t>(static_cast<double>(it->second) * spread);
     }
     const int64_t much = kMuchPerImage * users;
-    return kMax * (std::clamp(sum, kLittle, much) - kLittle) / (much - kLittle);
+    return kMaxNodeScore * (std::clamp(sum, kLittle, much) - kLittle) / (much - kLittle);
   }
 
  private:

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "controlplane/scheduler/cache/affinity_counts.h"
-#include "controlplane/scheduler/framework/recent.h"
+#include "controlplane/scheduler/framework/lru_cache.h"
 #include "controlplane/scheduler/plugins/plugins.h"
 
 namespace keelson::scheduler {
@@ -24,60 +24,64 @@ class InterPodAffinity : public PreFilterPlugin, public FilterPlugin, public Sco
   std::string_view name() const override { return "InterPodAffinity"; }
   bool local() const override { return false; }
 
-  PreFilterPlugin::Outcome PreFilter(CycleState& state, const PodInfo& pod,
-                                     const Snapshot& snapshot) override {
-    Outcome outcome;
+  PreFilterResult PreFilter(CycleState& state, const PodInfo& pod, const Snapshot& snapshot) override {
+    PreFilterResult result;
     const PodClass& own = *pod.pod_class;
     const AffinityCounts* counts = CountsOf(state, pod, snapshot);
-    const bool asks = !own.affinity.empty() || !own.anti_affinity.empty() || snapshot.nominated_apart() > 0;
-    if (!counts || (!asks && !counts->AnyUnwelcome())) outcome.status = Status::Skip();
-    return outcome;
+    const bool asks =
+        !own.affinity.empty() || !own.anti_affinity.empty() || snapshot.nominated_with_anti_affinity() > 0;
+    if (!counts || (!asks && !counts->HasExistingAntiAffinity())) result.status = Status::Skip();
+    return result;
   }
-  void Moved(CycleState& state, const PodInfo&, const PodInfo& other, const NodeInfo& node, int by) override {
-    if (auto* counted = state.Get<Counted>(this)) counted->counts->Move(*other.pod_class, node.slot, by);
+  void AddPod(CycleState& state, const PodInfo&, const PodInfo& other, const NodeInfo& node) override {
+    UpdateWithPod(state, other, node, 1);
   }
-  Verdict Filter(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
+  void RemovePod(CycleState& state, const PodInfo&, const PodInfo& other, const NodeInfo& node) override {
+    UpdateWithPod(state, other, node, -1);
+  }
+  FilterStatus Filter(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
     const AffinityCounts& counts = *state.Get<Counted>(this)->counts;
-    if (!counts.Together(node.slot)) return Verdict::Unresolvable(affinity_);
-    if (!counts.Apart(node.slot)) return Verdict::Unschedulable(anti_affinity_);
-    if (!counts.Welcome(node.slot)) return Verdict::Unschedulable(others_);
+    if (!counts.SatisfiesPodAffinity(node.slot)) return FilterStatus::UnschedulableAndUnresolvable(affinity_);
+    if (!counts.SatisfiesPodAntiAffinity(node.slot)) return FilterStatus::Unschedulable(anti_affinity_);
+    if (!counts.SatisfiesExistingPodsAntiAffinity(node.slot)) return FilterStatus::Unschedulable(others_);
     return {};
   }
 
   Status PreScore(CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
                   std::span<const uint32_t>) override {
-    if (args_.ignore_others_preferred && pod.pod_class->preferred.empty()) return Status::Skip();
+    if (args_.ignore_preferred_terms_of_existing_pods && pod.pod_class->preferred.empty())
+      return Status::Skip();
     const AffinityCounts* counts = CountsOf(state, pod, snapshot);
-    return counts && counts->AnyScore() ? Status() : Status::Skip();
+    return counts && counts->HasTopologyScore() ? Status() : Status::Skip();
   }
   int64_t Score(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
     return state.Get<Counted>(this)->counts->Score(node.slot);
   }
-  void Normalize(const CycleState&, std::vector<int64_t>& scores) const override {
+  void NormalizeScore(const CycleState&, std::vector<int64_t>& scores) const override {
     if (scores.empty()) return;
     const auto [least, most] = std::minmax_element(scores.begin(), scores.end());
     const int64_t from = *least, range = *most - *least;
     for (int64_t& score : scores) {
       const double share = range == 0 ? 0 : static_cast<double>(score - from) / static_cast<double>(range);
-      score = static_cast<int64_t>(static_cast<double>(kMax) * share);
+      score = static_cast<int64_t>(static_cast<double>(kMaxNodeScore) * share);
     }
   }
 
-  uint32_t interests() const override {
+  uint32_t EventsToRegister() const override {
     using Kind = ClusterEvent::Kind;
-    return Kind::kPodAdded | Kind::kPodChanged | Kind::kPodRemoved | Kind::kNodeAdded | Kind::kNodeChanged |
-           Kind::kNamespace;
+    return Kind::kAssignedPodAdd | Kind::kAssignedPodUpdate | Kind::kAssignedPodDelete | Kind::kNodeAdd |
+           Kind::kNodeUpdate | Kind::kNamespaceUpdate;
   }
-  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
+  bool QueueingHint(const ClusterEvent& event, const PodInfo& pod) const override {
     using Kind = ClusterEvent::Kind;
     const PodClass& own = *pod.pod_class;
     switch (event.kind) {
-      case Kind::kPodAdded:
+      case Kind::kAssignedPodAdd:
         return Means(own.affinity, *event.pod->pod_class);
-      case Kind::kPodRemoved:
+      case Kind::kAssignedPodDelete:
         return Means(own.anti_affinity, *event.pod->pod_class) ||
                Means(event.pod->pod_class->anti_affinity, own);
-      case Kind::kPodChanged:
+      case Kind::kAssignedPodUpdate:
         return Means(own.affinity, *event.pod->pod_class) ||
                (event.old_pod && Means(own.anti_affinity, *event.old_pod->pod_class));
       default:
@@ -86,6 +90,10 @@ class InterPodAffinity : public PreFilterPlugin, public FilterPlugin, public Sco
   }
 
  private:
+  void UpdateWithPod(CycleState& state, const PodInfo& other, const NodeInfo& node, int by) const {
+    if (auto* counted = state.Get<Counted>(this))
+      counted->counts->UpdateWithPod(*other.pod_class, node.slot, by);
+  }
   // Labels of namespaces are the scheduling thread's: any namespace may be meant where they decide.
   static bool Means(const std::vector<AffinityTerm>& terms, const PodClass& other) {
     return std::any_of(terms.begin(), terms.end(), [&](const AffinityTerm& term) {
@@ -99,13 +107,13 @@ class InterPodAffinity : public PreFilterPlugin, public FilterPlugin, public Sco
   const AffinityCounts* CountsOf(CycleState& state, const PodInfo& pod, const Snapshot& snapshot) {
     if (auto* counted = state.Get<Counted>(this)) return counted->counts;
     if (!pod.pod_class->HasTerms() && snapshot.classes_with_terms().empty() &&
-        !snapshot.nominated_apart() > 0) {
+        !snapshot.nominated_with_anti_affinity() > 0) {
       return nullptr;
     }
     auto counted = std::make_unique<Counted>();
     counted->counts = &counts_.Get(pod.pod_class->id, [&] {
-      return std::make_unique<AffinityCounts>(pod.pod_class, args_.hard_weight,
-                                              args_.ignore_others_preferred);
+      return std::make_unique<AffinityCounts>(pod.pod_class, args_.hard_pod_affinity_weight,
+                                              args_.ignore_preferred_terms_of_existing_pods);
     });
     counted->counts->Follow(snapshot);
     const AffinityCounts* counts = counted->counts;
@@ -115,7 +123,7 @@ class InterPodAffinity : public PreFilterPlugin, public FilterPlugin, public Sco
 
   const InterPodAffinityArgs args_;
   const uint16_t affinity_, anti_affinity_, others_;
-  Recent<AffinityCounts> counts_{kClasses};
+  LruCache<AffinityCounts> counts_{kClasses};
 };
 
 }  // namespace

@@ -27,15 +27,16 @@ class NodeAffinity : public PreFilterPlugin, public FilterPlugin, public ScorePl
         added_preferred_(PreferredOf(added)) {}
   std::string_view name() const override { return "NodeAffinity"; }
 
-  PreFilterPlugin::Outcome PreFilter(CycleState&, const PodInfo& pod, const Snapshot&) override {
-    Outcome outcome;
-    outcome.nodes = pod.shape->affinity.Names();
-    if (added_.IsEverything() && pod.shape->affinity.IsEverything()) outcome.status = Status::Skip();
-    return outcome;
+  PreFilterResult PreFilter(CycleState&, const PodInfo& pod, const Snapshot&) override {
+    PreFilterResult result;
+    result.node_names = pod.shape->affinity.Names();
+    if (added_.IsEverything() && pod.shape->affinity.IsEverything()) result.status = Status::Skip();
+    return result;
   }
-  Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
-    if (!added_.Matches(node.facts->view())) return Verdict::Unresolvable(added_reason_);
-    if (!pod.shape->affinity.Matches(node.facts->view())) return Verdict::Unresolvable(reason_);
+  FilterStatus Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    if (!added_.Matches(node.facts->view())) return FilterStatus::UnschedulableAndUnresolvable(added_reason_);
+    if (!pod.shape->affinity.Matches(node.facts->view()))
+      return FilterStatus::UnschedulableAndUnresolvable(reason_);
     return {};
   }
   Status PreScore(CycleState&, const PodInfo& pod, const Snapshot&, std::span<const uint32_t>) override {
@@ -50,19 +51,19 @@ class NodeAffinity : public PreFilterPlugin, public FilterPlugin, public ScorePl
     }
     return score;
   }
-  void Normalize(const CycleState&, std::vector<int64_t>& scores) const override {
-    NormalizeByLargest(scores, false);
+  void NormalizeScore(const CycleState&, std::vector<int64_t>& scores) const override {
+    DefaultNormalizeScore(scores, false);
   }
-  uint32_t interests() const override {
-    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kNodeChanged;
+  uint32_t EventsToRegister() const override {
+    return ClusterEvent::Kind::kNodeAdd | ClusterEvent::Kind::kNodeUpdate;
   }
-  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
-    if (!event.node || !Admits(pod, *event.node)) return false;
-    return !event.old_node || !Admits(pod, *event.old_node);
+  bool QueueingHint(const ClusterEvent& event, const PodInfo& pod) const override {
+    if (!event.node || !MatchesNode(pod, *event.node)) return false;
+    return !event.old_node || !MatchesNode(pod, *event.old_node);
   }
 
  private:
-  bool Admits(const PodInfo& pod, const NodeFacts& node) const {
+  bool MatchesNode(const PodInfo& pod, const NodeFacts& node) const {
     return added_.Matches(node.view()) && pod.shape->affinity.Matches(node.view());
   }
 

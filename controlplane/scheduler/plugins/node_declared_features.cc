@@ -14,23 +14,23 @@ class NodeDeclaredFeatures : public PreFilterPlugin, public FilterPlugin {
       : reason_(reasons.Intern("node(s) didn't match Pod's required features")) {}
   std::string_view name() const override { return "NodeDeclaredFeatures"; }
 
-  PreFilterPlugin::Outcome PreFilter(CycleState&, const PodInfo& pod, const Snapshot&) override {
-    Outcome outcome;
-    if (pod.shape->features.empty()) outcome.status = Status::Skip();
-    return outcome;
+  PreFilterResult PreFilter(CycleState&, const PodInfo& pod, const Snapshot&) override {
+    PreFilterResult result;
+    if (pod.shape->features.empty()) result.status = Status::Skip();
+    return result;
   }
-  Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
-    return Declares(*node.facts, pod) ? Verdict() : Verdict::Unresolvable(reason_);
+  FilterStatus Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    return Declares(*node.facts, pod) ? FilterStatus() : FilterStatus::UnschedulableAndUnresolvable(reason_);
   }
-  std::string Explain(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+  std::string Details(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
     return fmt::format(
         "the pod needs {}; the node declares {}", fmt::join(pod.shape->features, ", "),
         node.facts->features.empty() ? "nothing" : fmt::format("{}", fmt::join(node.facts->features, ", ")));
   }
-  uint32_t interests() const override {
-    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kNodeChanged;
+  uint32_t EventsToRegister() const override {
+    return ClusterEvent::Kind::kNodeAdd | ClusterEvent::Kind::kNodeUpdate;
   }
-  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
+  bool QueueingHint(const ClusterEvent& event, const PodInfo& pod) const override {
     if (!event.node || !Declares(*event.node, pod)) return false;
     return !event.old_node || !Declares(*event.old_node, pod);
   }

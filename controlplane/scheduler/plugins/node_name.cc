@@ -10,15 +10,15 @@ class NodeName : public FilterPlugin {
       : reason_(reasons.Intern("node(s) didn't match the requested node name")) {}
   std::string_view name() const override { return "NodeName"; }
 
-  Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+  FilterStatus Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
     if (pod.node_name.empty() || pod.node_name == node.facts->name) return {};
-    return Verdict::Unresolvable(reason_);
+    return FilterStatus::UnschedulableAndUnresolvable(reason_);
   }
-  uint32_t interests() const override {
-    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kNodeChanged;
+  uint32_t EventsToRegister() const override {
+    return ClusterEvent::Kind::kNodeAdd | ClusterEvent::Kind::kNodeUpdate;
   }
-  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
-    return event.kind == ClusterEvent::Kind::kNodeAdded && event.node->name == pod.node_name;
+  bool QueueingHint(const ClusterEvent& event, const PodInfo& pod) const override {
+    return event.kind == ClusterEvent::Kind::kNodeAdd && event.node->name == pod.node_name;
   }
 
  private:

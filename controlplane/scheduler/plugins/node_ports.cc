@@ -10,17 +10,17 @@ class NodePorts : public FilterPlugin {
       : reason_(reasons.Intern("node(s) didn't have free ports for the requested pod ports")) {}
   std::string_view name() const override { return "NodePorts"; }
 
-  Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+  FilterStatus Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
     if (pod.shape->ports.empty() || node.ports.empty() || !Conflict(pod.shape->ports, node.ports)) return {};
-    return Verdict::Unschedulable(reason_);
+    return FilterStatus::Unschedulable(reason_);
   }
-  uint32_t interests() const override {
-    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kPodRemoved;
+  uint32_t EventsToRegister() const override {
+    return ClusterEvent::Kind::kNodeAdd | ClusterEvent::Kind::kAssignedPodDelete;
   }
-  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
-    if (event.kind == ClusterEvent::Kind::kPodRemoved)
+  bool QueueingHint(const ClusterEvent& event, const PodInfo& pod) const override {
+    if (event.kind == ClusterEvent::Kind::kAssignedPodDelete)
       return Conflict(pod.shape->ports, event.pod->shape->ports);
-    return event.kind == ClusterEvent::Kind::kNodeAdded;
+    return event.kind == ClusterEvent::Kind::kNodeAdd;
   }
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 class NodeResourcesFit : public FilterPlugin, public ScorePlugin {
  public:
-  NodeResourcesFit(Reasons& reasons, NameIds& names, FitArgs args)
+  NodeResourcesFit(Reasons& reasons, NameIds& names, NodeResourcesFitArgs args)
       : reasons_(reasons),
         names_(names),
         args_(std::move(args)),
@@ -23,52 +23,53 @@ class NodeResourcesFit : public FilterPlugin, public ScorePlugin {
         ephemeral_storage_(reasons.Intern("Insufficient ephemeral-storage")) {}
   std::string_view name() const override { return "NodeResourcesFit"; }
 
-  Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
-    Verdict verdict;
+  FilterStatus Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    FilterStatus status;
     const Resources& asked = pod.requests;
     const Resources& all = node.allocatable;
-    const Resources& used = node.used;
-    if (used.pods + 1 > all.pods) Lack(verdict, too_many_pods_, false);
+    const Resources& used = node.requested;
+    if (used.pods + 1 > all.pods) Lack(status, too_many_pods_, false);
     if (asked.milli_cpu > 0 && asked.milli_cpu > all.milli_cpu - used.milli_cpu) {
-      Lack(verdict, cpu_, asked.milli_cpu > all.milli_cpu);
+      Lack(status, cpu_, asked.milli_cpu > all.milli_cpu);
     }
     if (asked.memory > 0 && asked.memory > all.memory - used.memory) {
-      Lack(verdict, memory_, asked.memory > all.memory);
+      Lack(status, memory_, asked.memory > all.memory);
     }
     if (asked.ephemeral_storage > 0 &&
         asked.ephemeral_storage > all.ephemeral_storage - used.ephemeral_storage) {
-      Lack(verdict, ephemeral_storage_, asked.ephemeral_storage > all.ephemeral_storage);
+      Lack(status, ephemeral_storage_, asked.ephemeral_storage > all.ephemeral_storage);
     }
-    for (const auto& [id, value] : asked.others) {
+    for (const auto& [id, value] : asked.scalar_resources) {
       if (value == 0) continue;
       const int64_t capacity = all.Other(id);
       if (value <= capacity - used.Other(id)) continue;
       const Other& other = OtherOf(id);
-      if (!other.ignored) Lack(verdict, other.reason, value > capacity);
+      if (!other.ignored) Lack(status, other.reason, value > capacity);
     }
-    return verdict;
+    return status;
   }
-  std::string Explain(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+  std::string Details(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
     std::vector<std::string> out;
     const auto tell = [&](std::string_view name, int64_t asked, int64_t used, int64_t all) {
       if (asked > 0 && asked > all - used) {
         out.push_back(fmt::format("{}: {} wanted, {} of {} in use", name, asked, used, all));
       }
     };
-    tell("pods", 1, node.used.pods, node.allocatable.pods);
-    tell("cpu (milli)", pod.requests.milli_cpu, node.used.milli_cpu, node.allocatable.milli_cpu);
-    tell("memory", pod.requests.memory, node.used.memory, node.allocatable.memory);
-    tell("ephemeral-storage", pod.requests.ephemeral_storage, node.used.ephemeral_storage,
+    tell("pods", 1, node.requested.pods, node.allocatable.pods);
+    tell("cpu (milli)", pod.requests.milli_cpu, node.requested.milli_cpu, node.allocatable.milli_cpu);
+    tell("memory", pod.requests.memory, node.requested.memory, node.allocatable.memory);
+    tell("ephemeral-storage", pod.requests.ephemeral_storage, node.requested.ephemeral_storage,
          node.allocatable.ephemeral_storage);
-    for (const auto& [id, value] : pod.requests.others) {
-      if (!OtherOf(id).ignored) tell(names_.Name(id), value, node.used.Other(id), node.allocatable.Other(id));
+    for (const auto& [id, value] : pod.requests.scalar_resources) {
+      if (!OtherOf(id).ignored)
+        tell(names_.Name(id), value, node.requested.Other(id), node.allocatable.Other(id));
     }
     return fmt::format("{}", fmt::join(out, "; "));
   }
 
   int64_t Score(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
     int64_t score = 0, weights = 0;
-    const bool by_ratio = args_.strategy == FitArgs::Strategy::kRequestedToCapacityRatio;
+    const bool by_ratio = args_.strategy == NodeResourcesFitArgs::Strategy::kRequestedToCapacityRatio;
     for (const ScoredResource& resource : scored_) {
       const ScoredResource::Usage usage = resource.Of(pod, node, true);
       if (usage.capacity == 0) continue;
@@ -82,17 +83,17 @@ class NodeResourcesFit : public FilterPlugin, public ScorePlugin {
                     : score / weights;
   }
 
-  uint32_t interests() const override {
+  uint32_t EventsToRegister() const override {
     using Kind = ClusterEvent::Kind;
-    return Kind::kPodRemoved | Kind::kPodChanged | Kind::kNodeAdded | Kind::kNodeChanged;
+    return Kind::kAssignedPodDelete | Kind::kAssignedPodUpdate | Kind::kNodeAdd | Kind::kNodeUpdate;
   }
-  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
+  bool QueueingHint(const ClusterEvent& event, const PodInfo& pod) const override {
     switch (event.kind) {
-      case ClusterEvent::Kind::kPodChanged:
+      case ClusterEvent::Kind::kAssignedPodUpdate:
         return event.old_pod && AsksForLess(*event.pod, *event.old_pod, pod);
-      case ClusterEvent::Kind::kNodeAdded:
+      case ClusterEvent::Kind::kNodeAdd:
         return Holds(event.node->allocatable, pod.requests);
-      case ClusterEvent::Kind::kNodeChanged:
+      case ClusterEvent::Kind::kNodeUpdate:
         return !(event.node->allocatable == event.old_node->allocatable) &&
                Holds(event.node->allocatable, pod.requests);
       default:
@@ -107,12 +108,12 @@ class NodeResourcesFit : public FilterPlugin, public ScorePlugin {
   };
 
   // What a node lacks even when empty, no eviction can give.
-  static void Lack(Verdict& verdict, uint16_t reason, bool even_when_empty) {
-    verdict.Add(reason);
+  static void Lack(FilterStatus& status, uint16_t reason, bool even_when_empty) {
+    status.Add(reason);
     if (even_when_empty) {
-      verdict.code = Verdict::Code::kUnresolvable;
-    } else if (verdict.ok()) {
-      verdict.code = Verdict::Code::kUnschedulable;
+      status.code = FilterStatus::Code::kUnschedulableAndUnresolvable;
+    } else if (status.ok()) {
+      status.code = FilterStatus::Code::kUnschedulable;
     }
   }
   static bool Holds(const Resources& all, const Resources& asked) {
@@ -120,7 +121,7 @@ class NodeResourcesFit : public FilterPlugin, public ScorePlugin {
         asked.ephemeral_storage > all.ephemeral_storage) {
       return false;
     }
-    for (const auto& [id, value] : asked.others) {
+    for (const auto& [id, value] : asked.scalar_resources) {
       if (value > all.Other(id)) return false;
     }
     return true;
@@ -146,12 +147,12 @@ class NodeResourcesFit : public FilterPlugin, public ScorePlugin {
 
   int64_t ScoreOf(const ScoredResource::Usage& usage) const {
     switch (args_.strategy) {
-      case FitArgs::Strategy::kLeastAllocated:
+      case NodeResourcesFitArgs::Strategy::kLeastAllocated:
         if (usage.requested > usage.capacity) return 0;
-        return (usage.capacity - usage.requested) * kMax / usage.capacity;
-      case FitArgs::Strategy::kMostAllocated:
-        return std::min(usage.requested, usage.capacity) * kMax / usage.capacity;
-      case FitArgs::Strategy::kRequestedToCapacityRatio:
+        return (usage.capacity - usage.requested) * kMaxNodeScore / usage.capacity;
+      case NodeResourcesFitArgs::Strategy::kMostAllocated:
+        return std::min(usage.requested, usage.capacity) * kMaxNodeScore / usage.capacity;
+      case NodeResourcesFitArgs::Strategy::kRequestedToCapacityRatio:
         return OnShape(usage.requested > usage.capacity ? 100 : usage.requested * 100 / usage.capacity);
     }
     return 0;
@@ -171,7 +172,7 @@ class NodeResourcesFit : public FilterPlugin, public ScorePlugin {
 
   Reasons& reasons_;
   NameIds& names_;
-  const FitArgs args_;
+  const NodeResourcesFitArgs args_;
   const std::vector<ScoredResource> scored_;
   const uint16_t too_many_pods_, cpu_, memory_, ephemeral_storage_;
   std::unordered_map<uint32_t, Other> others_;
@@ -179,7 +180,7 @@ class NodeResourcesFit : public FilterPlugin, public ScorePlugin {
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewNodeResourcesFit(Reasons& reasons, NameIds& resources, FitArgs args) {
+std::unique_ptr<Plugin> NewNodeResourcesFit(Reasons& reasons, NameIds& resources, NodeResourcesFitArgs args) {
   return std::make_unique<NodeResourcesFit>(reasons, resources, std::move(args));
 }
 

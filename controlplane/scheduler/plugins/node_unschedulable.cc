@@ -14,20 +14,20 @@ class NodeUnschedulable : public FilterPlugin {
   }
   std::string_view name() const override { return "NodeUnschedulable"; }
 
-  Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
-    if (Admits(pod, *node.facts)) return {};
-    return Verdict::Unresolvable(reason_);
+  FilterStatus Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    if (Tolerates(pod, *node.facts)) return {};
+    return FilterStatus::UnschedulableAndUnresolvable(reason_);
   }
-  uint32_t interests() const override {
-    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kNodeChanged;
+  uint32_t EventsToRegister() const override {
+    return ClusterEvent::Kind::kNodeAdd | ClusterEvent::Kind::kNodeUpdate;
   }
-  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
-    if (!event.node || !Admits(pod, *event.node)) return false;
-    return !event.old_node || !Admits(pod, *event.old_node);
+  bool QueueingHint(const ClusterEvent& event, const PodInfo& pod) const override {
+    if (!event.node || !Tolerates(pod, *event.node)) return false;
+    return !event.old_node || !Tolerates(pod, *event.old_node);
   }
 
  private:
-  bool Admits(const PodInfo& pod, const NodeFacts& node) const {
+  bool Tolerates(const PodInfo& pod, const NodeFacts& node) const {
     return !node.unschedulable || k8s::Tolerates(pod.shape->tolerations, taint_);
   }
 

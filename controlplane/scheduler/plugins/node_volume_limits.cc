@@ -24,26 +24,26 @@ class NodeVolumeLimits : public PreFilterPlugin, public FilterPlugin {
   std::string_view name() const override { return "NodeVolumeLimits"; }
   bool local() const override { return false; }
 
-  PreFilterPlugin::Outcome PreFilter(CycleState& state, const PodInfo& pod, const Snapshot&) override {
-    Outcome outcome;
+  PreFilterResult PreFilter(CycleState& state, const PodInfo& pod, const Snapshot&) override {
+    PreFilterResult result;
     auto wanted = std::make_unique<Wanted>();
     Collect(pod, wanted->volumes);
-    if (wanted->volumes.empty()) outcome.status = Status::Skip();
+    if (wanted->volumes.empty()) result.status = Status::Skip();
     state.Set(this, std::move(wanted));
-    return outcome;
+    return result;
   }
-  Verdict Filter(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
-    return Exceeded(state, node).empty() ? Verdict() : Verdict::Unschedulable(reason_);
+  FilterStatus Filter(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
+    return Exceeded(state, node).empty() ? FilterStatus() : FilterStatus::Unschedulable(reason_);
   }
-  std::string Explain(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
+  std::string Details(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
     return Exceeded(state, node);
   }
-  uint32_t interests() const override {
+  uint32_t EventsToRegister() const override {
     using Kind = ClusterEvent::Kind;
-    return Kind::kPodRemoved | Kind::kNodeAdded | Kind::kStorage;
+    return Kind::kAssignedPodDelete | Kind::kNodeAdd | Kind::kStorageUpdate;
   }
-  bool MayHelp(const ClusterEvent& event, const PodInfo&) const override {
-    return event.kind != ClusterEvent::Kind::kPodRemoved || event.pod->volumes;
+  bool QueueingHint(const ClusterEvent& event, const PodInfo&) const override {
+    return event.kind != ClusterEvent::Kind::kAssignedPodDelete || event.pod->volumes;
   }
 
  private:

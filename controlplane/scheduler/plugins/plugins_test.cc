@@ -16,10 +16,10 @@ class PluginTest : public ::testing::Test {
  protected:
   // What a filter says of the pod on the node: "" when it fits.
   std::string Filter(Plugin& plugin, const corev1::Pod& pod, const NodeInfo& node) {
-    const Verdict verdict = dynamic_cast<FilterPlugin&>(plugin).Filter(state_, *Info(pod, words_), node);
+    const FilterStatus status = dynamic_cast<FilterPlugin&>(plugin).Filter(state_, *Info(pod, words_), node);
     std::string out;
-    for (int i = 0; i < verdict.count; ++i) out += (i ? ", " : "") + reasons_.Text(verdict.reasons[i]);
-    if (verdict.code == Verdict::Code::kUnresolvable) out += " (for good)";
+    for (int i = 0; i < status.count; ++i) out += (i ? ", " : "") + reasons_.Text(status.reasons[i]);
+    if (status.code == FilterStatus::Code::kUnschedulableAndUnresolvable) out += " (for good)";
     return out;
   }
   std::string Filter(Plugin& plugin, const corev1::Pod& pod, const corev1::Node& node) {
@@ -29,19 +29,19 @@ class PluginTest : public ::testing::Test {
     auto& score = dynamic_cast<ScorePlugin&>(plugin);
     std::vector<int64_t> out;
     for (const NodeInfo& node : nodes) out.push_back(score.Score(state_, *Info(pod, words_), node));
-    score.Normalize(state_, out);
+    score.NormalizeScore(state_, out);
     return out;
   }
   ClusterEvent NodeAdded(const corev1::Node& node) {
-    return {ClusterEvent::Kind::kNodeAdded, std::make_shared<const NodeFacts>(node, words_.resources),
-            nullptr, nullptr, nullptr};
+    return {ClusterEvent::Kind::kNodeAdd, std::make_shared<const NodeFacts>(node, words_.resources), nullptr,
+            nullptr, nullptr};
   }
   ClusterEvent NodeChanged(const corev1::Node& old, const corev1::Node& node) {
-    return {ClusterEvent::Kind::kNodeChanged, std::make_shared<const NodeFacts>(node, words_.resources),
+    return {ClusterEvent::Kind::kNodeUpdate, std::make_shared<const NodeFacts>(node, words_.resources),
             std::make_shared<const NodeFacts>(old, words_.resources), nullptr, nullptr};
   }
   ClusterEvent PodRemoved(const corev1::Pod& pod) {
-    return {ClusterEvent::Kind::kPodRemoved, nullptr, nullptr, Info(pod, words_), nullptr};
+    return {ClusterEvent::Kind::kAssignedPodDelete, nullptr, nullptr, Info(pod, words_), nullptr};
   }
 
   Vocabulary words_;
@@ -66,8 +66,8 @@ TEST_F(PluginTest, NodeUnschedulable) {
   const corev1::Node before = node;
   node.mutable_spec()->set_unschedulable(true);
   EXPECT_EQ(Filter(*plugin, pod, node), "node(s) were unschedulable (for good)");
-  EXPECT_FALSE(plugin->MayHelp(NodeAdded(node), *Info(pod, words_)));
-  EXPECT_TRUE(plugin->MayHelp(NodeChanged(node, before), *Info(pod, words_)));
+  EXPECT_FALSE(plugin->QueueingHint(NodeAdded(node), *Info(pod, words_)));
+  EXPECT_TRUE(plugin->QueueingHint(NodeChanged(node, before), *Info(pod, words_)));
   corev1::Toleration& toleration = *pod.mutable_spec()->add_tolerations();
   toleration.set_key("node.kubernetes.io/unschedulable");
   toleration.set_operator_("Exists");
@@ -87,8 +87,8 @@ TEST_F(PluginTest, TaintToleration) {
   EXPECT_EQ(Filter(*plugin, pod, soft), "");
   EXPECT_EQ(Scores(*plugin, pod, {Info(MakeNode("c"), words_), Info(soft, words_)}),
             (std::vector<int64_t>{100, 0}));
-  EXPECT_TRUE(plugin->MayHelp(NodeChanged(node, MakeNode("a")), *Info(pod, words_)));
-  EXPECT_FALSE(plugin->MayHelp(NodeChanged(MakeNode("a"), MakeNode("a")), *Info(pod, words_)));
+  EXPECT_TRUE(plugin->QueueingHint(NodeChanged(node, MakeNode("a")), *Info(pod, words_)));
+  EXPECT_FALSE(plugin->QueueingHint(NodeChanged(MakeNode("a"), MakeNode("a")), *Info(pod, words_)));
   pod.mutable_spec()->add_tolerations()->set_operator_("Exists");
   EXPECT_EQ(Filter(*plugin, pod, node), "");
 }
@@ -101,8 +101,8 @@ TEST_F(PluginTest, NodeAffinity) {
   (*pod.mutable_spec()->mutable_node_selector())["disk"] = "ssd";
   EXPECT_EQ(Filter(*plugin, pod, node), "");
   EXPECT_EQ(Filter(*plugin, pod, other), "node(s) didn't match Pod's node affinity/selector (for good)");
-  EXPECT_TRUE(plugin->MayHelp(NodeAdded(node), *Info(pod, words_)));
-  EXPECT_FALSE(plugin->MayHelp(NodeAdded(other), *Info(pod, words_)));
+  EXPECT_TRUE(plugin->QueueingHint(NodeAdded(node), *Info(pod, words_)));
+  EXPECT_FALSE(plugin->QueueingHint(NodeAdded(other), *Info(pod, words_)));
 
   corev1::Pod choosy = MakePod("q");
   auto& preferred = *choosy.mutable_spec()
@@ -127,8 +127,8 @@ TEST_F(PluginTest, NodePorts) {
   EXPECT_EQ(Filter(*plugin, pod, node), "");
   node.AddPod(Info(pod, words_));
   EXPECT_EQ(Filter(*plugin, pod, node), "node(s) didn't have free ports for the requested pod ports");
-  EXPECT_TRUE(plugin->MayHelp(PodRemoved(pod), *Info(pod, words_)));
-  EXPECT_FALSE(plugin->MayHelp(PodRemoved(MakePod("x")), *Info(pod, words_)));
+  EXPECT_TRUE(plugin->QueueingHint(PodRemoved(pod), *Info(pod, words_)));
+  EXPECT_FALSE(plugin->QueueingHint(PodRemoved(MakePod("x")), *Info(pod, words_)));
   node.RemovePod(*Info(pod, words_));
   EXPECT_EQ(Filter(*plugin, pod, node), "");
 }
@@ -154,8 +154,8 @@ TEST_F(PluginTest, NodeResourcesFit) {
   EXPECT_EQ(Filter(*plugin, gpu, gpu_node), "");
   gpu_node.AddPod(Info(gpu, words_));
   EXPECT_EQ(Filter(*plugin, gpu, gpu_node), "Insufficient example.com/gpu");
-  EXPECT_FALSE(plugin->MayHelp(NodeAdded(MakeNode("d", "1")), *Info(MakePod("p", "2"), words_)));
-  EXPECT_TRUE(plugin->MayHelp(NodeAdded(MakeNode("d", "2")), *Info(MakePod("p", "2"), words_)));
+  EXPECT_FALSE(plugin->QueueingHint(NodeAdded(MakeNode("d", "1")), *Info(MakePod("p", "2"), words_)));
+  EXPECT_TRUE(plugin->QueueingHint(NodeAdded(MakeNode("d", "2")), *Info(MakePod("p", "2"), words_)));
 }
 
 TEST_F(PluginTest, LeastAllocatedPrefersTheEmptierNode) {
@@ -169,14 +169,14 @@ TEST_F(PluginTest, FitStrategies) {
   NodeInfo empty = Info(MakeNode("a", "4", "8Gi"), words_), half = empty;
   half.AddPod(Info(MakePod("x", "2", "4Gi"), words_));
   const corev1::Pod pod = MakePod("p", "1", "2Gi");
-  FitArgs args;
-  args.strategy = FitArgs::Strategy::kMostAllocated;
+  NodeResourcesFitArgs args;
+  args.strategy = NodeResourcesFitArgs::Strategy::kMostAllocated;
   EXPECT_EQ(Scores(*NewNodeResourcesFit(reasons_, words_.resources, args), pod, {empty, half}),
             (std::vector<int64_t>{25, 75}));
   args.resources = {{"cpu", 3}, {"memory", 1}};
   EXPECT_EQ(Scores(*NewNodeResourcesFit(reasons_, words_.resources, args), MakePod("p", "2", "2Gi"), {empty}),
             (std::vector<int64_t>{(50 * 3 + 25) / 4}));
-  args.strategy = FitArgs::Strategy::kRequestedToCapacityRatio;
+  args.strategy = NodeResourcesFitArgs::Strategy::kRequestedToCapacityRatio;
   args.resources = {{"cpu", 1}};
   args.shape = {{0, 0}, {50, 10}, {100, 4}};
   EXPECT_EQ(Scores(*NewNodeResourcesFit(reasons_, words_.resources, args), pod, {empty, half}),
@@ -184,7 +184,7 @@ TEST_F(PluginTest, FitStrategies) {
 }
 
 TEST_F(PluginTest, FitLeavesIgnoredResourcesAlone) {
-  FitArgs args;
+  NodeResourcesFitArgs args;
   args.ignored_groups = {"example.com"};
   const auto plugin = NewNodeResourcesFit(reasons_, words_.resources, args);
   corev1::Pod gpu = MakePod("g");
@@ -211,9 +211,9 @@ TEST_F(PluginTest, SchedulingGates) {
   const auto plugin = NewSchedulingGates();
   const auto& gates = dynamic_cast<PreEnqueuePlugin&>(*plugin);
   corev1::Pod pod = MakePod("p");
-  EXPECT_TRUE(gates.Admits(*Info(pod, words_)));
+  EXPECT_TRUE(gates.PreEnqueue(*Info(pod, words_)));
   pod.mutable_spec()->add_scheduling_gates()->set_name("wait");
-  EXPECT_FALSE(gates.Admits(*Info(pod, words_)));
+  EXPECT_FALSE(gates.PreEnqueue(*Info(pod, words_)));
 }
 
 TEST_F(PluginTest, NodeAffinityOfTheProfile) {
@@ -262,7 +262,7 @@ TEST_F(PluginTest, ImageLocalityCountsImageVolumes) {
   Cache cache;
   cache.SetNode(std::make_shared<const NodeFacts>(node, words_.resources));
   Snapshot snapshot{words_};
-  cache.Update(snapshot);
+  cache.UpdateSnapshot(snapshot);
   corev1::Pod pod = MakePod("p");
   dynamic_cast<ScorePlugin&>(*plugin).PreScore(state_, *Info(pod, words_), snapshot, {});
   EXPECT_EQ(Scores(*plugin, pod, {Info(node, words_)}), std::vector<int64_t>{0});

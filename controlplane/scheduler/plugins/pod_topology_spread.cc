@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/scheduler/cache/spread_counts.h"
-#include "controlplane/scheduler/framework/recent.h"
+#include "controlplane/scheduler/framework/lru_cache.h"
 #include "controlplane/scheduler/plugins/plugins.h"
 #include "lib/api/codec/codec.h"
 
@@ -33,12 +33,13 @@ struct Scoring : CycleState::Data {
 
 class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public ScorePlugin {
  public:
-  PodTopologySpread(Reasons& reasons, Vocabulary& words, SpreadArgs args, const WorkloadSelectors* workloads)
+  PodTopologySpread(Reasons& reasons, Vocabulary& words, PodTopologySpreadArgs args,
+                    const DefaultSelectors* default_selectors)
       : reason_(reasons.Intern("node(s) didn't match pod topology spread constraints")),
         missing_label_(
             reasons.Intern("node(s) didn't match pod topology spread constraints (missing required label)")),
         words_(words),
-        workloads_(workloads),
+        default_selectors_(default_selectors),
         system_defaults_(args.system_defaults),
         defaults_(std::move(args.defaults)) {
     if (system_defaults_) {
@@ -48,43 +49,43 @@ class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public Sc
   std::string_view name() const override { return "PodTopologySpread"; }
   bool local() const override { return false; }
 
-  PreFilterPlugin::Outcome PreFilter(CycleState& state, const PodInfo& pod,
-                                     const Snapshot& snapshot) override {
-    Outcome outcome;
+  PreFilterResult PreFilter(CycleState& state, const PodInfo& pod, const Snapshot& snapshot) override {
+    PreFilterResult result;
     const std::shared_ptr<const SpreadSpec> spec = SpecOf(pod);
     if (!spec || spec->hard.empty()) {
-      outcome.status = Status::Skip();
-      return outcome;
+      result.status = Status::Skip();
+      return result;
     }
     auto filtering = std::make_unique<Filtering>();
     filtering->counts = &hard_.Get(spec->id, [&] { return std::make_unique<SpreadCounts>(spec, true); });
     filtering->counts->Follow(snapshot);
     state.Set(filter_key(), std::move(filtering));
-    return outcome;
+    return result;
   }
-  void Moved(CycleState& state, const PodInfo&, const PodInfo& other, const NodeInfo& node, int by) override {
-    if (auto* filtering = state.Get<Filtering>(filter_key())) {
-      filtering->counts->Move(*other.pod_class, node.slot, by);
-    }
+  void AddPod(CycleState& state, const PodInfo&, const PodInfo& other, const NodeInfo& node) override {
+    UpdateWithPod(state, other, node, 1);
+  }
+  void RemovePod(CycleState& state, const PodInfo&, const PodInfo& other, const NodeInfo& node) override {
+    UpdateWithPod(state, other, node, -1);
   }
 
-  Verdict Filter(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
+  FilterStatus Filter(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
     const SpreadCounts& counts = *state.Get<Filtering>(filter_key())->counts;
-    for (const SpreadCounts::Of& of : counts.constraints()) {
+    for (const SpreadCounts::ConstraintCounts& of : counts.constraints()) {
       const uint32_t domain = of.DomainOf(node.slot);
-      if (domain == 0) return Verdict::Unresolvable(missing_label_);
-      if (Skew(of, domain) > of.constraint->max_skew) return Verdict::Unschedulable(reason_);
+      if (domain == 0) return FilterStatus::UnschedulableAndUnresolvable(missing_label_);
+      if (Skew(of, domain) > of.constraint->max_skew) return FilterStatus::Unschedulable(reason_);
     }
     return {};
   }
-  std::string Explain(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
+  std::string Details(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
     const SpreadCounts& counts = *state.Get<Filtering>(filter_key())->counts;
-    for (const SpreadCounts::Of& of : counts.constraints()) {
+    for (const SpreadCounts::ConstraintCounts& of : counts.constraints()) {
       const uint32_t domain = of.DomainOf(node.slot);
       if (domain == 0) return fmt::format("the node has no label {}", of.column->label);
       if (Skew(of, domain) <= of.constraint->max_skew) continue;
       return fmt::format("{}: {} of such pods there, {} where there are fewest, maxSkew {}", of.column->label,
-                         of.pods[domain], Fewest(of), of.constraint->max_skew);
+                         of.match_num[domain], MinMatchNum(of), of.constraint->max_skew);
     }
     return "";
   }
@@ -97,7 +98,7 @@ class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public Sc
     counts.Follow(snapshot);
     auto scoring = std::make_unique<Scoring>();
     scoring->counts = &counts;
-    for (const SpreadCounts::Of& of : counts.constraints()) {
+    for (const SpreadCounts::ConstraintCounts& of : counts.constraints()) {
       scoring->weights.push_back(std::log(static_cast<double>(DomainsAmong(counts, of, slots) + 2)));
     }
     state.Set(score_key(), std::move(scoring));
@@ -110,13 +111,13 @@ class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public Sc
     double score = 0;
     const auto& constraints = scoring.counts->constraints();
     for (size_t i = 0; i < constraints.size(); ++i) {
-      const SpreadCounts::Of& of = constraints[i];
+      const SpreadCounts::ConstraintCounts& of = constraints[i];
       if (of.column->domain[node.slot] == 0) continue;
-      score += of.pods[of.DomainOf(node.slot)] * scoring.weights[i] + (of.constraint->max_skew - 1);
+      score += of.match_num[of.DomainOf(node.slot)] * scoring.weights[i] + (of.constraint->max_skew - 1);
     }
     return std::llround(score);
   }
-  void Normalize(const CycleState&, std::vector<int64_t>& scores) const override {
+  void NormalizeScore(const CycleState&, std::vector<int64_t>& scores) const override {
     int64_t least = INT64_MAX, most = 0;
     for (int64_t score : scores) {
       if (score == kOutOfPlace) continue;
@@ -127,16 +128,17 @@ class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public Sc
       if (score == kOutOfPlace) {
         score = 0;
       } else {
-        score = most == 0 ? kMax : kMax * (most + least - score) / most;
+        score = most == 0 ? kMaxNodeScore : kMaxNodeScore * (most + least - score) / most;
       }
     }
   }
 
-  uint32_t interests() const override {
+  uint32_t EventsToRegister() const override {
     using Kind = ClusterEvent::Kind;
-    return Kind::kPodAdded | Kind::kPodChanged | Kind::kPodRemoved | Kind::kNodeAdded | Kind::kNodeChanged;
+    return Kind::kAssignedPodAdd | Kind::kAssignedPodUpdate | Kind::kAssignedPodDelete | Kind::kNodeAdd |
+           Kind::kNodeUpdate;
   }
-  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
+  bool QueueingHint(const ClusterEvent& event, const PodInfo& pod) const override {
     if (!pod.spread) return true;  // ruled out by defaults
     if (event.node) {
       return HasAllLabels(*event.node, *pod.spread) ||
@@ -146,6 +148,12 @@ class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public Sc
   }
 
  private:
+  void UpdateWithPod(CycleState& state, const PodInfo& other, const NodeInfo& node, int by) const {
+    if (auto* filtering = state.Get<Filtering>(filter_key())) {
+      filtering->counts->UpdateWithPod(*other.pod_class, node.slot, by);
+    }
+  }
+
   // Two keys for two states of one cycle.
   const Plugin* filter_key() const { return this; }
   const Plugin* score_key() const { return &score_key_; }
@@ -153,11 +161,11 @@ class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public Sc
     std::string_view name() const override { return "PodTopologySpread"; }
   };
 
-  static int32_t Fewest(const SpreadCounts::Of& of) {
-    return of.domains < of.constraint->min_domains ? 0 : of.fewest;
+  static int32_t MinMatchNum(const SpreadCounts::ConstraintCounts& of) {
+    return of.domains < of.constraint->min_domains ? 0 : of.min_match_num;
   }
-  static int32_t Skew(const SpreadCounts::Of& of, uint32_t domain) {
-    return of.pods[domain] + (of.constraint->self ? 1 : 0) - Fewest(of);
+  static int32_t Skew(const SpreadCounts::ConstraintCounts& of, uint32_t domain) {
+    return of.match_num[domain] + (of.constraint->self ? 1 : 0) - MinMatchNum(of);
   }
 
   bool HasAllLabels(const NodeFacts& node, const SpreadSpec& spec) const {
@@ -174,7 +182,7 @@ class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public Sc
     return false;
   }
 
-  size_t DomainsAmong(const SpreadCounts& counts, const SpreadCounts::Of& of,
+  size_t DomainsAmong(const SpreadCounts& counts, const SpreadCounts::ConstraintCounts& of,
                       std::span<const uint32_t> slots) {
     size_t domains = 0;
     seen_.assign(of.by_slot ? 0 : of.column->domains(), false);
@@ -192,9 +200,9 @@ class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public Sc
   }
 
   std::shared_ptr<const SpreadSpec> SpecOf(const PodInfo& pod) {
-    if (pod.spread || defaults_.empty() || !workloads_) return pod.spread;
-    if (defaults_epoch_ != workloads_->epoch()) {
-      defaults_epoch_ = workloads_->epoch();
+    if (pod.spread || defaults_.empty() || !default_selectors_) return pod.spread;
+    if (defaults_epoch_ != default_selectors_->epoch()) {
+      defaults_epoch_ = default_selectors_->epoch();
       default_specs_.clear();
     }
     if (default_specs_.size() > 4096) default_specs_.clear();
@@ -204,7 +212,7 @@ class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public Sc
     return it->second;
   }
   std::shared_ptr<const SpreadSpec> DefaultSpec(const PodInfo& pod) {
-    const std::optional<metav1::LabelSelector> selector = workloads_->SelectorOf(pod);
+    const std::optional<metav1::LabelSelector> selector = default_selectors_->DefaultSelector(pod);
     if (!selector) return nullptr;
     std::vector<corev1::TopologySpreadConstraint> constraints = defaults_;
     std::string key = fmt::format("default {} {} ", pod.shape->id, pod.ns);
@@ -220,11 +228,11 @@ class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public Sc
 
   const uint16_t reason_, missing_label_;
   Vocabulary& words_;
-  const WorkloadSelectors* const workloads_;
+  const DefaultSelectors* const default_selectors_;
   const bool system_defaults_;
   std::vector<corev1::TopologySpreadConstraint> defaults_;
   const Key score_key_;
-  Recent<SpreadCounts> hard_{kSpecs}, soft_{kSpecs};
+  LruCache<SpreadCounts> hard_{kSpecs}, soft_{kSpecs};
   std::unordered_map<std::string, std::shared_ptr<const SpreadSpec>> default_specs_;
   uint64_t defaults_epoch_ = 0;
   std::vector<bool> seen_;  // scratch
@@ -232,9 +240,9 @@ class PodTopologySpread : public PreFilterPlugin, public FilterPlugin, public Sc
 
 }  // namespace
 
-std::unique_ptr<Plugin> NewPodTopologySpread(Reasons& reasons, Vocabulary& words, SpreadArgs args,
-                                             const WorkloadSelectors* workloads) {
-  return std::make_unique<PodTopologySpread>(reasons, words, std::move(args), workloads);
+std::unique_ptr<Plugin> NewPodTopologySpread(Reasons& reasons, Vocabulary& words, PodTopologySpreadArgs args,
+                                             const DefaultSelectors* default_selectors) {
+  return std::make_unique<PodTopologySpread>(reasons, words, std::move(args), default_selectors);
 }
 
 }  // namespace keelson::scheduler

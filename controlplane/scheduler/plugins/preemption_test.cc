@@ -1,5 +1,5 @@
 // Preemption: who has to go, and where.
-#include "controlplane/scheduler/plugins/related_testing.h"
+#include "controlplane/scheduler/plugins/plugin_testing.h"
 
 namespace keelson::scheduler {
 namespace {
@@ -10,7 +10,7 @@ corev1::Pod Important(const std::string& name, const std::string& cpu, int prior
   return pod;
 }
 
-TEST_F(RelatedTest, PreemptsTheFewestAndLeastImportant) {
+TEST_F(ClusterPluginTest, PreemptsTheFewestAndLeastImportant) {
   Zoned("a", "z1", "4");
   Zoned("b", "z2", "4");
   SetNodes();
@@ -18,13 +18,13 @@ TEST_F(RelatedTest, PreemptsTheFewestAndLeastImportant) {
   Place(Important("a2", "2", 1), "a");
   Place(Important("b1", "4", 3), "b");
   EXPECT_EQ(Schedule(Important("p", "2", 10)), "0/2 nodes are available: 2 Insufficient cpu.");
-  EXPECT_EQ(wishes_.evicted_, "a: a2");  // of lower priority than b1
-  wishes_.evicted_.clear();
+  EXPECT_EQ(executor_.evicted_, "a: a2");  // of lower priority than b1
+  executor_.evicted_.clear();
   EXPECT_EQ(Schedule(Important("p", "2", 1)),
             "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 2 No "
             "preemption victims "
             "found for incoming pod.");
-  EXPECT_EQ(wishes_.evicted_, "");
+  EXPECT_EQ(executor_.evicted_, "");
   EXPECT_EQ(Schedule(Important("p", "5", 10)),
             std::string("0/2 nodes are available: 2 Insufficient cpu.") + kNotHelpful);
   corev1::Pod polite = Important("p", "2", 10);
@@ -34,7 +34,7 @@ TEST_F(RelatedTest, PreemptsTheFewestAndLeastImportant) {
       "0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never.");
 }
 
-TEST_F(RelatedTest, BudgetsAreBrokenLast) {
+TEST_F(ClusterPluginTest, BudgetsAreBrokenLast) {
   Zoned("a", "z1", "2");
   Zoned("b", "z2", "2");
   SetNodes();
@@ -42,16 +42,16 @@ TEST_F(RelatedTest, BudgetsAreBrokenLast) {
   (*guarded.mutable_metadata()->mutable_labels())["app"] = "db";
   Place(guarded, "a");
   Place(Important("plain", "2", 5), "b");
-  wishes_.budgets_.push_back({"default", *api::LabelSelector::Parse("app=db"), 0, {}});
+  executor_.budgets_.push_back({"default", *api::LabelSelector::Parse("app=db"), 0, {}});
   Schedule(Important("p", "1", 10));
-  EXPECT_EQ(wishes_.evicted_, "b: plain");
-  wishes_.budgets_[0].allowed = 1;
+  EXPECT_EQ(executor_.evicted_, "b: plain");
+  executor_.budgets_[0].disruptions_allowed = 1;
   Schedule(Important("q", "1", 10));
-  EXPECT_EQ(wishes_.evicted_, "a: guarded");
+  EXPECT_EQ(executor_.evicted_, "a: guarded");
 }
 
 // As the eviction API has it: an empty selector is of all pods of the namespace, also those without labels.
-TEST_F(RelatedTest, AnEmptySelectorProtectsAllPods) {
+TEST_F(ClusterPluginTest, AnEmptySelectorProtectsAllPods) {
   Zoned("a", "z1", "2");
   Zoned("b", "z2", "2");
   SetNodes();
@@ -59,36 +59,38 @@ TEST_F(RelatedTest, AnEmptySelectorProtectsAllPods) {
   corev1::Pod elsewhere = Important("elsewhere", "2", 5);
   elsewhere.mutable_metadata()->set_namespace_("other");
   Place(elsewhere, "b");
-  wishes_.budgets_.push_back({"default", *api::LabelSelector::From({}), 0, {}});
+  executor_.budgets_.push_back({"default", *api::LabelSelector::From({}), 0, {}});
   Schedule(Important("p", "1", 10));
-  EXPECT_EQ(wishes_.evicted_, "b: elsewhere");
+  EXPECT_EQ(executor_.evicted_, "b: elsewhere");
 }
 
-TEST_F(RelatedTest, OthersMayChooseTheVictims) {
+TEST_F(ClusterPluginTest, OthersMayChooseTheVictims) {
   Zoned("a", "z1", "4");
   Zoned("b", "z2", "4");
   SetNodes();
   Place(Important("a1", "4", 1), "a");
   Place(Important("b1", "4", 5), "b");
-  wishes_.consult_ = [](VictimsBySlot& victims) -> Result<> {
+  executor_.call_extenders_ = [](NodeToVictims& victims) -> Result<> {
     std::erase_if(victims, [](const auto& item) { return item.second.pods[0]->name == "a1"; });
     return {};
   };
   Schedule(Important("p", "2", 10));
-  EXPECT_EQ(wishes_.evicted_, "b: b1");
-  wishes_.evicted_.clear();
+  EXPECT_EQ(executor_.evicted_, "b: b1");
+  executor_.evicted_.clear();
   const std::string lacks = "0/2 nodes are available: 2 Insufficient cpu. preemption: ";
-  wishes_.consult_ = [](VictimsBySlot& victims) -> Result<> {
+  executor_.call_extenders_ = [](NodeToVictims& victims) -> Result<> {
     victims.clear();
     return {};
   };
   EXPECT_EQ(Schedule(Important("p", "2", 10)), lacks + "no candidate node for preemption");
-  wishes_.consult_ = [](VictimsBySlot&) -> Result<> { return Error(Code::kUnavailable, "no answer"); };
+  executor_.call_extenders_ = [](NodeToVictims&) -> Result<> {
+    return Error(Code::kUnavailable, "no answer");
+  };
   EXPECT_EQ(Schedule(Important("p", "2", 10)), lacks + "no answer");
-  EXPECT_EQ(wishes_.evicted_, "");
+  EXPECT_EQ(executor_.evicted_, "");
 }
 
-TEST_F(RelatedTest, PromisedRoomIsNotForOthers) {
+TEST_F(ClusterPluginTest, RoomForNominatedPodsIsNotForOthers) {
   Zoned("a", "z1", "2");
   SetNodes();
   const corev1::Pod first = Important("first", "2", 10);

@@ -27,13 +27,15 @@ ScoredResource::Usage ScoredResource::Of(const PodInfo& pod, const NodeInfo& nod
   switch (kind_) {
     case Kind::kCpu:
       return with_defaults
-                 ? Together(node.scoring_milli_cpu, pod.scoring.milli_cpu, node.allocatable.milli_cpu)
-                 : Together(node.used.milli_cpu, pod.requests.milli_cpu, node.allocatable.milli_cpu);
+                 ? Together(node.non_zero_requested_milli_cpu, pod.non_zero_requests.milli_cpu,
+                            node.allocatable.milli_cpu)
+                 : Together(node.requested.milli_cpu, pod.requests.milli_cpu, node.allocatable.milli_cpu);
     case Kind::kMemory:
-      return with_defaults ? Together(node.scoring_memory, pod.scoring.memory, node.allocatable.memory)
-                           : Together(node.used.memory, pod.requests.memory, node.allocatable.memory);
+      return with_defaults ? Together(node.non_zero_requested_memory, pod.non_zero_requests.memory,
+                                      node.allocatable.memory)
+                           : Together(node.requested.memory, pod.requests.memory, node.allocatable.memory);
     case Kind::kEphemeralStorage:
-      return Together(node.used.ephemeral_storage, pod.requests.ephemeral_storage,
+      return Together(node.requested.ephemeral_storage, pod.requests.ephemeral_storage,
                       node.allocatable.ephemeral_storage);
     case Kind::kOther:
       break;
@@ -41,7 +43,7 @@ ScoredResource::Usage ScoredResource::Of(const PodInfo& pod, const NodeInfo& nod
   const int64_t asked = pod.requests.Other(id_);
   // Of no interest to a pod that asks for none.
   if (asked == 0) return {};
-  return Together(node.used.Other(id_), asked, node.allocatable.Other(id_));
+  return Together(node.requested.Other(id_), asked, node.allocatable.Other(id_));
 }
 
 std::vector<ScoredResource> Scored(const std::vector<ResourceWeight>& resources, NameIds& names) {

@@ -1,4 +1,4 @@
-// What scores read of a resource on a node, were the pod on it.
+// How much of a resource is requested on a node, with the pod on it, for scores.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ class ScoredResource {
   ScoredResource(const ResourceWeight& resource, NameIds& names);
 
   struct Usage {
-    int64_t requested = 0, capacity = 0;  // capacity 0: does not count
-    int64_t by_pod = 0;                   // the pod's part of `requested`
+    int64_t requested = 0, capacity = 0;  // capacity 0: the resource does not count
+    int64_t by_pod = 0;                   // the pod's share of `requested`
   };
-  // `with_defaults`: containers that ask for no cpu or memory count for something.
+  // `with_defaults`: containers without requests count for the defaults.
   Usage Of(const PodInfo& pod, const NodeInfo& node, bool with_defaults) const;
   int64_t weight() const { return weight_; }
 

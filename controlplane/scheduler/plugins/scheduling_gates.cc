@@ -7,7 +7,7 @@ namespace {
 class SchedulingGates : public PreEnqueuePlugin {
  public:
   std::string_view name() const override { return "SchedulingGates"; }
-  bool Admits(const PodInfo& pod) const override { return !pod.gated(); }
+  bool PreEnqueue(const PodInfo& pod) const override { return !pod.gated(); }
 };
 
 }  // namespace

@@ -11,9 +11,9 @@ class TaintToleration : public FilterPlugin, public ScorePlugin {
   explicit TaintToleration(Reasons& reasons) : reason_(reasons.Intern("node(s) had untolerated taint(s)")) {}
   std::string_view name() const override { return "TaintToleration"; }
 
-  Verdict Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
-    if (Admits(pod, *node.facts)) return {};
-    return Verdict::Unresolvable(reason_);
+  FilterStatus Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+    if (Tolerates(pod, *node.facts)) return {};
+    return FilterStatus::UnschedulableAndUnresolvable(reason_);
   }
   // Counts the taints that the pod would rather not meet.
   int64_t Score(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
@@ -24,25 +24,25 @@ class TaintToleration : public FilterPlugin, public ScorePlugin {
     }
     return count;
   }
-  void Normalize(const CycleState&, std::vector<int64_t>& scores) const override {
-    NormalizeByLargest(scores, true);
+  void NormalizeScore(const CycleState&, std::vector<int64_t>& scores) const override {
+    DefaultNormalizeScore(scores, true);
   }
-  std::string Explain(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
+  std::string Details(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
     const corev1::Taint* taint = k8s::FindUntolerated(node.facts->taints, pod.shape->tolerations);
     if (!taint) return "";
     return fmt::format("{}{}{}:{}", taint->key(), taint->value().empty() ? "" : "=", taint->value(),
                        taint->effect());
   }
-  uint32_t interests() const override {
-    return ClusterEvent::Kind::kNodeAdded | ClusterEvent::Kind::kNodeChanged;
+  uint32_t EventsToRegister() const override {
+    return ClusterEvent::Kind::kNodeAdd | ClusterEvent::Kind::kNodeUpdate;
   }
-  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
-    if (!event.node || !Admits(pod, *event.node)) return false;
-    return !event.old_node || !Admits(pod, *event.old_node);
+  bool QueueingHint(const ClusterEvent& event, const PodInfo& pod) const override {
+    if (!event.node || !Tolerates(pod, *event.node)) return false;
+    return !event.old_node || !Tolerates(pod, *event.old_node);
   }
 
  private:
-  static bool Admits(const PodInfo& pod, const NodeFacts& node) {
+  static bool Tolerates(const PodInfo& pod, const NodeFacts& node) {
     return !node.hard_taints || !k8s::FindUntolerated(node.taints, pod.shape->tolerations);
   }
 

@@ -32,28 +32,28 @@ class VolumeBinding : public PreFilterPlugin,
   std::string_view name() const override { return "VolumeBinding"; }
   bool local() const override { return false; }
 
-  PreFilterPlugin::Outcome PreFilter(CycleState& state, const PodInfo& pod, const Snapshot&) override {
-    Outcome outcome;
+  PreFilterResult PreFilter(CycleState& state, const PodInfo& pod, const Snapshot&) override {
+    PreFilterResult result;
     auto own = std::make_unique<Claims>();
     own->claims = ClaimsOf(pod, volumes_);
     if (!own->claims.problem.empty()) {
-      outcome.status = Status::Unresolvable(own->claims.problem);
+      result.status = Status::UnschedulableAndUnresolvable(own->claims.problem);
     } else if (own->claims.bound.empty() && own->claims.delayed.empty()) {
-      outcome.status = Status::Skip();
+      result.status = Status::Skip();
     }
     state.Set(this, std::move(own));
-    return outcome;
+    return result;
   }
-  Verdict Filter(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
+  FilterStatus Filter(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
     const VolumePlan plan = PlanVolumes(state.Get<Claims>(this)->claims, *node.facts, volumes_);
-    Verdict verdict;
-    if (plan.ok()) return verdict;
-    verdict.code = Verdict::Code::kUnresolvable;
-    if (plan.lost) verdict.Add(lost_);
-    if (plan.conflict) verdict.Add(conflict_);
-    if (plan.unsatisfied) verdict.Add(unsatisfied_);
-    if (plan.no_room) verdict.Add(no_room_);
-    return verdict;
+    FilterStatus status;
+    if (plan.ok()) return status;
+    status.code = FilterStatus::Code::kUnschedulableAndUnresolvable;
+    if (plan.lost) status.Add(lost_);
+    if (plan.conflict) status.Add(conflict_);
+    if (plan.unsatisfied) status.Add(unsatisfied_);
+    if (plan.no_room) status.Add(no_room_);
+    return status;
   }
 
   Status Reserve(CycleState& state, const PodInfo& pod, const NodeInfo& node) override {
@@ -86,8 +86,8 @@ class VolumeBinding : public PreFilterPlugin,
   void Unreserve(CycleState& state, const PodInfo&, const std::string&) override {
     Claims* own = state.Get<Claims>(this);
     if (!own) return;
-    for (const auto& volume : own->volumes) volumes_.ForgetVolume(volume.metadata().name());
-    for (const auto& claim : own->provision) volumes_.ForgetClaim(api::KeyOf(claim));
+    for (const auto& volume : own->volumes) volumes_.RestoreVolume(volume.metadata().name());
+    for (const auto& claim : own->provision) volumes_.RestoreClaim(api::KeyOf(claim));
   }
 
   // Writes what Reserve has assumed; then all claims are to be bound.
@@ -105,7 +105,7 @@ class VolumeBinding : public PreFilterPlugin,
     }
     return {};
   }
-  std::optional<Result<>> Prepared(CycleState& state, const PodInfo& pod) override {
+  std::optional<Result<>> PreBindDone(CycleState& state, const PodInfo& pod) override {
     Claims* own = state.Get<Claims>(this);
     if (!own || (own->volumes.empty() && own->provision.empty())) return Result<>();
     const ClaimSet now = ClaimsOf(pod, volumes_);
@@ -113,18 +113,18 @@ class VolumeBinding : public PreFilterPlugin,
     if (!now.problem.empty()) return Error(Code::kInternal, now.problem);
     return Result<>();
   }
-  std::chrono::milliseconds patience() const override {
+  std::chrono::milliseconds PreBindTimeout() const override {
     return std::chrono::seconds(args_.bind_timeout_seconds);
   }
-  Error Overdue() const override {
+  Error PreBindTimeoutError() const override {
     return Error(Code::kTimeout, "binding volumes: timed out waiting for the condition");
   }
 
-  uint32_t interests() const override {
+  uint32_t EventsToRegister() const override {
     using Kind = ClusterEvent::Kind;
-    return Kind::kNodeAdded | Kind::kNodeChanged | Kind::kStorage;
+    return Kind::kNodeAdd | Kind::kNodeUpdate | Kind::kStorageUpdate;
   }
-  bool MayHelp(const ClusterEvent&, const PodInfo&) const override { return true; }
+  bool QueueingHint(const ClusterEvent&, const PodInfo&) const override { return true; }
 
  private:
   const uint16_t lost_, conflict_, unsatisfied_, no_room_;

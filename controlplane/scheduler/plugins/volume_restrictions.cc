@@ -70,8 +70,7 @@ class VolumeRestrictions : public PreFilterPlugin, public FilterPlugin {
   std::string_view name() const override { return "VolumeRestrictions"; }
   bool local() const override { return false; }
 
-  PreFilterPlugin::Outcome PreFilter(CycleState& state, const PodInfo& pod,
-                                     const Snapshot& snapshot) override {
+  PreFilterResult PreFilter(CycleState& state, const PodInfo& pod, const Snapshot& snapshot) override {
     auto exclusive = std::make_unique<Exclusive>();
     for (size_t i = 0; pod.volumes && i < pod.volumes->claims.size(); ++i) {
       const std::string& name = pod.volumes->claims[i].name;
@@ -82,29 +81,32 @@ class VolumeRestrictions : public PreFilterPlugin, public FilterPlugin {
       exclusive->claims.push_back(pod.ns + "/" + name);
       exclusive->users += snapshot.ClaimUsers(exclusive->claims.back());
     }
-    Outcome outcome;
+    PreFilterResult result;
     if (exclusive->claims.empty() && (!pod.volumes || pod.volumes->disks.empty()))
-      outcome.status = Status::Skip();
+      result.status = Status::Skip();
     state.Set(this, std::move(exclusive));
-    return outcome;
+    return result;
   }
-  void Moved(CycleState& state, const PodInfo&, const PodInfo& other, const NodeInfo&, int by) override {
-    if (auto* exclusive = state.Get<Exclusive>(this)) exclusive->users += by * Uses(other, exclusive->claims);
+  void AddPod(CycleState& state, const PodInfo&, const PodInfo& other, const NodeInfo&) override {
+    if (auto* exclusive = state.Get<Exclusive>(this)) exclusive->users += Uses(other, exclusive->claims);
   }
-  Verdict Filter(const CycleState& state, const PodInfo& pod, const NodeInfo& node) override {
+  void RemovePod(CycleState& state, const PodInfo&, const PodInfo& other, const NodeInfo&) override {
+    if (auto* exclusive = state.Get<Exclusive>(this)) exclusive->users -= Uses(other, exclusive->claims);
+  }
+  FilterStatus Filter(const CycleState& state, const PodInfo& pod, const NodeInfo& node) override {
     for (const PodPtr& other : node.pods) {
-      if (Conflict(pod.volumes->disks, *other)) return Verdict::Unschedulable(disk_);
+      if (Conflict(pod.volumes->disks, *other)) return FilterStatus::Unschedulable(disk_);
     }
-    if (state.Get<Exclusive>(this)->users > 0) return Verdict::Unschedulable(exclusive_);
+    if (state.Get<Exclusive>(this)->users > 0) return FilterStatus::Unschedulable(exclusive_);
     return {};
   }
 
-  uint32_t interests() const override {
+  uint32_t EventsToRegister() const override {
     using Kind = ClusterEvent::Kind;
-    return Kind::kPodRemoved | Kind::kNodeAdded | Kind::kStorage;
+    return Kind::kAssignedPodDelete | Kind::kNodeAdd | Kind::kStorageUpdate;
   }
-  bool MayHelp(const ClusterEvent& event, const PodInfo& pod) const override {
-    if (event.kind != ClusterEvent::Kind::kPodRemoved || !pod.volumes) return true;
+  bool QueueingHint(const ClusterEvent& event, const PodInfo& pod) const override {
+    if (event.kind != ClusterEvent::Kind::kAssignedPodDelete || !pod.volumes) return true;
     if (Conflict(pod.volumes->disks, *event.pod)) return true;
     std::vector<std::string> claims;
     for (const PodVolumes::Claim& claim : pod.volumes->claims) claims.push_back(pod.ns + "/" + claim.name);

@@ -45,8 +45,8 @@ class VolumeZone : public PreFilterPlugin, public FilterPlugin {
   std::string_view name() const override { return "VolumeZone"; }
   bool local() const override { return false; }
 
-  PreFilterPlugin::Outcome PreFilter(CycleState& state, const PodInfo& pod, const Snapshot&) override {
-    Outcome outcome;
+  PreFilterResult PreFilter(CycleState& state, const PodInfo& pod, const Snapshot&) override {
+    PreFilterResult result;
     auto places = std::make_unique<Places>();
     for (size_t i = 0; pod.volumes && i < pod.volumes->claims.size(); ++i) {
       const auto claim = volumes_.FindClaim(pod.ns, pod.volumes->claims[i].name);
@@ -60,25 +60,26 @@ class VolumeZone : public PreFilterPlugin, public FilterPlugin {
         }
       }
     }
-    if (places->places.empty()) outcome.status = Status::Skip();
+    if (places->places.empty()) result.status = Status::Skip();
     state.Set(this, std::move(places));
-    return outcome;
+    return result;
   }
-  Verdict Filter(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
+  FilterStatus Filter(const CycleState& state, const PodInfo&, const NodeInfo& node) override {
     bool anywhere = false;
     for (const auto& [label, other] : kPlaces) anywhere = anywhere || Find(*node.facts, label, other);
     if (!anywhere) return {};  // a cluster without zones
     for (const Place& place : state.Get<Places>(this)->places) {
       const std::string* value = Find(*node.facts, place.label, place.other_label);
-      if (!value || !place.values.contains(*value)) return Verdict::Unresolvable(reason_);
+      if (!value || !place.values.contains(*value))
+        return FilterStatus::UnschedulableAndUnresolvable(reason_);
     }
     return {};
   }
-  uint32_t interests() const override {
+  uint32_t EventsToRegister() const override {
     using Kind = ClusterEvent::Kind;
-    return Kind::kNodeAdded | Kind::kNodeChanged | Kind::kStorage;
+    return Kind::kNodeAdd | Kind::kNodeUpdate | Kind::kStorageUpdate;
   }
-  bool MayHelp(const ClusterEvent&, const PodInfo&) const override { return true; }
+  bool QueueingHint(const ClusterEvent&, const PodInfo&) const override { return true; }
 
  private:
   const uint16_t reason_;

@@ -1,5 +1,5 @@
 // Plugins that look at volumes.
-#include "controlplane/scheduler/plugins/related_testing.h"
+#include "controlplane/scheduler/plugins/plugin_testing.h"
 #include "controlplane/scheduler/volumes/volume_plan.h"
 
 namespace keelson::scheduler {
@@ -55,7 +55,7 @@ storagev1::StorageClass MakeClass(const std::string& provisioner) {
   return out;
 }
 
-TEST_F(RelatedTest, ClaimsThatAreNotThereStopThePod) {
+TEST_F(ClusterPluginTest, ClaimsThatAreNotThereStopThePod) {
   Zoned("a", "z1");
   Zoned("b", "z2");
   SetNodes();
@@ -75,7 +75,7 @@ TEST_F(RelatedTest, ClaimsThatAreNotThereStopThePod) {
       std::string("0/2 nodes are available: persistentvolumeclaim \"c\" is being deleted.") + kNotHelpful);
 }
 
-TEST_F(RelatedTest, BoundVolumesDecideTheNode) {
+TEST_F(ClusterPluginTest, BoundVolumesDecideTheNode) {
   Zoned("a", "z1");
   Zoned("b", "z2");
   SetNodes();
@@ -99,7 +99,7 @@ TEST_F(RelatedTest, BoundVolumesDecideTheNode) {
             std::string("0/2 nodes are available: 2 node(s) had no available volume zone.") + kNotHelpful);
 }
 
-TEST_F(RelatedTest, DelayedClaimsFindAVolumeOrARoomForOne) {
+TEST_F(ClusterPluginTest, DelayedClaimsFindAVolumeOrARoomForOne) {
   Zoned("a", "z1");
   Zoned("b", "z2");
   SetNodes();
@@ -117,11 +117,11 @@ TEST_F(RelatedTest, DelayedClaimsFindAVolumeOrARoomForOne) {
   CycleState state;
   volumes_.SetClaim("default/d", Shared(MakeClaim("d")));
   const PodPtr pod = Info(WithClaim("p", "c"), words_);
-  ASSERT_EQ(algorithm_->Schedule(state, pod, snapshot_).node, "b");
-  ASSERT_TRUE(framework_->Reserve(state, *pod, *snapshot_.Find("b")).status.ok());
+  ASSERT_EQ(algorithm_->SchedulePod(state, pod, snapshot_).suggested_host, "b");
+  ASSERT_TRUE(framework_->RunReservePluginsReserve(state, *pod, *snapshot_.Find("b")).status.ok());
   EXPECT_EQ(volumes_.FindVolume("right")->spec().claim_ref().name(), "c");
   EXPECT_EQ(Schedule(WithClaim("q", "d")), none);
-  framework_->Unreserve(state, *pod, "b");
+  framework_->RunReservePluginsUnreserve(state, *pod, "b");
   EXPECT_EQ(Schedule(WithClaim("q", "d")), "b");
 
   // A provisioner that tells where it has room.
@@ -141,7 +141,7 @@ TEST_F(RelatedTest, DelayedClaimsFindAVolumeOrARoomForOne) {
   EXPECT_EQ(Schedule(WithClaim("p", "c")), "a");
 }
 
-TEST_F(RelatedTest, ExclusiveClaimsAndDisks) {
+TEST_F(ClusterPluginTest, ExclusiveClaimsAndDisks) {
   Zoned("a", "z1");
   SetNodes();
   corev1::PersistentVolumeClaim claim = MakeClaim("c", "pv");
@@ -157,7 +157,7 @@ TEST_F(RelatedTest, ExclusiveClaimsAndDisks) {
   corev1::Pod important = WithClaim("third", "c");
   important.mutable_spec()->set_priority(10);
   Schedule(important);
-  EXPECT_EQ(wishes_.evicted_, "a: first");
+  EXPECT_EQ(executor_.evicted_, "a: first");
 
   corev1::Pod disk = MakePod("disk");
   disk.mutable_spec()->add_volumes()->mutable_volume_source()->mutable_gce_persistent_disk()->set_pd_name(
@@ -167,7 +167,7 @@ TEST_F(RelatedTest, ExclusiveClaimsAndDisks) {
   EXPECT_EQ(Schedule(disk).find("0/1 nodes are available: 1 node(s) had no available disk."), 0u);
 }
 
-TEST_F(RelatedTest, NodesTakeOnlySoManyVolumes) {
+TEST_F(ClusterPluginTest, NodesTakeOnlySoManyVolumes) {
   Zoned("a", "z1");
   SetNodes();
   storagev1::CSINode drivers;

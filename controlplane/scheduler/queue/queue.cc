@@ -8,10 +8,10 @@ namespace keelson::scheduler {
 
 namespace {
 
-// How often pods that nothing seems to help are looked at, at the latest.
+// The longest time between two flushes.
 constexpr std::chrono::seconds kFlushInterval{30};
 
-// Why a pod comes into a queue, as metrics name it.
+// Why a pod enters a queue: the values of the metric's label "event".
 constexpr char kNew[] = "UnscheduledPodAdd", kUpdated[] = "UnscheduledPodUpdate",
                kFailed[] = "ScheduleAttemptFailure", kBackoffOver[] = "BackoffComplete",
                kForced[] = "ForceActivate", kTimedOut[] = "UnschedulableTimeout",
@@ -26,42 +26,45 @@ void CountIncoming(const char* queue, std::string_view event) {
 SchedulingQueue::SchedulingQueue(Clock& clock, QueueOptions options, Hooks hooks)
     : clock_(clock), options_(options), hooks_(std::move(hooks)) {}
 
-std::chrono::nanoseconds SchedulingQueue::BackoffOf(const Entry& entry) const {
-  // Errors on the way say nothing of how hard the pod is to place, and the other way round.
-  const int times = entry.attempts.errors > 0 ? entry.attempts.errors : entry.attempts.rejections;
+std::chrono::nanoseconds SchedulingQueue::BackoffDuration(const QueuedPodInfo& info) const {
+  // Errors and attempts that found no node are counted apart: they have different causes.
+  const int times = info.attempts.consecutive_errors_count > 0 ? info.attempts.consecutive_errors_count
+                                                               : info.attempts.unschedulable_count;
   if (times == 0) return {};
   std::chrono::nanoseconds delay = options_.initial_backoff;
   for (int i = 1; i < times && delay < options_.max_backoff; ++i) delay *= 2;
   return std::min(delay, options_.max_backoff);
 }
 
-void SchedulingQueue::Leave(Entries::iterator it) {
-  const Entry& entry = it->second;
-  switch (entry.place) {
-    case Place::kActive:
-      active_.erase(OrderOf(entry));
+void SchedulingQueue::Leave(Pods::iterator it) {
+  const QueuedPodInfo& info = it->second;
+  switch (info.place) {
+    case Place::kActiveQ:
+      active_q_.erase(OrderOf(info));
       break;
-    case Place::kBackoff:
-      BackoffMapOf(entry).erase(DueOf(entry));
+    case Place::kBackoffQ:
+      BackoffQOf(info).erase(DueOf(info));
       break;
-    case Place::kUnschedulable:
-      unschedulable_.erase(DueOf(entry));
-      if (!entry.gated) by_interest_[entry.interests].erase(entry.sequence);
-      gated_ -= entry.gated;
+    case Place::kUnschedulablePods:
+      unschedulable_pods_.erase(DueOf(info));
+      if (!info.gated) by_registered_events_[info.registered_events].erase(info.sequence);
+      gated_ -= info.gated;
       break;
     case Place::kInFlight:
-      --in_flight_;
-      ForgetEvents();
+      --in_flight_pods_;
+      DropInFlightEvents();
       break;
   }
 }
 
-// What ruled a pod out counts until the pod is tried again.
-void SchedulingQueue::CountRejections(Entry& entry, bool rejected) {
-  if (entry.counted == rejected) return;
-  entry.counted = rejected;
-  for (std::string_view plugin : entry.rejected_by)
-    TheMetrics().unschedulable.With({std::string(plugin), entry.pod->scheduler_name}).Add(rejected ? 1 : -1);
+// A pod counts for the plugins that rejected it until its next attempt.
+void SchedulingQueue::CountUnschedulable(QueuedPodInfo& info, bool unschedulable) {
+  if (info.counted == unschedulable) return;
+  info.counted = unschedulable;
+  for (std::string_view plugin : info.unschedulable_plugins)
+    TheMetrics()
+        .unschedulable.With({std::string(plugin), info.pod->scheduler_name})
+        .Add(unschedulable ? 1 : -1);
 }
 
 void SchedulingQueue::CountPending() {
@@ -69,232 +72,235 @@ void SchedulingQueue::CountPending() {
                         &backoff = TheMetrics().pending.With({"backoff"}),
                         &unschedulable = TheMetrics().pending.With({"unschedulable"}),
                         &gated = TheMetrics().pending.With({"gated"});
-  active.Set(static_cast<double>(active_.size()));
-  backoff.Set(static_cast<double>(backoff_.size() + failed_.size()));
-  unschedulable.Set(static_cast<double>(unschedulable_.size() - gated_));
+  active.Set(static_cast<double>(active_q_.size()));
+  backoff.Set(static_cast<double>(backoff_q_.size() + error_backoff_q_.size()));
+  unschedulable.Set(static_cast<double>(unschedulable_pods_.size() - gated_));
   gated.Set(static_cast<double>(gated_));
 }
 
-void SchedulingQueue::Activate(Entries::iterator it, std::string_view event) {
-  Entry& entry = it->second;
+void SchedulingQueue::AddToActiveQ(Pods::iterator it, std::string_view event) {
+  QueuedPodInfo& info = it->second;
   CountIncoming("active", event);
-  entry.place = Place::kActive;
-  entry.queued = clock_.SteadyNow();
-  active_.emplace(OrderOf(entry), it);
+  info.place = Place::kActiveQ;
+  info.timestamp = clock_.SteadyNow();
+  active_q_.emplace(OrderOf(info), it);
   ready_.notify_one();
 }
 
-void SchedulingQueue::BackOff(Entries::iterator it, SteadyTime due, std::string_view event) {
-  Entry& entry = it->second;
+void SchedulingQueue::AddToBackoffQ(Pods::iterator it, SteadyTime due, std::string_view event) {
+  QueuedPodInfo& info = it->second;
   CountIncoming("backoff", event);
-  entry.place = Place::kBackoff;
-  entry.due = due;
-  BackoffMapOf(entry).emplace(DueOf(entry), it);
-  changed_.notify_all();
-  if (!entry.error) ready_.notify_one();
+  info.place = Place::kBackoffQ;
+  info.due = due;
+  BackoffQOf(info).emplace(DueOf(info), it);
+  flush_due_.notify_all();
+  if (!info.error) ready_.notify_one();
 }
 
-void SchedulingQueue::Park(Entries::iterator it, std::string_view event) {
-  Entry& entry = it->second;
+void SchedulingQueue::AddToUnschedulablePods(Pods::iterator it, std::string_view event) {
+  QueuedPodInfo& info = it->second;
   CountIncoming("unschedulable", event);
-  entry.place = Place::kUnschedulable;
-  entry.due = clock_.SteadyNow() + options_.max_unschedulable;
-  unschedulable_.emplace(DueOf(entry), it);
-  entry.gated = !Admits(*entry.pod);
-  gated_ += entry.gated;
-  if (entry.gated) return;
-  entry.interests = hooks_.interests ? hooks_.interests(entry.rejected_by, *entry.pod) : ~0u;
-  by_interest_[entry.interests].emplace(entry.sequence, it);
+  info.place = Place::kUnschedulablePods;
+  info.due = clock_.SteadyNow() + options_.pod_max_in_unschedulable_pods_duration;
+  unschedulable_pods_.emplace(DueOf(info), it);
+  info.gated = !RunPreEnqueuePlugins(*info.pod);
+  gated_ += info.gated;
+  if (info.gated) return;
+  info.registered_events =
+      hooks_.events_to_register ? hooks_.events_to_register(info.unschedulable_plugins, *info.pod) : ~0u;
+  by_registered_events_[info.registered_events].emplace(info.sequence, it);
 }
 
-void SchedulingQueue::ActivateOrPark(Entries::iterator it, std::string_view event) {
-  if (Admits(*it->second.pod)) {
-    Activate(it, event);
+void SchedulingQueue::MoveToActiveQ(Pods::iterator it, std::string_view event) {
+  if (RunPreEnqueuePlugins(*it->second.pod)) {
+    AddToActiveQ(it, event);
   } else {
-    Park(it, event);
+    AddToUnschedulablePods(it, event);
   }
 }
 
-void SchedulingQueue::ForgetEvents() {
-  if (in_flight_ > 0 || events_.empty()) return;
-  for (const ClusterEvent& event : events_)
+void SchedulingQueue::DropInFlightEvents() {
+  if (in_flight_pods_ > 0 || in_flight_events_.empty()) return;
+  for (const ClusterEvent& event : in_flight_events_)
     TheMetrics().events_in_flight.With({EventName(event.kind)}).Add(-1);
-  events_begin_ += events_.size();
-  events_.clear();
+  in_flight_events_begin_ += in_flight_events_.size();
+  in_flight_events_.clear();
 }
 
-void SchedulingQueue::Set(PodPtr pod, bool spec_changed) {
+void SchedulingQueue::AddOrUpdate(PodPtr pod, bool spec_changed) {
   MutexLock lock(mutex_);
-  const auto [it, added] = entries_.try_emplace(pod->key);
-  Entry& entry = it->second;
+  const auto [it, added] = pods_.try_emplace(pod->key);
+  QueuedPodInfo& info = it->second;
   if (added) {
-    entry.sequence = ++sequence_;
-    entry.pod = std::move(pod);
-    entry.attempts.first = clock_.SteadyNow();
-    ActivateOrPark(it, kNew);
+    info.sequence = ++sequence_;
+    info.pod = std::move(pod);
+    info.attempts.initial_attempt_timestamp = clock_.SteadyNow();
+    MoveToActiveQ(it, kNew);
     CountPending();
     return;
   }
-  const bool moves = spec_changed;
-  if (!moves || entry.place == Place::kInFlight || entry.place == Place::kBackoff) {
-    entry.pod = std::move(pod);
-    entry.changed = entry.changed || moves;
+  if (!spec_changed || info.place == Place::kInFlight || info.place == Place::kBackoffQ) {
+    info.pod = std::move(pod);
+    info.requeue = info.requeue || spec_changed;
     return;
   }
-  const bool was_active = entry.place == Place::kActive;
+  const bool was_active = info.place == Place::kActiveQ;
   if (was_active) Leave(it);
-  entry.pod = std::move(pod);
+  info.pod = std::move(pod);
   if (was_active) {
-    ActivateOrPark(it, kUpdated);
-  } else if (Admits(*entry.pod)) {
-    Wake(it, kUpdated);
+    MoveToActiveQ(it, kUpdated);
+  } else if (RunPreEnqueuePlugins(*info.pod)) {
+    Requeue(it, kUpdated);
   }
   CountPending();
 }
 
-void SchedulingQueue::Remove(std::string_view key) {
+void SchedulingQueue::Delete(std::string_view key) {
   MutexLock lock(mutex_);
-  const auto it = entries_.find(key);
-  if (it == entries_.end()) return;
-  CountRejections(it->second, false);
+  const auto it = pods_.find(key);
+  if (it == pods_.end()) return;
+  CountUnschedulable(it->second, false);
   Leave(it);
-  entries_.erase(it);
+  pods_.erase(it);
   CountPending();
 }
 
 void SchedulingQueue::Activate(std::string_view key) {
   MutexLock lock(mutex_);
-  const auto it = entries_.find(key);
-  if (it == entries_.end()) return;
-  Entry& entry = it->second;
-  if (entry.place == Place::kInFlight) {
-    entry.changed = true;
-  } else if (entry.place != Place::kActive) {
+  const auto it = pods_.find(key);
+  if (it == pods_.end()) return;
+  QueuedPodInfo& info = it->second;
+  if (info.place == Place::kInFlight) {
+    info.requeue = true;
+  } else if (info.place != Place::kActiveQ) {
     Leave(it);
-    ActivateOrPark(it, kForced);
+    MoveToActiveQ(it, kForced);
     CountPending();
   }
 }
 
 std::optional<PodPtr> SchedulingQueue::Pop(std::stop_token stop) {
   MutexLock lock(mutex_);
-  const auto any = [this]() NO_THREAD_SAFETY_ANALYSIS { return !active_.empty() || !backoff_.empty(); };
+  const auto any = [this]() NO_THREAD_SAFETY_ANALYSIS { return !active_q_.empty() || !backoff_q_.empty(); };
   if (!ready_.wait(mutex_, stop, any)) return std::nullopt;
-  const Entries::iterator it = active_.empty() ? backoff_.begin()->second : active_.begin()->second;
-  Entry& entry = it->second;
-  if (active_.empty()) CountIncoming("active", kTakenEarly);
-  CountRejections(entry, false);
+  const Pods::iterator it = active_q_.empty() ? backoff_q_.begin()->second : active_q_.begin()->second;
+  QueuedPodInfo& info = it->second;
+  if (active_q_.empty()) CountIncoming("active", kTakenEarly);
+  CountUnschedulable(info, false);
   Leave(it);
-  entry.place = Place::kInFlight;
-  entry.changed = false;
-  entry.first_event = events_begin_ + events_.size();
-  ++entry.attempts.all;
-  ++in_flight_;
+  info.place = Place::kInFlight;
+  info.requeue = false;
+  info.first_event = in_flight_events_begin_ + in_flight_events_.size();
+  ++info.attempts.attempts;
+  ++in_flight_pods_;
   CountPending();
-  return entry.pod;
+  return info.pod;
 }
 
-Attempts SchedulingQueue::Done(std::string_view key) {
+AttemptCounts SchedulingQueue::Done(std::string_view key) {
   MutexLock lock(mutex_);
-  const auto it = entries_.find(key);
-  if (it == entries_.end() || it->second.place != Place::kInFlight) return {};
-  const Attempts attempts = it->second.attempts;
+  const auto it = pods_.find(key);
+  if (it == pods_.end() || it->second.place != Place::kInFlight) return {};
+  const AttemptCounts attempts = it->second.attempts;
   Leave(it);
-  entries_.erase(it);
+  pods_.erase(it);
   return attempts;
 }
 
-void SchedulingQueue::Unschedulable(const PodPtr& pod, std::vector<std::string_view> rejected_by) {
+void SchedulingQueue::AddUnschedulablePodIfNotPresent(const PodPtr& pod,
+                                                      std::vector<std::string_view> unschedulable_plugins) {
   MutexLock lock(mutex_);
-  const auto it = entries_.find(pod->key);
-  if (it == entries_.end() || it->second.place != Place::kInFlight) return;
-  Entry& entry = it->second;
-  entry.rejected_by = std::move(rejected_by);
-  ++entry.attempts.rejections;
-  entry.attempts.errors = 0;
-  bool again = entry.changed;
-  for (uint64_t i = entry.first_event - events_begin_; i < events_.size() && !again; ++i) {
-    again = hooks_.may_help(entry.rejected_by, events_[i], *entry.pod);
+  const auto it = pods_.find(pod->key);
+  if (it == pods_.end() || it->second.place != Place::kInFlight) return;
+  QueuedPodInfo& info = it->second;
+  info.unschedulable_plugins = std::move(unschedulable_plugins);
+  ++info.attempts.unschedulable_count;
+  info.attempts.consecutive_errors_count = 0;
+  bool again = info.requeue;
+  for (uint64_t i = info.first_event - in_flight_events_begin_; i < in_flight_events_.size() && !again; ++i) {
+    again = hooks_.queueing_hint(info.unschedulable_plugins, in_flight_events_[i], *info.pod);
   }
   Leave(it);
-  entry.error = false;
-  CountRejections(entry, true);
-  if (again && Admits(*entry.pod)) {
-    BackOff(it, clock_.SteadyNow() + BackoffOf(entry), kFailed);
+  info.error = false;
+  CountUnschedulable(info, true);
+  if (again && RunPreEnqueuePlugins(*info.pod)) {
+    AddToBackoffQ(it, clock_.SteadyNow() + BackoffDuration(info), kFailed);
   } else {
-    Park(it, kFailed);
+    AddToUnschedulablePods(it, kFailed);
   }
   CountPending();
 }
 
-void SchedulingQueue::Retry(const PodPtr& pod, const Attempts& before) {
+void SchedulingQueue::RetryAfterError(const PodPtr& pod, const AttemptCounts& before) {
   MutexLock lock(mutex_);
-  const auto [it, added] = entries_.try_emplace(pod->key);
-  Entry& entry = it->second;
+  const auto [it, added] = pods_.try_emplace(pod->key);
+  QueuedPodInfo& info = it->second;
   if (added) {
-    entry.pod = pod;
-    entry.sequence = ++sequence_;
-    entry.attempts = before;
-  } else if (entry.place != Place::kInFlight) {
+    info.pod = pod;
+    info.sequence = ++sequence_;
+    info.attempts = before;
+  } else if (info.place != Place::kInFlight) {
     return;
   } else {
     Leave(it);
   }
-  ++entry.attempts.errors;
-  entry.error = true;
-  BackOff(it, clock_.SteadyNow() + BackoffOf(entry), kFailed);
+  ++info.attempts.consecutive_errors_count;
+  info.error = true;
+  AddToBackoffQ(it, clock_.SteadyNow() + BackoffDuration(info), kFailed);
   CountPending();
 }
 
-void SchedulingQueue::Wake(Entries::iterator it, std::string_view event) {
-  Entry& entry = it->second;
+void SchedulingQueue::Requeue(Pods::iterator it, std::string_view event) {
+  QueuedPodInfo& info = it->second;
   Leave(it);
-  // The back-off counts from the failed attempt, which parked it.
-  const SteadyTime over = entry.due - options_.max_unschedulable + BackoffOf(entry);
+  // The back-off counts from the end of the failed attempt, when the pod entered unschedulablePods.
+  const SteadyTime over = info.due - options_.pod_max_in_unschedulable_pods_duration + BackoffDuration(info);
   if (over <= clock_.SteadyNow()) {
-    Activate(it, event);
+    AddToActiveQ(it, event);
     return;
   }
-  entry.error = false;
-  BackOff(it, over, event);
+  info.error = false;
+  AddToBackoffQ(it, over, event);
 }
 
-void SchedulingQueue::Notify(const ClusterEvent& event) {
+void SchedulingQueue::MoveAllToActiveOrBackoffQueue(const ClusterEvent& event) {
   MutexLock lock(mutex_);
-  if (in_flight_ > 0) {
-    events_.push_back(event);
+  if (in_flight_pods_ > 0) {
+    in_flight_events_.push_back(event);
     TheMetrics().events_in_flight.With({EventName(event.kind)}).Add(1);
   }
-  std::vector<Entries::iterator> helped;
-  for (const auto& [interests, entries] : by_interest_) {
-    if (!(interests & static_cast<uint32_t>(event.kind))) continue;
-    for (const auto& [sequence, it] : entries) {
-      if (hooks_.may_help(it->second.rejected_by, event, *it->second.pod)) helped.push_back(it);
+  std::vector<Pods::iterator> requeued;
+  for (const auto& [events, pods] : by_registered_events_) {
+    if (!(events & static_cast<uint32_t>(event.kind))) continue;
+    for (const auto& [sequence, it] : pods) {
+      if (hooks_.queueing_hint(it->second.unschedulable_plugins, event, *it->second.pod))
+        requeued.push_back(it);
     }
   }
-  if (helped.empty()) return;
+  if (requeued.empty()) return;
   const std::string name = EventName(event.kind);
-  for (Entries::iterator it : helped) Wake(it, name);
+  for (Pods::iterator it : requeued) Requeue(it, name);
   CountPending();
 }
 
 SteadyTime SchedulingQueue::FlushLocked() {
   const SteadyTime now = clock_.SteadyNow();
-  for (auto* waiting : {&backoff_, &failed_, &unschedulable_}) {
-    std::vector<Entries::iterator> due;
+  for (auto* waiting : {&backoff_q_, &error_backoff_q_, &unschedulable_pods_}) {
+    std::vector<Pods::iterator> due;
     for (auto it = waiting->begin(); it != waiting->end() && it->first.first <= now; ++it) {
       due.push_back(it->second);
     }
-    for (Entries::iterator it : due) {
-      const bool parked = it->second.place == Place::kUnschedulable;
-      it->second.attempts.flushed = it->second.attempts.flushed || parked;
+    for (Pods::iterator it : due) {
+      const bool unschedulable = it->second.place == Place::kUnschedulablePods;
+      it->second.attempts.was_flushed_from_unschedulable =
+          it->second.attempts.was_flushed_from_unschedulable || unschedulable;
       Leave(it);
-      ActivateOrPark(it, parked ? kTimedOut : kBackoffOver);
+      MoveToActiveQ(it, unschedulable ? kTimedOut : kBackoffOver);
     }
   }
   CountPending();
   SteadyTime next = now + kFlushInterval;
-  for (const auto* waiting : {&backoff_, &failed_, &unschedulable_}) {
+  for (const auto* waiting : {&backoff_q_, &error_backoff_q_, &unschedulable_pods_}) {
     if (!waiting->empty()) next = std::min(next, waiting->begin()->first.first);
   }
   return next;
@@ -308,33 +314,34 @@ SteadyTime SchedulingQueue::Flush() {
 void SchedulingQueue::Run(std::stop_token stop) {
   std::stop_callback wake(stop, [this] {
     MutexLock lock(mutex_);
-    changed_.notify_all();
+    flush_due_.notify_all();
   });
   MutexLock lock(mutex_);
-  while (!stop.stop_requested()) clock_.WaitUntil(mutex_, changed_, FlushLocked());
+  while (!stop.stop_requested()) clock_.WaitUntil(mutex_, flush_due_, FlushLocked());
 }
 
-SchedulingQueue::Standing SchedulingQueue::StandingOf(std::string_view key) const {
+SchedulingQueue::Location SchedulingQueue::Locate(std::string_view key) const {
   MutexLock lock(mutex_);
-  const auto it = entries_.find(key);
-  if (it == entries_.end()) return {};
-  const Entry& entry = it->second;
-  switch (entry.place) {
-    case Place::kActive:
-      return {"active", entry.rejected_by};
-    case Place::kBackoff:
-      return {"backoff", entry.rejected_by};
-    case Place::kUnschedulable:
-      return {entry.gated ? "gated" : "unschedulable", entry.rejected_by};
+  const auto it = pods_.find(key);
+  if (it == pods_.end()) return {};
+  const QueuedPodInfo& info = it->second;
+  switch (info.place) {
+    case Place::kActiveQ:
+      return {"active", info.unschedulable_plugins};
+    case Place::kBackoffQ:
+      return {"backoff", info.unschedulable_plugins};
+    case Place::kUnschedulablePods:
+      return {info.gated ? "gated" : "unschedulable", info.unschedulable_plugins};
     case Place::kInFlight:
-      return {"in flight", entry.rejected_by};
+      return {"in flight", info.unschedulable_plugins};
   }
   return {};
 }
 
 SchedulingQueue::Sizes SchedulingQueue::sizes() const {
   MutexLock lock(mutex_);
-  return {active_.size(), backoff_.size() + failed_.size(), unschedulable_.size() - gated_, gated_};
+  return {active_q_.size(), backoff_q_.size() + error_backoff_q_.size(), unschedulable_pods_.size() - gated_,
+          gated_};
 }
 
 }  // namespace keelson::scheduler

@@ -1,14 +1,14 @@
-// Pods that wait for a node.
+// The scheduling queue: pods that wait for a node.
 //
-//              Add                Pop                          no node
-//   (new) ---> [active] ------------> (in flight) ----------------------> [unschedulable]
-//                 ^                        |  failed by error,                  |
-//                 |  back-off over         v  or an event came meanwhile        | an event that may help,
-//              [backoff] <-----------------+------------------------------------+ or 5 minutes
+//          AddOrUpdate           Pop                          no node fits
+//   (new) ---> [activeQ] ------------> (in flight) ----------------------> [unschedulablePods]
+//                  ^                        |  failed by an error,              |
+//                  |  back-off over         v  or an event came meanwhile       | an event with a hint Queue,
+//              [backoffQ] <-----------------+-----------------------------------+ or 5 minutes
 //
-// While [active] is empty Pop takes from [backoff] what was unschedulable: waiting helps nobody then. What
-// has failed by error waits out its time. Pods that a PreEnqueue plugin does not admit (scheduling gates)
-// wait in [unschedulable] until they are changed or activated; no event is shown to them.
+// While activeQ is empty, Pop also takes unschedulable pods from backoffQ early. Pods that failed by an error
+// wait out their back-off. Pods that a PreEnqueue plugin rejects (scheduling gates) stay in unschedulablePods
+// until they change or are activated; no event is matched against them.
 #pragma once
 
 #include <chrono>
@@ -30,64 +30,70 @@ namespace keelson::scheduler {
 struct QueueOptions {
   std::chrono::nanoseconds initial_backoff{std::chrono::seconds(1)};
   std::chrono::nanoseconds max_backoff{std::chrono::seconds(10)};
-  std::chrono::nanoseconds max_unschedulable{std::chrono::minutes(5)};
+  std::chrono::nanoseconds pod_max_in_unschedulable_pods_duration{std::chrono::minutes(5)};
 };
 
-// What a pod has been through on its way to a node.
-struct Attempts {
-  int all = 0;            // so far
-  int rejections = 0;     // that found no node
-  int errors = 0;         // that failed otherwise, since the last rejection
-  SteadyTime first = {};  // when the pod came
-  bool flushed = false;   // tried again without an event that was to help
+// A pod's scheduling attempts so far.
+struct AttemptCounts {
+  int attempts = 0;
+  int unschedulable_count = 0;       // attempts that found no node
+  int consecutive_errors_count = 0;  // attempts that failed by an error since the last that found no node
+  SteadyTime initial_attempt_timestamp = {};  // when the pod entered the queue
+  bool was_flushed_from_unschedulable = false;
 };
 
 class SchedulingQueue {  // thread safe
  public:
-  // What the plugins say; called under the queue's lock.
+  // The plugins' part; called with the queue's lock held.
   struct Hooks {
-    // Whether `event` may help a pod that these plugins have ruled out.
-    std::function<bool(const std::vector<std::string_view>& rejected_by, const ClusterEvent& event,
+    // Whether `event` may make a pod schedulable that these plugins have rejected.
+    std::function<bool(const std::vector<std::string_view>& unschedulable_plugins, const ClusterEvent& event,
                        const PodInfo& pod)>
-        may_help;
-    // Kinds of events, as bits, that may_help would ever say yes to; absent: all.
-    std::function<uint32_t(const std::vector<std::string_view>& rejected_by, const PodInfo& pod)> interests;
-    // Whether the pod may be tried at all; absent: if it has no gates.
-    std::function<bool(const PodInfo& pod)> admits;
+        queueing_hint;
+    // The kinds of events, as bits, that queueing_hint is to be called with; absent: all.
+    std::function<uint32_t(const std::vector<std::string_view>& unschedulable_plugins, const PodInfo& pod)>
+        events_to_register;
+    // Whether the pod may enter activeQ; absent: if it has no scheduling gates.
+    std::function<bool(const PodInfo& pod)> pre_enqueue;
   };
   SchedulingQueue(Clock& clock, QueueOptions options, Hooks hooks);
 
-  // A pod without a node is new or has changed (`spec_changed`: in a way that matters to scheduling).
-  void Set(PodPtr pod, bool spec_changed);
-  // It has a node, or is gone.
-  void Remove(std::string_view key);
-
-  // Tries the pod again, now: whatever it waits for does not matter any more.
+  // Adds a pod that has no node, or replaces it. `spec_changed`: the pod may be schedulable now, so it leaves
+  // unschedulablePods.
+  void AddOrUpdate(PodPtr pod, bool spec_changed);
+  // Removes a pod that has a node, or is gone. No-op when it is not here.
+  void Delete(std::string_view key);
+  // Moves a pod to activeQ whatever it waits for. One in flight is tried again after its attempt.
   void Activate(std::string_view key);
 
-  // Blocks for the next pod: highest priority first, then the longest waiting. nullopt on `stop`.
+  // Blocks for the next pod, the one with the highest priority and of these the one that waited longest; it is
+  // in flight then. nullopt on `stop`.
   std::optional<PodPtr> Pop(std::stop_token stop);
-  // The pod that was popped has got a node, or is of no more interest. Returns what it has been through.
-  Attempts Done(std::string_view key);
-  // No node was right for it. It waits for an event that may help, or for back-off when one came meanwhile.
-  void Unschedulable(const PodPtr& pod, std::vector<std::string_view> rejected_by);
-  // Something else went wrong, maybe after Done, which gave `before`: another try after back-off.
-  void Retry(const PodPtr& pod, const Attempts& before = {});
+  // Removes a pod in flight. Returns its attempts; zeros when it was not in flight.
+  AttemptCounts Done(std::string_view key);
+  // Ends the attempt of a pod in flight that no node fits. The pod goes to unschedulablePods, or to backoffQ
+  // when an event since Pop has a hint Queue. No-op when the pod is not in flight.
+  void AddUnschedulablePodIfNotPresent(const PodPtr& pod,
+                                       std::vector<std::string_view> unschedulable_plugins);
+  // Ends an attempt that failed by an error: the pod goes to backoffQ. Also after Done(), whose result is
+  // `before` then. No-op when the pod waits here already.
+  void RetryAfterError(const PodPtr& pod, const AttemptCounts& before = {});
 
-  // Wakes the pods that `event` may help.
-  void Notify(const ClusterEvent& event);
-  // Moves what has waited long enough. Returns when to call again at the latest.
+  // Moves the unschedulable pods for which `event` has a hint Queue to activeQ, or to backoffQ while their
+  // back-off lasts.
+  void MoveAllToActiveOrBackoffQueue(const ClusterEvent& event);
+  // Moves pods whose back-off is over, and those that have been unschedulable for too long, to activeQ.
+  // Returns the latest time for the next call.
   SteadyTime Flush();
-  // Flushes when due, until `stop`.
+  // Calls Flush() when due, until `stop`.
   void Run(std::stop_token stop);
 
-  // "active", "backoff", "unschedulable", "gated" or "in flight", and who ruled it out; "" when it is not
-  // here.
-  struct Standing {
-    std::string place;
-    std::vector<std::string_view> rejected_by;
+  // Where a pod is: "active", "backoff", "unschedulable", "gated" or "in flight"; "" when it is not here.
+  struct Location {
+    std::string queue;
+    std::vector<std::string_view> unschedulable_plugins;  // of its last attempt
   };
-  Standing StandingOf(std::string_view key) const;
+  Location Locate(std::string_view key) const;
 
   struct Sizes {
     size_t active, backoff, unschedulable, gated;
@@ -95,72 +101,79 @@ class SchedulingQueue {  // thread safe
   Sizes sizes() const;
 
  private:
-  enum class Place { kActive, kBackoff, kUnschedulable, kInFlight };
-  struct Entry {
+  enum class Place { kActiveQ, kBackoffQ, kUnschedulablePods, kInFlight };
+  struct QueuedPodInfo {
     PodPtr pod;
-    Place place = Place::kActive;
-    SteadyTime queued;      // since when it waits for its turn
-    SteadyTime due;         // kBackoff: when it ends; kUnschedulable: when to try anyway
+    Place place = Place::kActiveQ;
+    SteadyTime timestamp;   // when it entered activeQ
+    SteadyTime due;         // kBackoffQ: end of the back-off; kUnschedulablePods: when Flush() moves it
     uint64_t sequence = 0;  // of arrival
-    Attempts attempts;
-    std::vector<std::string_view> rejected_by;
-    uint32_t interests = 0;    // in events, while kUnschedulable
-    bool error = false;        // kBackoff: something went wrong
-    bool counted = false;      // in the metric of pods that plugins have ruled out
-    uint64_t first_event = 0;  // kInFlight: the events from here on have happened since Pop
-    bool changed = false;      // kInFlight: replaced meanwhile
-    bool gated = false;        // kUnschedulable: not admitted when last asked; counted in gated_
+    AttemptCounts attempts;
+    std::vector<std::string_view> unschedulable_plugins;
+    uint32_t registered_events = 0;  // kUnschedulablePods: kinds that queueing_hint is called with
+    bool error = false;              // kBackoffQ: the attempt failed by an error
+    bool counted = false;            // in scheduler_unschedulable_pods
+    uint64_t first_event = 0;        // kInFlight: the first event since Pop
+    bool requeue = false;            // kInFlight: changed or activated meanwhile
+    bool gated = false;              // kUnschedulablePods: rejected by PreEnqueue; counted in gated_
   };
-  struct Order {  // of active pods
+  struct Order {  // of activeQ
     int32_t priority;
-    SteadyTime queued;
+    SteadyTime timestamp;
     uint64_t sequence;
     bool operator<(const Order& other) const {
       if (priority != other.priority) return priority > other.priority;
-      if (queued != other.queued) return queued < other.queued;
+      if (timestamp != other.timestamp) return timestamp < other.timestamp;
       return sequence < other.sequence;
     }
   };
-  using Entries = std::map<std::string, Entry, std::less<>>;
+  using Pods = std::map<std::string, QueuedPodInfo, std::less<>>;
   using Due = std::pair<SteadyTime, uint64_t>;  // and the sequence, which is unique
 
-  static Due DueOf(const Entry& entry) { return {entry.due, entry.sequence}; }
-  static Order OrderOf(const Entry& entry) { return {entry.pod->priority, entry.queued, entry.sequence}; }
-  bool Admits(const PodInfo& pod) const { return hooks_.admits ? hooks_.admits(pod) : !pod.gated(); }
-  std::map<Due, Entries::iterator>& BackoffMapOf(const Entry& entry) REQUIRES(mutex_) {
-    return entry.error ? failed_ : backoff_;
+  static Due DueOf(const QueuedPodInfo& info) { return {info.due, info.sequence}; }
+  static Order OrderOf(const QueuedPodInfo& info) {
+    return {info.pod->priority, info.timestamp, info.sequence};
   }
-  std::chrono::nanoseconds BackoffOf(const Entry& entry) const;
-  void Leave(Entries::iterator it) REQUIRES(mutex_);
-  // `event`: why, for metrics.
-  void Activate(Entries::iterator it, std::string_view event) REQUIRES(mutex_);
-  void BackOff(Entries::iterator it, SteadyTime due, std::string_view event) REQUIRES(mutex_);
-  void Park(Entries::iterator it, std::string_view event) REQUIRES(mutex_);
-  void Wake(Entries::iterator it, std::string_view event) REQUIRES(mutex_);
-  void ActivateOrPark(Entries::iterator it, std::string_view event) REQUIRES(mutex_);
-  void CountRejections(Entry& entry, bool rejected) REQUIRES(mutex_);
+  bool RunPreEnqueuePlugins(const PodInfo& pod) const {
+    return hooks_.pre_enqueue ? hooks_.pre_enqueue(pod) : !pod.gated();
+  }
+  std::map<Due, Pods::iterator>& BackoffQOf(const QueuedPodInfo& info) REQUIRES(mutex_) {
+    return info.error ? error_backoff_q_ : backoff_q_;
+  }
+  std::chrono::nanoseconds BackoffDuration(const QueuedPodInfo& info) const;
+  // Takes the pod out of the queue that it is in. It has to enter another, or be erased.
+  void Leave(Pods::iterator it) REQUIRES(mutex_);
+  // `event` is the metrics' name of the reason.
+  void AddToActiveQ(Pods::iterator it, std::string_view event) REQUIRES(mutex_);
+  void AddToBackoffQ(Pods::iterator it, SteadyTime due, std::string_view event) REQUIRES(mutex_);
+  void AddToUnschedulablePods(Pods::iterator it, std::string_view event) REQUIRES(mutex_);
+  // To activeQ, or to unschedulablePods when PreEnqueue rejects the pod.
+  void MoveToActiveQ(Pods::iterator it, std::string_view event) REQUIRES(mutex_);
+  // From unschedulablePods to activeQ or backoffQ.
+  void Requeue(Pods::iterator it, std::string_view event) REQUIRES(mutex_);
+  void CountUnschedulable(QueuedPodInfo& info, bool unschedulable) REQUIRES(mutex_);
   void CountPending() REQUIRES(mutex_);
-  void ForgetEvents() REQUIRES(mutex_);
+  void DropInFlightEvents() REQUIRES(mutex_);
   SteadyTime FlushLocked() REQUIRES(mutex_);
 
   Clock& clock_;
   const QueueOptions options_;
   const Hooks hooks_;
   mutable Mutex mutex_;
-  CondVar ready_;    // a pod for Pop
-  CondVar changed_;  // something to flush earlier
-  Entries entries_ GUARDED_BY(mutex_);
-  std::map<Order, Entries::iterator> active_ GUARDED_BY(mutex_);
-  std::map<Due, Entries::iterator> backoff_ GUARDED_BY(mutex_);
-  std::map<Due, Entries::iterator> failed_ GUARDED_BY(mutex_);  // backing off after an error
-  std::map<Due, Entries::iterator> unschedulable_ GUARDED_BY(mutex_);
-  // The unschedulable ones again, but those that are gated, by what may help them.
-  std::map<uint32_t, std::map<uint64_t, Entries::iterator>> by_interest_ GUARDED_BY(mutex_);
-  size_t in_flight_ GUARDED_BY(mutex_) = 0;
+  CondVar ready_;      // a pod for Pop
+  CondVar flush_due_;  // a pod entered that has to be flushed earlier
+  Pods pods_ GUARDED_BY(mutex_);
+  std::map<Order, Pods::iterator> active_q_ GUARDED_BY(mutex_);
+  std::map<Due, Pods::iterator> backoff_q_ GUARDED_BY(mutex_);
+  std::map<Due, Pods::iterator> error_backoff_q_ GUARDED_BY(mutex_);
+  std::map<Due, Pods::iterator> unschedulable_pods_ GUARDED_BY(mutex_);
+  // The unschedulable pods that are not gated, by registered_events and sequence.
+  std::map<uint32_t, std::map<uint64_t, Pods::iterator>> by_registered_events_ GUARDED_BY(mutex_);
+  size_t in_flight_pods_ GUARDED_BY(mutex_) = 0;
   size_t gated_ GUARDED_BY(mutex_) = 0;
-  // Events since the oldest pod in flight was popped.
-  std::deque<ClusterEvent> events_ GUARDED_BY(mutex_);
-  uint64_t events_begin_ GUARDED_BY(mutex_) = 0;
+  // Events since the oldest pod in flight was popped; the first one is number in_flight_events_begin_.
+  std::deque<ClusterEvent> in_flight_events_ GUARDED_BY(mutex_);
+  uint64_t in_flight_events_begin_ GUARDED_BY(mutex_) = 0;
   uint64_t sequence_ GUARDED_BY(mutex_) = 0;
 };
 

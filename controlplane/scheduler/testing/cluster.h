@@ -39,7 +39,7 @@ class SchedulerTest : public ::testing::Test {
     Options options;
     options.config = std::move(config);
     options.plugins = std::move(plugins);
-    options.binders = 2;
+    options.dispatcher_threads = 2;
     options.seed = 1;
     options.config.initial_backoff = 20ms;
     options.debug_host = debug_port_ ? "127.0.0.1" : "";

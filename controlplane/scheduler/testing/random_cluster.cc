@@ -129,7 +129,7 @@ void RandomCluster::SetServices() {
 }
 
 void RandomCluster::SetBudgets() {
-  std::vector<Budget> budgets;
+  std::vector<DisruptionBudget> budgets;
   reference_.budgets.clear();
   for (int i = Below(4); i > 0; --i) {
     Reference::Budget& plain = reference_.budgets.emplace_back();
@@ -140,7 +140,7 @@ void RandomCluster::SetBudgets() {
     budgets.push_back(
         {plain.ns, *api::LabelSelector::From(plain.selector), plain.allowed, {plain.disrupted}});
   }
-  wishes_.budgets_ = std::make_shared<const std::vector<Budget>>(std::move(budgets));
+  executor_.budgets_ = std::make_shared<const std::vector<DisruptionBudget>>(std::move(budgets));
 }
 
 void RandomCluster::MakeClasses() {

@@ -11,7 +11,7 @@
 
 #include "controlplane/scheduler/cache/cache.h"
 #include "controlplane/scheduler/config/profile.h"
-#include "controlplane/scheduler/framework/evictor.h"
+#include "controlplane/scheduler/preemption/executor.h"
 #include "controlplane/scheduler/testing/reference.h"
 #include "controlplane/scheduler/volumes/volumes.h"
 
@@ -21,25 +21,26 @@ inline constexpr char kZone[] = "topology.kubernetes.io/zone";
 inline constexpr char kDriver[] = "example.com/csi";
 
 // Remembers what preemption wants.
-class Wishes : public Evictor {
+class FakePreemptionExecutor : public PreemptionExecutor {
  public:
-  std::shared_ptr<const std::vector<Budget>> Budgets() override { return budgets_; }
-  void Evict(const PodPtr&, const std::string& node, std::vector<PodPtr> victims,
-             std::vector<PodPtr>) override {
+  std::shared_ptr<const std::vector<DisruptionBudget>> DisruptionBudgets() override { return budgets_; }
+  void PrepareCandidateAsync(const PodPtr&, const std::string& node, std::vector<PodPtr> victims,
+                             std::vector<PodPtr>) override {
     node_ = node;
     victims_ = std::move(victims);
   }
-  bool Busy(const PodInfo&) const override { return false; }
+  bool IsPodRunningPreemption(const PodInfo&) const override { return false; }
 
   std::string node_;
   std::vector<PodPtr> victims_;
-  std::shared_ptr<const std::vector<Budget>> budgets_ = std::make_shared<const std::vector<Budget>>();
+  std::shared_ptr<const std::vector<DisruptionBudget>> budgets_ =
+      std::make_shared<const std::vector<DisruptionBudget>>();
 };
 
 // Pods with some labels "app" are parts of Services.
-class Services : public WorkloadSelectors {
+class Services : public DefaultSelectors {
  public:
-  std::optional<metav1::LabelSelector> SelectorOf(const PodInfo& pod) const override {
+  std::optional<metav1::LabelSelector> DefaultSelector(const PodInfo& pod) const override {
     const auto app = pod.pod_class->labels.find("app");
     if (app == pod.pod_class->labels.end() || !known_.contains({pod.ns, app->second})) return std::nullopt;
     metav1::LabelSelector selector;
@@ -77,7 +78,7 @@ class RandomCluster {
 
   std::mt19937_64 random_;
   Vocabulary words_;
-  Wishes wishes_;
+  FakePreemptionExecutor executor_;
   Services services_;
   VolumeCatalog catalog_;
   Cache cache_;

@@ -207,7 +207,7 @@ std::string Reference::Refusal(const corev1::Pod& pod, const corev1::Node& node)
   return InterPod(pod, node);
 }
 
-std::string Reference::RefusalBeside(const corev1::Pod& pod, const corev1::Node& node) const {
+std::string Reference::RefusalWithNominatedPods(const corev1::Pod& pod, const corev1::Node& node) const {
   std::vector<corev1::Pod> beside;
   for (const auto& [other, promised] : nominated) {
     if (promised != node.metadata().name() || k8s::Priority(other.spec()) < k8s::Priority(pod.spec()) ||

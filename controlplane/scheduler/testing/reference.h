@@ -46,7 +46,7 @@ struct Reference {
   // Why the node is refused, "" if it is not; reasons of one filter have commas between them. `beside` is
   // what nominated pods make of it.
   std::string Refusal(const corev1::Pod& pod, const corev1::Node& node) const;
-  std::string RefusalBeside(const corev1::Pod& pod, const corev1::Node& node) const;
+  std::string RefusalWithNominatedPods(const corev1::Pod& pod, const corev1::Node& node) const;
   // Weighted sums of the default profile, one of each of `feasible`.
   std::vector<int64_t> Totals(const corev1::Pod& pod, const std::vector<const corev1::Node*>& feasible) const;
   struct Victims {

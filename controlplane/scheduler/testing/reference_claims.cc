@@ -160,7 +160,7 @@ Reference::Victims Reference::VictimsOn(const corev1::Pod& pod, const corev1::No
     return goes;
   });
   Victims out;
-  if (lesser.empty() || !trial.RefusalBeside(pod, node).empty()) return out;
+  if (lesser.empty() || !trial.RefusalWithNominatedPods(pod, node).empty()) return out;
   // The random pods have start times of their own, so this is an order without ties.
   std::sort(lesser.begin(), lesser.end(), [&](const corev1::Pod& a, const corev1::Pod& b) {
     return priority(a) != priority(b) ? priority(a) > priority(b) : since(a) < since(b);
@@ -181,7 +181,7 @@ Reference::Victims Reference::VictimsOn(const corev1::Pod& pod, const corev1::No
   for (const auto* group : {&guarded, &free}) {
     for (const corev1::Pod& other : *group) {
       trial.pods.push_back(other);
-      if (trial.RefusalBeside(pod, node).empty()) continue;
+      if (trial.RefusalWithNominatedPods(pod, node).empty()) continue;
       trial.pods.pop_back();
       go.push_back(other);
       broken += group == &guarded;

@@ -42,9 +42,9 @@ bool NodeFacts::operator==(const NodeFacts& other) const {
 }
 
 void NodeInfo::AddPod(const PodPtr& pod) {
-  used.Add(pod->requests);
-  scoring_milli_cpu += pod->scoring.milli_cpu;
-  scoring_memory += pod->scoring.memory;
+  requested.Add(pod->requests);
+  non_zero_requested_milli_cpu += pod->non_zero_requests.milli_cpu;
+  non_zero_requested_memory += pod->non_zero_requests.memory;
   ports.insert(ports.end(), pod->shape->ports.begin(), pod->shape->ports.end());
   pods.push_back(pod);
 }
@@ -56,9 +56,9 @@ void NodeInfo::RemovePod(const PodInfo& pod) {
   if (it == pods.rend()) return;
   const PodPtr gone = *it;
   pods.erase(std::next(it).base());
-  used.Subtract(gone->requests);
-  scoring_milli_cpu -= gone->scoring.milli_cpu;
-  scoring_memory -= gone->scoring.memory;
+  requested.Subtract(gone->requests);
+  non_zero_requested_milli_cpu -= gone->non_zero_requests.milli_cpu;
+  non_zero_requested_memory -= gone->non_zero_requests.memory;
   for (const k8s::HostPort& port : gone->shape->ports) {
     const auto taken = std::find(ports.begin(), ports.end(), port);
     if (taken != ports.end()) ports.erase(taken);

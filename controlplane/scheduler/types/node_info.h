@@ -1,5 +1,5 @@
-// What the scheduler keeps of a node: facts as the node object states them (shared, replaced as a whole) and
-// what the pods on it use.
+// A node as the scheduler keeps it: its object's content (NodeFacts, immutable and shared) and the sums over the
+// pods on it.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,7 @@
 
 namespace keelson::scheduler {
 
+// What a Node object says.
 struct NodeFacts {
   std::string name;
   k8s::LabelSet labels;
@@ -24,26 +25,27 @@ struct NodeFacts {
 
   NodeFacts(const corev1::Node& node, NameIds& resources);
   k8s::NodeView view() const { return {name, labels}; }
-  // Labels, taints and spec.unschedulable: what decides whether pods on it count somewhere.
+  // Whether labels, taints and spec.unschedulable are equal: those decide in which domains its pods count.
   bool SamePlace(const NodeFacts& other) const;
   bool SameTaints(const NodeFacts& other) const;
   bool operator==(const NodeFacts& other) const;
 };
 
+// After kube-scheduler's NodeInfo. A value; not thread safe.
 struct NodeInfo {
-  uint32_t slot = 0;                       // its place in the snapshot
-  std::shared_ptr<const NodeFacts> facts;  // null: pods name a node that is not there
-  Resources allocatable;                   // of facts, close at hand
-  Resources used;                          // pods counts them
-  int64_t scoring_milli_cpu = 0, scoring_memory = 0;
+  uint32_t slot = 0;                       // its position in the snapshot
+  std::shared_ptr<const NodeFacts> facts;  // null: only pods name this node
+  Resources allocatable;                   // a copy of that of facts
+  Resources requested;                     // sum over the pods; its `pods` is their number
+  int64_t non_zero_requested_milli_cpu = 0, non_zero_requested_memory = 0;  // sum, with defaults
   std::vector<k8s::HostPort> ports;
   std::vector<PodPtr> pods;
-  std::vector<PodPtr> nominated;  // will be here once there is room
-  // Never the same for two states of any two nodes.
+  std::vector<PodPtr> nominated;  // nominated for this node
+  // Unique among all states of all nodes.
   uint64_t generation = 0;
 
   void AddPod(const PodPtr& pod);
-  void RemovePod(const PodInfo& pod);  // the one of its key
+  void RemovePod(const PodInfo& pod);  // by key
 };
 
 }  // namespace keelson::scheduler

@@ -55,7 +55,7 @@ PodInfo::PodInfo(const corev1::Pod& pod, Vocabulary& words)
       priority(shape->priority),
       terminating(k8s::IsTerminating(pod)),
       requests(shape->requests),
-      scoring(shape->scoring),
+      non_zero_requests(shape->non_zero_requests),
       created(pod.metadata().creation_timestamp()),
       started(pod.status().start_time()),
       generation(pod.metadata().generation()) {
@@ -63,7 +63,7 @@ PodInfo::PodInfo(const corev1::Pod& pod, Vocabulary& words)
   if (!node_name.empty() && ToldOfResources(pod.status())) {
     requests = Resources::From(k8s::PodRequests(pod, {.use_status = true}), words.resources);
     requests.pods = 1;
-    scoring = ScoringOf(pod, requests);
+    non_zero_requests = NonZeroRequests(pod, requests);
   }
   if (const metav1::OwnerReference* owner = api::ControllerOf(pod.metadata())) {
     owner_kind = owner->kind();

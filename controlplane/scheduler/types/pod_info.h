@@ -1,4 +1,4 @@
-// What the scheduler keeps of a pod: everything that filters and scores ask, worked out once.
+// A pod as the scheduler keeps it: what filters and scores read, computed once from the object. Immutable.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace keelson::scheduler {
 
-// Volumes of a pod that bear on where it can run.
+// The volumes that restrict where a pod can run.
 struct PodVolumes {
   struct Claim {
     std::string name;
@@ -32,16 +32,16 @@ struct PodInfo {
   std::shared_ptr<const PodShape> shape;
   std::shared_ptr<const PodClass> pod_class;
   std::shared_ptr<const SpreadSpec> spread;   // null: no constraints of its own
-  std::shared_ptr<const PodVolumes> volumes;  // null: none that bear on placement
+  std::shared_ptr<const PodVolumes> volumes;  // null: none
   int32_t priority = 0;
   std::vector<std::string> gates;  // names of its scheduling gates
   bool terminating = false;        // is being deleted
-  bool evicted = false;            // by the scheduler itself: condition DisruptionTarget
+  bool evicted = false;            // preempted by a scheduler: condition DisruptionTarget
   Resources requests;              // of the shape, unless a resize is under way
-  Resources scoring;
+  Resources non_zero_requests;
   std::string owner_kind, owner_name, owner_uid;  // its controller
   metav1::Time created, started;
-  // The PodScheduled condition as last seen: is a new one any news?
+  // The PodScheduled condition in the object.
   std::string condition_status, condition_reason, condition_message;
   metav1::Time condition_since;
   int64_t generation = 0;

@@ -20,7 +20,7 @@ std::string UnitOf(std::string_view resource) {
 metrics::Family MakeFamily(const std::string& name, const std::string& what) {
   const std::string help =
       what +
-      " for workloads on the cluster, broken down by pod. This shows the resource usage "
+      " for default_selectors on the cluster, broken down by pod. This shows the resource usage "
       "the scheduler and kubelet expect per pod for resources along with the unit for the "
       "resource if any.";
   return {metrics::Type::kGauge,

@@ -1,5 +1,5 @@
-// /metrics/resources of kube-scheduler: what each pod asks for and is limited to, as the scheduler and the
-// kubelet count it. Pods that have ended are left out.
+// /metrics/resources of kube-scheduler: each pod's requests and limits, as the scheduler and the kubelet count
+// them. Pods that have ended are left out.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@ namespace keelson::scheduler {
 
 using PodList = std::vector<std::shared_ptr<const corev1::Pod>>;
 
-// In Prometheus' text form.
+// The page, in Prometheus' text format.
 std::string PrintPodResources(const PodList& pods);
 
-// What the page reads. It outlives schedulers, which are there one after the other: without one it is empty.
+// The source of the page. It outlives the scheduler, which may run several times; without one the page is empty.
 class PodResourcesPage {  // thread safe
  public:
-  void Set(std::function<PodList()> pods);  // null: there is no scheduler now
+  void Set(std::function<PodList()> pods);  // null: no scheduler runs
   std::string Print() const;
 
  private:

@@ -9,7 +9,7 @@ namespace keelson::scheduler {
 
 namespace {
 
-void CountDefaults(const corev1::Container& container, Resources& scoring, bool largest) {
+void CountDefaults(const corev1::Container& container, Resources& non_zero_requests, bool largest) {
   const auto of = [&](const char* name, int64_t otherwise) {
     const auto& requests = container.resources().requests();
     const auto it = requests.find(name);
@@ -17,8 +17,10 @@ void CountDefaults(const corev1::Container& container, Resources& scoring, bool 
     return k8s::ScaledValue(name, api::Amount::Of(it->second));
   };
   const int64_t milli_cpu = of("cpu", kDefaultMilliCpu), memory = of("memory", kDefaultMemory);
-  scoring.milli_cpu = largest ? std::max(scoring.milli_cpu, milli_cpu) : scoring.milli_cpu + milli_cpu;
-  scoring.memory = largest ? std::max(scoring.memory, memory) : scoring.memory + memory;
+  non_zero_requests.milli_cpu =
+      largest ? std::max(non_zero_requests.milli_cpu, milli_cpu) : non_zero_requests.milli_cpu + milli_cpu;
+  non_zero_requests.memory =
+      largest ? std::max(non_zero_requests.memory, memory) : non_zero_requests.memory + memory;
 }
 
 // "nginx" is "nginx:latest" where nodes report images.
@@ -82,15 +84,16 @@ corev1::PodSpec Alike(const corev1::PodSpec& spec) {
 
 }  // namespace
 
-Resources ScoringOf(const corev1::Pod& pod, const Resources& requests) {
-  Resources scoring;
-  for (const corev1::Container& container : pod.spec().containers()) CountDefaults(container, scoring, false);
+Resources NonZeroRequests(const corev1::Pod& pod, const Resources& requests) {
+  Resources non_zero_requests;
+  for (const corev1::Container& container : pod.spec().containers())
+    CountDefaults(container, non_zero_requests, false);
   for (const corev1::Container& container : pod.spec().init_containers()) {
-    CountDefaults(container, scoring, !k8s::IsSidecar(container));
+    CountDefaults(container, non_zero_requests, !k8s::IsSidecar(container));
   }
-  scoring.milli_cpu = std::max(scoring.milli_cpu, requests.milli_cpu);
-  scoring.memory = std::max(scoring.memory, requests.memory);
-  return scoring;
+  non_zero_requests.milli_cpu = std::max(non_zero_requests.milli_cpu, requests.milli_cpu);
+  non_zero_requests.memory = std::max(non_zero_requests.memory, requests.memory);
+  return non_zero_requests;
 }
 
 PodShape::PodShape(uint64_t i, const corev1::Pod& pod, NameIds& resources)
@@ -105,7 +108,7 @@ PodShape::PodShape(uint64_t i, const corev1::Pod& pod, NameIds& resources)
       features(FeaturesOf(pod.spec())) {
   requests.pods = 1;
   best_effort = requests.milli_cpu == 0 && requests.memory == 0;
-  scoring = ScoringOf(pod, requests);
+  non_zero_requests = NonZeroRequests(pod, requests);
   for (const corev1::PreferredSchedulingTerm& term :
        pod.spec().affinity().node_affinity().preferred_during_scheduling_ignored_during_execution()) {
     if (term.weight() != 0) preferred.push_back({term.weight(), k8s::NodeTerm(term.preference())});

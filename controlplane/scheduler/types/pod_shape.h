@@ -1,6 +1,6 @@
-// What filters and scores that look at one node ask of a pod, worked out once for all pods that are alike:
-// those of a ReplicaSet share one shape. Two pods of one shape fit the same nodes with the same scores,
-// volumes and other pods aside.
+// A pod's shape: what local filters and scores read of it, those that depend on one node alone. Pods of one
+// ReplicaSet share a shape. Pods of one shape fit the same nodes with the same scores, apart from what volumes
+// and other pods decide.
 #pragma once
 
 #include <memory>
@@ -23,24 +23,25 @@ struct PreferredTerm {
 struct PodShape {
   uint64_t id;
   int32_t priority;
-  bool never_preempts;  // preemptionPolicy: Never
-  bool best_effort;     // asks for neither cpu nor memory
-  Resources requests;   // pods is 1
-  Resources scoring;    // cpu and memory, with defaults for containers that ask for none
-  size_t image_users;   // containers of all kinds, and volumes made of images
+  bool never_preempts;          // preemptionPolicy: Never
+  bool best_effort;             // requests neither cpu nor memory
+  Resources requests;           // pods is 1
+  Resources non_zero_requests;  // cpu and memory, with defaults for containers without requests
+  size_t image_users;           // containers of all kinds, and volumes made of images
   std::vector<k8s::HostPort> ports;
   k8s::Tolerations tolerations;
   k8s::RequiredNodeAffinity affinity;
   std::vector<PreferredTerm> preferred;
-  std::vector<std::string> images;    // as nodes name them
-  std::vector<std::string> features;  // of nodes that the pod cannot do without, sorted
+  std::vector<std::string> images;    // in the form of node.status.images
+  std::vector<std::string> features;  // node features that the pod requires, sorted
 
   PodShape(uint64_t id, const corev1::Pod& pod, NameIds& resources);
 };
 
+// The shape of a pod; never null.
 std::shared_ptr<const PodShape> ShapeOf(const corev1::Pod& pod, Vocabulary& words);
 
-// cpu and memory that a pod counts for when nodes are scored, given what it asks for.
-Resources ScoringOf(const corev1::Pod& pod, const Resources& requests);
+// The cpu and memory that a pod with these requests counts for in scores.
+Resources NonZeroRequests(const corev1::Pod& pod, const Resources& requests);
 
 }  // namespace keelson::scheduler

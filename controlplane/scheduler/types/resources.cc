@@ -19,15 +19,15 @@ Resources Resources::From(const k8s::ResourceList& list, NameIds& names) {
     } else if (name == "pods") {
       out.pods = value;
     } else {
-      out.others.emplace_back(names.Id(name), value);
+      out.scalar_resources.emplace_back(names.Id(name), value);
     }
   }
-  std::sort(out.others.begin(), out.others.end());
+  std::sort(out.scalar_resources.begin(), out.scalar_resources.end());
   return out;
 }
 
 int64_t Resources::Other(uint32_t id) const {
-  for (const auto& [other, value] : others) {
+  for (const auto& [other, value] : scalar_resources) {
     if (other == id) return value;
   }
   return 0;
@@ -38,13 +38,13 @@ void Resources::Add(const Resources& by) {
   memory += by.memory;
   ephemeral_storage += by.ephemeral_storage;
   pods += by.pods;
-  for (const auto& [id, value] : by.others) {
-    const auto at =
-        std::lower_bound(others.begin(), others.end(), std::pair<uint32_t, int64_t>(id, INT64_MIN));
-    if (at != others.end() && at->first == id) {
+  for (const auto& [id, value] : by.scalar_resources) {
+    const auto at = std::lower_bound(scalar_resources.begin(), scalar_resources.end(),
+                                     std::pair<uint32_t, int64_t>(id, INT64_MIN));
+    if (at != scalar_resources.end() && at->first == id) {
       at->second += value;
     } else {
-      others.insert(at, {id, value});
+      scalar_resources.insert(at, {id, value});
     }
   }
 }
@@ -55,9 +55,9 @@ void Resources::Subtract(const Resources& by) {
   negative.memory = -by.memory;
   negative.ephemeral_storage = -by.ephemeral_storage;
   negative.pods = -by.pods;
-  for (auto& [id, value] : negative.others) value = -value;
+  for (auto& [id, value] : negative.scalar_resources) value = -value;
   Add(negative);
-  std::erase_if(others, [](const auto& other) { return other.second == 0; });
+  std::erase_if(scalar_resources, [](const auto& other) { return other.second == 0; });
 }
 
 }  // namespace keelson::scheduler

@@ -1,4 +1,4 @@
-// Amounts as plain numbers: what filters and scores calculate with.
+// Amounts of resources as plain numbers, for filters and scores.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Resources {
   int64_t memory = 0;             // bytes
   int64_t ephemeral_storage = 0;  // bytes
   int64_t pods = 0;
-  std::vector<std::pair<uint32_t, int64_t>> others;  // by id, sorted
+  std::vector<std::pair<uint32_t, int64_t>> scalar_resources;  // by id, sorted
 
   static Resources From(const k8s::ResourceList& list, NameIds& names);
   int64_t Other(uint32_t id) const;
@@ -24,7 +24,7 @@ struct Resources {
   bool operator==(const Resources&) const = default;
 };
 
-// What a container that asks for nothing counts for when nodes are scored.
+// What a container without requests counts for in scores.
 inline constexpr int64_t kDefaultMilliCpu = 100;
 inline constexpr int64_t kDefaultMemory = 200 * 1024 * 1024;
 

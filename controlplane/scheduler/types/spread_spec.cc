@@ -6,8 +6,8 @@ namespace keelson::scheduler {
 
 namespace {
 
-api::LabelSelector SelectorOf(const corev1::TopologySpreadConstraint& constraint,
-                              const api::LabelMap& labels) {
+api::LabelSelector DefaultSelector(const corev1::TopologySpreadConstraint& constraint,
+                                   const api::LabelMap& labels) {
   if (!constraint.has_label_selector()) return api::LabelSelector::Nothing();
   metav1::LabelSelector selector = constraint.label_selector();
   // The API server has done this already, if it is new enough: twice does no harm.
@@ -30,7 +30,7 @@ SpreadConstraint::SpreadConstraint(const corev1::TopologySpreadConstraint& const
       hostname(constraint.topology_key() == "kubernetes.io/hostname"),
       max_skew(constraint.max_skew()),
       min_domains(constraint.has_min_domains() ? constraint.min_domains() : 1),
-      selector(SelectorOf(constraint, labels)),
+      selector(DefaultSelector(constraint, labels)),
       honor_affinity(constraint.node_affinity_policy() != "Ignore"),
       honor_taints(constraint.node_taints_policy() == "Honor"),
       self(selector.Matches(labels)) {}
@@ -68,7 +68,7 @@ std::shared_ptr<const SpreadSpec> SpreadOf(const corev1::Pod& pod, Vocabulary& w
   std::string key = api::EncodeRaw(alike) + '\n' + pod.metadata().namespace_();
   // Of the labels only that counts which selectors make of them.
   for (const auto& constraint : alike.topology_spread_constraints()) {
-    const api::LabelSelector selector = SelectorOf(constraint, pod.metadata().labels());
+    const api::LabelSelector selector = DefaultSelector(constraint, pod.metadata().labels());
     key += '\n' + selector.ToString() + (selector.Matches(pod.metadata().labels()) ? "+" : "-");
   }
   return words.spreads.Get(key, pod, words.topology_keys);

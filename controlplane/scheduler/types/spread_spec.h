@@ -1,4 +1,4 @@
-// topologySpreadConstraints of a pod, ready for counting.
+// The topologySpreadConstraints of a pod, parsed.
 #pragma once
 
 #include <memory>
@@ -15,28 +15,28 @@ namespace keelson::scheduler {
 
 struct SpreadConstraint {
   uint32_t key;   // topology key, see Vocabulary
-  bool hostname;  // it is kubernetes.io/hostname: a domain is one node
+  bool hostname;  // the key is kubernetes.io/hostname: each node is a domain
   int32_t max_skew = 1, min_domains = 1;
-  api::LabelSelector selector;  // with what matchLabelKeys say
+  api::LabelSelector selector;  // with matchLabelKeys
   bool honor_affinity = true, honor_taints = false;
-  bool self = false;  // the pod itself is one of those that are counted
+  bool self = false;  // the selector matches the pod itself
 
   SpreadConstraint(const corev1::TopologySpreadConstraint& constraint, const api::LabelMap& labels,
                    NameIds& keys);
 };
 
-// Equal for pods whose counts are equal.
+// Shared by all pods whose counts are equal.
 struct SpreadSpec {
   uint64_t id;
   std::string ns;
   k8s::RequiredNodeAffinity affinity;
   k8s::Tolerations tolerations;
   std::vector<SpreadConstraint> hard, soft;  // DoNotSchedule, ScheduleAnyway
-  // Nodes without all of the keys do not count. Not so with the defaults of the system.
+  // Whether only nodes with all keys count; false for the system's default constraints.
   bool needs_all_keys = true;
 
   SpreadSpec(uint64_t id, const corev1::Pod& pod, NameIds& keys);
-  // What a pod that has none of its own gets by default.
+  // From default constraints, for a pod without its own.
   SpreadSpec(uint64_t id, std::string ns, const k8s::RequiredNodeAffinity& affinity,
              const k8s::Tolerations& tolerations, const api::LabelMap& labels,
              const std::vector<corev1::TopologySpreadConstraint>& constraints, bool needs_all_keys,
@@ -46,7 +46,7 @@ struct SpreadSpec {
   void Add(const corev1::TopologySpreadConstraint& constraint, const api::LabelMap& labels, NameIds& keys);
 };
 
-// Null where there are no constraints.
+// The spec of a pod's own constraints; null: it has none.
 std::shared_ptr<const SpreadSpec> SpreadOf(const corev1::Pod& pod, Vocabulary& words);
 
 }  // namespace keelson::scheduler

@@ -1,4 +1,4 @@
-// What is worth knowing once: small numbers for names, and one object for all that are alike.
+// Interning: small numbers for names, and one shared object for equal parts of pods.
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,7 @@ namespace keelson::scheduler {
 
 class NameIds {  // thread safe
  public:
+  // The number of a name; the same name always has the same number.
   uint32_t Id(std::string_view name);
   std::string Name(uint32_t id) const;
 
@@ -24,8 +25,8 @@ class NameIds {  // thread safe
   std::vector<std::string> names_ GUARDED_BY(mutex_);
 };
 
-// One T for each key, as long as anybody holds it. T has a constructor that takes its number, which is never
-// given twice, and then what Get() is handed.
+// One shared T for each key, as long as anybody holds it. T's constructor takes a number, which is unique among
+// all Ts, and then the arguments of Get().
 template <typename T>
 class Interned {  // thread safe
  public:
@@ -58,8 +59,8 @@ struct PodClass;
 struct SpreadSpec;
 
 struct Vocabulary {
-  NameIds resources;      // but cpu, memory and ephemeral-storage
-  NameIds topology_keys;  // labels of nodes that pods are spread or drawn together by
+  NameIds resources;      // all but cpu, memory and ephemeral-storage
+  NameIds topology_keys;  // node labels of affinity terms and spread constraints
   Interned<PodShape> shapes;
   Interned<PodClass> classes;
   Interned<SpreadSpec> spreads;

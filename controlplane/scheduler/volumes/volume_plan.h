@@ -1,4 +1,4 @@
-// What is to be done about the claims of a pod so that it can run on a node. No I/O.
+// Which volumes the claims of a pod would get on a node. No I/O.
 #pragma once
 
 #include <string>
@@ -14,34 +14,36 @@ inline constexpr char kBindCompleted[] = "pv.kubernetes.io/bind-completed";
 inline constexpr char kBoundByController[] = "pv.kubernetes.io/bound-by-controller";
 inline constexpr char kNoProvisioner[] = "kubernetes.io/no-provisioner";
 
-// A pod's claims, by what has become of them.
+// A pod's claims, by binding state.
 struct ClaimSet {
   using Claim = VolumeCatalog::Ptr<VolumeCatalog::Claim>;
   std::vector<Claim> bound;      // to volumes
-  std::vector<Claim> delayed;    // WaitForFirstConsumer: the pod's node decides
-  std::vector<Claim> immediate;  // somebody else will bind them
-  std::string problem;           // not empty: why the pod cannot be scheduled at all
+  std::vector<Claim> delayed;    // WaitForFirstConsumer: bound once the pod has a node
+  std::vector<Claim> immediate;  // unbound; the PV controller binds them
+  std::string problem;           // not empty: why the pod fits no node
 };
+// The claims of a pod as of now.
 ClaimSet ClaimsOf(const PodInfo& pod, const VolumeCatalog& volumes);
 
+// The outcome for one node.
 struct VolumePlan {
   struct Binding {
     VolumeCatalog::Ptr<VolumeCatalog::Volume> volume;
     ClaimSet::Claim claim;
   };
-  std::vector<Binding> bindings;           // volumes that are there
-  std::vector<ClaimSet::Claim> provision;  // claims that a provisioner is asked for, on this node
-  // Reasons against the node, in upstream's words.
-  bool lost = false;         // a volume is not there
-  bool conflict = false;     // a bound volume does not reach the node
-  bool unsatisfied = false;  // no volume to bind, and none can be made
-  bool no_room = false;      // the driver has no room for one
+  std::vector<Binding> bindings;           // existing volumes
+  std::vector<ClaimSet::Claim> provision;  // claims that need a new volume, for this node
+  // Why the pod does not fit the node.
+  bool lost = false;         // a bound volume does not exist
+  bool conflict = false;     // the node affinity of a bound volume excludes the node
+  bool unsatisfied = false;  // no volume to bind, and no provisioner for one
+  bool no_room = false;      // CSIStorageCapacity is too small
 
   bool ok() const { return !lost && !conflict && !unsatisfied && !no_room; }
 };
 VolumePlan PlanVolumes(const ClaimSet& claims, const NodeFacts& node, const VolumeCatalog& volumes);
 
-// Whether the claim has its volume, and both know.
+// Whether the claim names its volume and binding is complete.
 bool IsFullyBound(const VolumeCatalog::Claim& claim);
 
 }  // namespace keelson::scheduler

@@ -8,7 +8,7 @@ namespace keelson::scheduler {
 
 namespace {
 
-// Versions of one resource grow; this is the one thing that is read from them.
+// Resource versions of one resource grow, and are compared here.
 template <typename T>
 uint64_t VersionOf(const T& object) {
   const std::string& text = object.metadata().resource_version();
@@ -20,22 +20,22 @@ uint64_t VersionOf(const T& object) {
 }  // namespace
 
 template <typename T>
-void VolumeCatalog::Shelf<T>::Set(const std::string& key, Ptr<T> object) {
+void VolumeCatalog::AssumeCache<T>::Set(const std::string& key, Ptr<T> object) {
   const auto kept = assumed.find(key);
   if (kept != assumed.end() && (!object || VersionOf(*object) > VersionOf(*kept->second)))
     assumed.erase(kept);
   if (object) {
-    told[key] = std::move(object);
+    shown[key] = std::move(object);
   } else {
-    told.erase(key);
+    shown.erase(key);
   }
 }
 
-// An answer to a write may come later than what others have made of it since.
+// The answer to a write may be older than what the informers have shown since.
 template <typename T>
-void VolumeCatalog::Shelf<T>::Assume(const std::string& key, const T& object) {
-  const auto it = told.find(key);
-  if (it == told.end() || VersionOf(*it->second) > VersionOf(object)) {
+void VolumeCatalog::AssumeCache<T>::Assume(const std::string& key, const T& object) {
+  const auto it = shown.find(key);
+  if (it == shown.end() || VersionOf(*it->second) > VersionOf(object)) {
     assumed.erase(key);
   } else {
     assumed[key] = std::make_shared<const T>(object);
@@ -43,19 +43,19 @@ void VolumeCatalog::Shelf<T>::Assume(const std::string& key, const T& object) {
 }
 
 template <typename T>
-VolumeCatalog::Ptr<T> VolumeCatalog::Shelf<T>::Find(std::string_view key) const {
+VolumeCatalog::Ptr<T> VolumeCatalog::AssumeCache<T>::Find(std::string_view key) const {
   if (const auto it = assumed.find(key); it != assumed.end()) return it->second;
-  const auto it = told.find(key);
-  return it == told.end() ? nullptr : it->second;
+  const auto it = shown.find(key);
+  return it == shown.end() ? nullptr : it->second;
 }
 
-void VolumeCatalog::OnChange(std::function<void()> told) {
+void VolumeCatalog::OnChange(std::function<void()> changed) {
   MutexLock lock(mutex_);
-  told_ = std::move(told);
+  changed_ = std::move(changed);
 }
 
 void VolumeCatalog::Changed() {
-  if (told_) told_();
+  if (changed_) changed_();
 }
 
 void VolumeCatalog::SetClaim(const std::string& key, Ptr<Claim> claim) {
@@ -124,7 +124,7 @@ std::vector<VolumeCatalog::Ptr<VolumeCatalog::Volume>> VolumeCatalog::VolumesOfC
     const std::string& storage_class) const {
   MutexLock lock(mutex_);
   std::vector<Ptr<Volume>> out;
-  for (const auto& [name, told] : volumes_.told) {
+  for (const auto& [name, shown] : volumes_.shown) {
     Ptr<Volume> volume = volumes_.Find(name);
     if (volume->spec().storage_class_name() == storage_class) out.push_back(std::move(volume));
   }
@@ -135,7 +135,7 @@ std::vector<VolumeCatalog::Ptr<storagev1::CSIStorageCapacity>> VolumeCatalog::Ca
     const std::string& storage_class) const {
   MutexLock lock(mutex_);
   std::vector<Ptr<storagev1::CSIStorageCapacity>> out;
-  for (const auto& [key, capacity] : capacities_.told) {
+  for (const auto& [key, capacity] : capacities_.shown) {
     if (capacity->storage_class_name() == storage_class) out.push_back(capacity);
   }
   return out;
@@ -151,12 +151,12 @@ void VolumeCatalog::Assume(const Volume& volume) {
   volumes_.Assume(volume.metadata().name(), volume);
 }
 
-void VolumeCatalog::ForgetClaim(const std::string& key) {
+void VolumeCatalog::RestoreClaim(const std::string& key) {
   MutexLock lock(mutex_);
   claims_.assumed.erase(key);
 }
 
-void VolumeCatalog::ForgetVolume(const std::string& name) {
+void VolumeCatalog::RestoreVolume(const std::string& name) {
   MutexLock lock(mutex_);
   volumes_.assumed.erase(name);
 }

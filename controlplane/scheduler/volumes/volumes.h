@@ -1,5 +1,6 @@
-// Claims, volumes, classes and drivers as the API server has told, plus what the scheduler has decided of
-// claims and volumes and whose writing is under way ("assumed"): that stands until something newer is told.
+// Claims, volumes, classes and drivers as the API server has shown them, plus assumed claims and volumes: the
+// scheduler has decided on a change and writes it. An assumed object hides the shown one until a newer version
+// is shown.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,7 @@ class VolumeCatalog {  // thread safe
   using Claim = corev1::PersistentVolumeClaim;
   using Volume = corev1::PersistentVolume;
 
-  // By "namespace/name" or name; null: it is gone.
+  // These set what the API server shows, by "namespace/name" or name; null: it is gone.
   void SetClaim(const std::string& key, Ptr<Claim> claim);
   void SetVolume(const std::string& name, Ptr<Volume> volume);
   void SetClass(const std::string& name, Ptr<storagev1::StorageClass> storage_class);
@@ -33,7 +34,7 @@ class VolumeCatalog {  // thread safe
   void SetDriver(const std::string& name, Ptr<storagev1::CSIDriver> driver);
   void SetCapacity(const std::string& key, Ptr<storagev1::CSIStorageCapacity> capacity);
 
-  // Null when there is none.
+  // These return the assumed or else the shown object; null: none.
   Ptr<Claim> FindClaim(std::string_view ns, std::string_view name) const;
   Ptr<Volume> FindVolume(const std::string& name) const;
   Ptr<storagev1::StorageClass> FindClass(const std::string& name) const;
@@ -42,18 +43,20 @@ class VolumeCatalog {  // thread safe
   std::vector<Ptr<Volume>> VolumesOfClass(const std::string& storage_class) const;
   std::vector<Ptr<storagev1::CSIStorageCapacity>> CapacitiesOfClass(const std::string& storage_class) const;
 
+  // Assumes an object. Without effect when it is gone, or a newer version is shown.
   void Assume(const Claim& claim);
   void Assume(const Volume& volume);
-  void ForgetClaim(const std::string& key);
-  void ForgetVolume(const std::string& name);
+  // These drop an assumed object: the shown one counts again.
+  void RestoreClaim(const std::string& key);
+  void RestoreVolume(const std::string& name);
 
-  // Before the first object. Called after each Set and Assume, with the catalog's lock held.
-  void OnChange(std::function<void()> told);
+  // Sets a function that is called after each change, with the catalog's lock held. Before the first object.
+  void OnChange(std::function<void()> changed);
 
  private:
   template <typename T>
-  struct Shelf {
-    std::map<std::string, Ptr<T>, std::less<>> told, assumed;
+  struct AssumeCache {
+    std::map<std::string, Ptr<T>, std::less<>> shown, assumed;
     void Set(const std::string& key, Ptr<T> object);
     void Assume(const std::string& key, const T& object);
     Ptr<T> Find(std::string_view key) const;
@@ -61,13 +64,13 @@ class VolumeCatalog {  // thread safe
   void Changed() REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  std::function<void()> told_ GUARDED_BY(mutex_);
-  Shelf<Claim> claims_ GUARDED_BY(mutex_);
-  Shelf<Volume> volumes_ GUARDED_BY(mutex_);
-  Shelf<storagev1::StorageClass> classes_ GUARDED_BY(mutex_);
-  Shelf<storagev1::CSINode> node_drivers_ GUARDED_BY(mutex_);
-  Shelf<storagev1::CSIDriver> drivers_ GUARDED_BY(mutex_);
-  Shelf<storagev1::CSIStorageCapacity> capacities_ GUARDED_BY(mutex_);
+  std::function<void()> changed_ GUARDED_BY(mutex_);
+  AssumeCache<Claim> claims_ GUARDED_BY(mutex_);
+  AssumeCache<Volume> volumes_ GUARDED_BY(mutex_);
+  AssumeCache<storagev1::StorageClass> classes_ GUARDED_BY(mutex_);
+  AssumeCache<storagev1::CSINode> node_drivers_ GUARDED_BY(mutex_);
+  AssumeCache<storagev1::CSIDriver> drivers_ GUARDED_BY(mutex_);
+  AssumeCache<storagev1::CSIStorageCapacity> capacities_ GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::scheduler

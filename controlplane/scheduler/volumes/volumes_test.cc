@@ -56,7 +56,7 @@ TEST_F(VolumeCatalogTest, NothingIsAssumedOfWhatIsGone) {
 TEST_F(VolumeCatalogTest, ForgettingBringsBackWhatWasTold) {
   Told(ClaimAt(5, "told"));
   catalog_.Assume(ClaimAt(5, "assumed"));
-  catalog_.ForgetClaim("default/c");
+  catalog_.RestoreClaim("default/c");
   EXPECT_EQ(VolumeOfClaim(), "told");
 }
 

@@ -56,7 +56,7 @@ TEST_F(SchedulerTest, VolumesThatAreLongInComingHoldUpNobodyElse) {
   fake_->Put(WaitingClass("example.com/never"));
   fake_->Put(MakeNode("n1", "100"));
   Start();
-  constexpr int kWaiting = 100;  // of a scheduler with two binders
+  constexpr int kWaiting = 100;  // and the scheduler has two dispatcher threads
   for (int i = 0; i < kWaiting; ++i) {
     const std::string name = "c" + std::to_string(i);
     ASSERT_TRUE(api_.Create(WaitingClaim(name)));
@@ -67,7 +67,7 @@ TEST_F(SchedulerTest, VolumesThatAreLongInComingHoldUpNobodyElse) {
   corev1::PersistentVolume made;
   made.mutable_metadata()->set_name("pv");
   fake_->Put(made);
-  // The last of them first: nobody stands in a row.
+  // The last one first: they do not wait for each other.
   for (int i = kWaiting - 1; i >= 0; --i) {
     const std::string name = "c" + std::to_string(i);
     corev1::PersistentVolumeClaim claim =
@@ -93,52 +93,52 @@ TEST_F(SchedulerTest, VolumesThatDoNotComeInTimeAreGivenUp) {
             "SchedulerError: VolumeBinding: binding volumes: timed out waiting for the condition");
 }
 
-// A Permit plugin that has the pod "guest" wait until somebody says yes or no.
-class Doorkeeper : public PermitPlugin {
+// A Permit plugin that makes the pod "waiting" wait for Answer().
+class FakePermit : public PermitPlugin {
  public:
-  std::string_view name() const override { return "Doorkeeper"; }
+  std::string_view name() const override { return "FakePermit"; }
   Status Permit(CycleState&, const PodInfo& pod, const std::string&) override {
-    return pod.name == "guest" ? Status{Status::Code::kWait, ""} : Status();
+    return pod.name == "waiting" ? Status{Status::Code::kWait, ""} : Status();
   }
-  Status Recall(CycleState&, const PodInfo& pod, const std::string&) override {
+  Status PollPermit(CycleState&, const PodInfo& pod, const std::string&) override {
     MutexLock lock(mutex_);
-    if (pod.name != "guest") return {};
+    if (pod.name != "waiting") return {};
     if (answers_.empty()) return {Status::Code::kWait, ""};
     Status answer = std::move(answers_.front());
     answers_.pop_front();
     return answer;
   }
-  void OnChange(std::function<void()> wake) override { wake_ = std::move(wake); }
-  void Say(Status answer) {
+  void OnPermitChange(std::function<void()> changed) override { changed_ = std::move(changed); }
+  void Answer(Status answer) {
     MutexLock lock(mutex_);
     answers_.push_back(std::move(answer));
-    wake_();
+    changed_();
   }
 
  private:
-  std::function<void()> wake_;
+  std::function<void()> changed_;
   Mutex mutex_;
   std::deque<Status> answers_ GUARDED_BY(mutex_);
 };
 
 TEST_F(SchedulerTest, PodsMayHaveToWaitForPermission) {
   fake_->Put(MakeNode("n1", "2"));
-  const auto keeper = std::make_shared<Doorkeeper>();
-  Start({}, {keeper});
-  Create(MakePod("guest", "1"));
+  const auto permit = std::make_shared<FakePermit>();
+  Start({}, {permit});
+  Create(MakePod("waiting", "1"));
   Create(MakePod("other", "1"));
   EXPECT_EQ(NodeOf("other"), "n1");
-  // Its room is kept meanwhile.
+  // The waiting pod keeps its room.
   Create(MakePod("late", "1"));
   EXPECT_EQ(WhyNot("late"),
             "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are "
             "available: 1 No preemption victims found for incoming pod.");
-  EXPECT_EQ(api_.Get<corev1::Pod>("default", "guest")->spec().node_name(), "");
+  EXPECT_EQ(api_.Get<corev1::Pod>("default", "waiting")->spec().node_name(), "");
   ASSERT_TRUE(api_.Delete<corev1::Pod>("default", "late"));
-  keeper->Say(Status::Unschedulable("not today"));
-  EXPECT_EQ(WhyNot("guest"), "Unschedulable: not today");
-  keeper->Say({});  // to the next try
-  EXPECT_EQ(NodeOf("guest"), "n1");
+  permit->Answer(Status::Unschedulable("not today"));
+  EXPECT_EQ(WhyNot("waiting"), "Unschedulable: not today");
+  permit->Answer({});  // for the next attempt
+  EXPECT_EQ(NodeOf("waiting"), "n1");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A few things by number, those used last.
+// A map from numbers that keeps the entries that were used last.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 namespace keelson::scheduler {
 
 template <typename T>
-class Recent {
+class LruCache {
  public:
-  explicit Recent(size_t most) : most_(most) {}
+  explicit LruCache(size_t capacity) : capacity_(capacity) {}
 
-  // The one of this number, made by `make` where it is not there.
+  // The entry `id`; made by `make`, which returns a unique_ptr<T>, when there is none. The cache owns it; it
+  // lives until `capacity` other entries have been used, or Clear().
   template <typename Make>
   T& Get(uint64_t id, Make make) {
     const auto known = by_id_.find(id);
@@ -21,7 +22,7 @@ class Recent {
       order_.splice(order_.begin(), order_, known->second);
       return *order_.front().second;
     }
-    if (order_.size() == most_) {
+    if (order_.size() == capacity_) {
       by_id_.erase(order_.back().first);
       order_.pop_back();
     }
@@ -36,7 +37,7 @@ class Recent {
 
  private:
   using Order = std::list<std::pair<uint64_t, std::unique_ptr<T>>>;
-  const size_t most_;
+  const size_t capacity_;
   Order order_;  // latest first
   std::unordered_map<uint64_t, typename Order::iterator> by_id_;
 };

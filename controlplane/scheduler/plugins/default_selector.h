@@ -1,5 +1,5 @@
-// What pods are a part of, from informers: Services that select them, and the controller that owns them. By
-// its selector pods are spread that have no constraints of their own.
+// The default selectors of pods, from informers: those of the Services that select a pod and of the controller
+// that owns it. By them PodTopologySpread spreads pods without constraints of their own.
 #pragma once
 
 #include <atomic>
@@ -9,10 +9,10 @@
 
 namespace keelson::scheduler {
 
-class InformedWorkloads : public WorkloadSelectors {  // thread safe
+class InformerDefaultSelectors : public DefaultSelectors {  // thread safe
  public:
-  explicit InformedWorkloads(client::InformerFactory& informers);
-  std::optional<metav1::LabelSelector> SelectorOf(const PodInfo& pod) const override;
+  explicit InformerDefaultSelectors(client::InformerFactory& informers);
+  std::optional<metav1::LabelSelector> DefaultSelector(const PodInfo& pod) const override;
   uint64_t epoch() const override { return epoch_; }
 
  private:

@@ -1,4 +1,4 @@
-#include "controlplane/scheduler/workloads.h"
+#include "controlplane/scheduler/plugins/default_selector.h"
 
 #include "lib/api/selector.h"
 
@@ -10,7 +10,7 @@ constexpr char kByNamespace[] = "namespace";
 
 }  // namespace
 
-InformedWorkloads::InformedWorkloads(client::InformerFactory& informers)
+InformerDefaultSelectors::InformerDefaultSelectors(client::InformerFactory& informers)
     : services_(informers.Get<corev1::Service>()),
       replication_controllers_(informers.Get<corev1::ReplicationController>()),
       replica_sets_(informers.Get<appsv1::ReplicaSet>()),
@@ -18,7 +18,7 @@ InformedWorkloads::InformedWorkloads(client::InformerFactory& informers)
   services_.AddIndex(kByNamespace, [](const corev1::Service& service) {
     return std::vector{service.metadata().namespace_()};
   });
-  // A status changes nothing here.
+  // Only a change of the selector matters.
   services_.AddHandler([this](const client::Change<corev1::Service>& c) {
     const bool same = c.old_object && c.new_object &&
                       c.old_object->spec().selector().size() == c.new_object->spec().selector().size() &&
@@ -26,7 +26,7 @@ InformedWorkloads::InformedWorkloads(client::InformerFactory& informers)
                           api::LabelSelector::FromMap(c.new_object->spec().selector()).ToString();
     if (!same) ++epoch_;
   });
-  // Selectors of these never change.
+  // The selectors of these are immutable.
   replica_sets_.AddHandler([this](const client::Change<appsv1::ReplicaSet>& c) { epoch_ += !c.old_object; });
   stateful_sets_.AddHandler(
       [this](const client::Change<appsv1::StatefulSet>& c) { epoch_ += !c.old_object; });
@@ -34,7 +34,7 @@ InformedWorkloads::InformedWorkloads(client::InformerFactory& informers)
       [this](const client::Change<corev1::ReplicationController>& c) { epoch_ += !c.old_object; });
 }
 
-std::optional<metav1::LabelSelector> InformedWorkloads::SelectorOf(const PodInfo& pod) const {
+std::optional<metav1::LabelSelector> InformerDefaultSelectors::DefaultSelector(const PodInfo& pod) const {
   metav1::LabelSelector out;
   bool any = false;
   const auto merge = [&](const auto& labels) {

@@ -1,4 +1,4 @@
-#include "controlplane/scheduler/reports.h"
+#include "controlplane/scheduler/dispatcher/pod_status_updater.h"
 
 #include <fmt/format.h>
 
@@ -23,23 +23,23 @@ corev1::ObjectReference ReferenceTo(const PodInfo& pod) {
 
 }  // namespace
 
-void Reports::Scheduled(const PodInfo& pod, const std::string& node) {
+void PodStatusUpdater::Scheduled(const PodInfo& pod, const std::string& node) {
   events_.Record(ReferenceTo(pod), "Normal", "Scheduled",
                  fmt::format("Successfully assigned {} to {}", pod.key, node));
 }
 
-void Reports::Preempted(const PodInfo& victim, const PodInfo& pod, const std::string& node) {
+void PodStatusUpdater::Preempted(const PodInfo& victim, const PodInfo& pod, const std::string& node) {
   events_.Record(ReferenceTo(victim), "Normal", "Preempted",
                  fmt::format("Preempted by pod {} on node {}", pod.uid, node));
 }
 
-void Reports::Unschedulable(const PodPtr& pod, std::string_view reason, const std::string& message,
-                            const std::optional<std::string>& nominated) {
+void PodStatusUpdater::Unschedulable(const PodPtr& pod, std::string_view reason, const std::string& message,
+                                     const std::optional<std::string>& nominated_node_name) {
   events_.Record(ReferenceTo(*pod), "Warning", "FailedScheduling", message);
-  const bool known = pod->condition_status == "False" && pod->condition_reason == reason &&
-                     pod->condition_message == message;
-  const bool moves = nominated && *nominated != pod->nominated_node;
-  if (known && !moves) return;
+  const bool same_condition = pod->condition_status == "False" && pod->condition_reason == reason &&
+                              pod->condition_message == message;
+  const bool nomination_changes = nominated_node_name && *nominated_node_name != pod->nominated_node;
+  if (same_condition && !nomination_changes) return;
   corev1::PodCondition condition;
   condition.set_type(std::string(k8s::kPodScheduled));
   condition.set_status("False");
@@ -49,17 +49,20 @@ void Reports::Unschedulable(const PodPtr& pod, std::string_view reason, const st
   *condition.mutable_last_transition_time() =
       pod->condition_status == "False" ? pod->condition_since : api::ToTime(clock_.Now());
   std::string status = R"("conditions":[)" + api::EncodeJson(condition) + "]";
-  if (moves) {
-    status += R"(,"nominatedNodeName":)" + (nominated->empty() ? "null" : "\"" + *nominated + "\"");
+  if (nomination_changes) {
+    status += R"(,"nominatedNodeName":)" +
+              (nominated_node_name->empty() ? "null" : "\"" + *nominated_node_name + "\"");
   }
   Patch(pod, std::move(status));
 }
 
-void Reports::EndNomination(const PodPtr& pod) { Patch(pod, R"("nominatedNodeName":null)"); }
+void PodStatusUpdater::ClearNominatedNodeName(const PodPtr& pod) {
+  Patch(pod, R"("nominatedNodeName":null)");
+}
 
-void Reports::Patch(const PodPtr& pod, std::string status) {
+void PodStatusUpdater::Patch(const PodPtr& pod, std::string status) {
   std::string body = R"({"metadata":{"uid":")" + pod->uid + R"("},"status":{)" + status + "}}";
-  binders_.Submit(pod->uid, [this, pod, body = std::move(body)] {
+  dispatcher_.Submit(pod->uid, [this, pod, body = std::move(body)] {
     const auto patched =
         api_.Patch<corev1::Pod>(pod->ns, pod->name, client::PatchType::kStrategicMerge, body, "status");
     if (patched || patched.error().Is(Code::kCancelled) || patched.error().Is(Code::kNotFound) ||

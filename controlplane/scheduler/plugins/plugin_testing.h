@@ -1,4 +1,4 @@
-// A small cluster for tests of plugins that look at other pods, at volumes or at the whole cluster.
+// A small cluster for tests of plugins that depend on other pods, on volumes or on the whole cluster.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 #include "controlplane/scheduler/algorithm/algorithm.h"
 #include "controlplane/scheduler/cache/cache.h"
 #include "controlplane/scheduler/config/profile.h"
-#include "controlplane/scheduler/framework/evictor.h"
+#include "controlplane/scheduler/preemption/executor.h"
 #include "controlplane/scheduler/testing/objects.h"
 #include "controlplane/scheduler/volumes/volumes.h"
 
@@ -21,36 +21,36 @@ using testing::Info;
 using testing::MakeNode;
 using testing::MakePod;
 
-class Wishes : public Evictor {
+class FakePreemptionExecutor : public PreemptionExecutor {
  public:
-  std::shared_ptr<const std::vector<Budget>> Budgets() override {
-    return std::make_shared<const std::vector<Budget>>(budgets_);
+  std::shared_ptr<const std::vector<DisruptionBudget>> DisruptionBudgets() override {
+    return std::make_shared<const std::vector<DisruptionBudget>>(budgets_);
   }
-  void Evict(const PodPtr&, const std::string& node, std::vector<PodPtr> victims,
-             std::vector<PodPtr>) override {
+  void PrepareCandidateAsync(const PodPtr&, const std::string& node, std::vector<PodPtr> victims,
+                             std::vector<PodPtr>) override {
     evicted_ = node + ":";
     for (const PodPtr& victim : victims) evicted_ += " " + victim->name;
   }
-  bool Busy(const PodInfo&) const override { return false; }
-  bool Consults(const PodInfo&) const override { return consult_ != nullptr; }
-  Result<> Consult(const PodInfo&, const Snapshot&, VictimsBySlot& victims) override {
-    return consult_(victims);
+  bool IsPodRunningPreemption(const PodInfo&) const override { return false; }
+  bool ExtendersSupportPreemption(const PodInfo&) const override { return call_extenders_ != nullptr; }
+  Result<> CallExtenders(const PodInfo&, const Snapshot&, NodeToVictims& victims) override {
+    return call_extenders_(victims);
   }
 
-  std::function<Result<>(VictimsBySlot&)> consult_;
-  std::vector<Budget> budgets_;
+  std::function<Result<>(NodeToVictims&)> call_extenders_;
+  std::vector<DisruptionBudget> budgets_;
   std::string evicted_;
 };
 
-class RelatedTest : public ::testing::Test {
+class ClusterPluginTest : public ::testing::Test {
  protected:
-  RelatedTest() {
-    PluginParts parts{reasons_, words_};
-    parts.volumes = &volumes_;
-    parts.evictor = &wishes_;
-    framework_ = *MakeFramework(Profile(), parts);
-    algorithm_ =
-        std::make_unique<Algorithm>(*framework_, reasons_, AlgorithmOptions{.percentage = 100, .seed = 3});
+  ClusterPluginTest() {
+    FrameworkHandle handle{reasons_, words_};
+    handle.volumes = &volumes_;
+    handle.preemption_executor = &executor_;
+    framework_ = *MakeFramework(Profile(), handle);
+    algorithm_ = std::make_unique<Algorithm>(
+        *framework_, reasons_, AlgorithmOptions{.percentage_of_nodes_to_score = 100, .seed = 3});
   }
 
   corev1::Node& Zoned(const std::string& name, const std::string& zone, const std::string& cpu = "4") {
@@ -88,11 +88,12 @@ class RelatedTest : public ::testing::Test {
 
   // The node, or why there is none.
   std::string Schedule(const corev1::Pod& pod) {
-    cache_.Update(snapshot_);
+    cache_.UpdateSnapshot(snapshot_);
     CycleState state;
-    const Decision decision = algorithm_->Schedule(state, Info(pod, words_), snapshot_);
-    if (!decision.error.empty()) return "error: " + decision.error;
-    return decision.node.empty() ? decision.diagnosis.Message(reasons_) : std::string(decision.node);
+    const ScheduleResult result = algorithm_->SchedulePod(state, Info(pod, words_), snapshot_);
+    if (!result.error.empty()) return "error: " + result.error;
+    return result.suggested_host.empty() ? result.fit_error.Message(reasons_)
+                                         : std::string(result.suggested_host);
   }
   template <typename T>
   static std::shared_ptr<const T> Shared(const T& object) {
@@ -102,7 +103,7 @@ class RelatedTest : public ::testing::Test {
   Vocabulary words_;
   Reasons reasons_;
   VolumeCatalog volumes_;
-  Wishes wishes_;
+  FakePreemptionExecutor executor_;
   Cache cache_;
   Snapshot snapshot_{words_};
   std::unique_ptr<Framework> framework_;

@@ -1,10 +1,10 @@
 // Plugins that look at other pods or at the whole cluster: spreading, affinity, images, features.
-#include "controlplane/scheduler/plugins/related_testing.h"
+#include "controlplane/scheduler/plugins/plugin_testing.h"
 
 namespace keelson::scheduler {
 namespace {
 
-TEST_F(RelatedTest, SpreadKeepsWithinTheSkew) {
+TEST_F(ClusterPluginTest, SpreadKeepsWithinTheSkew) {
   Zoned("a", "z1");
   Zoned("b", "z2");
   SetNodes();
@@ -28,7 +28,7 @@ TEST_F(RelatedTest, SpreadKeepsWithinTheSkew) {
             "available: 2 No preemption victims found for incoming pod.");
 }
 
-TEST_F(RelatedTest, SpreadNeedsTheLabel) {
+TEST_F(ClusterPluginTest, SpreadNeedsTheLabel) {
   Zoned("a", "");
   Zoned("b", "");
   SetNodes();
@@ -42,7 +42,7 @@ TEST_F(RelatedTest, SpreadNeedsTheLabel) {
           kNotHelpful);
 }
 
-TEST_F(RelatedTest, SpreadCountsOnlyNodesThatThePodMayUse) {
+TEST_F(ClusterPluginTest, SpreadCountsOnlyNodesThatThePodMayUse) {
   Zoned("a", "z1");
   corev1::Node& b = Zoned("b", "z2");
   (*b.mutable_metadata()->mutable_labels())["disk"] = "ssd";
@@ -57,7 +57,7 @@ TEST_F(RelatedTest, SpreadCountsOnlyNodesThatThePodMayUse) {
   EXPECT_NE(Schedule(pod), "b");
 }
 
-TEST_F(RelatedTest, SoftSpreadPrefersTheEmptierZone) {
+TEST_F(ClusterPluginTest, SoftSpreadPrefersTheEmptierZone) {
   Zoned("a", "z1");
   Zoned("b", "z2");
   SetNodes();
@@ -67,7 +67,7 @@ TEST_F(RelatedTest, SoftSpreadPrefersTheEmptierZone) {
   EXPECT_EQ(Schedule(pod), "b");
 }
 
-TEST_F(RelatedTest, AffinityGoesWhereCompanyIs) {
+TEST_F(ClusterPluginTest, AffinityGoesWhereCompanyIs) {
   Zoned("a", "z1");
   Zoned("b", "z2");
   SetNodes();
@@ -101,7 +101,7 @@ TEST_F(RelatedTest, AffinityGoesWhereCompanyIs) {
   EXPECT_EQ(Schedule(pod), "a");
 }
 
-TEST_F(RelatedTest, TheFirstOfItsKindNeedsNoCompany) {
+TEST_F(ClusterPluginTest, TheFirstOfItsKindNeedsNoCompany) {
   Zoned("a", "z1");
   SetNodes();
   corev1::Pod pod = App("p", "web");
@@ -112,7 +112,7 @@ TEST_F(RelatedTest, TheFirstOfItsKindNeedsNoCompany) {
   EXPECT_EQ(Schedule(pod), "a");
 }
 
-TEST_F(RelatedTest, AntiAffinityHoldsBothWays) {
+TEST_F(ClusterPluginTest, AntiAffinityHoldsBothWays) {
   Zoned("a", "z1");
   Zoned("b", "z2");
   SetNodes();
@@ -133,7 +133,7 @@ TEST_F(RelatedTest, AntiAffinityHoldsBothWays) {
   EXPECT_EQ(Schedule(shy), "b");
 }
 
-TEST_F(RelatedTest, MatchLabelKeysAndMismatchLabelKeys) {
+TEST_F(ClusterPluginTest, MatchLabelKeysAndMismatchLabelKeys) {
   Zoned("a", "z1");
   Zoned("b", "z2");
   SetNodes();
@@ -153,7 +153,7 @@ TEST_F(RelatedTest, MatchLabelKeysAndMismatchLabelKeys) {
   EXPECT_EQ(Schedule(fresh), "b");
 }
 
-TEST_F(RelatedTest, ImageLocality) {
+TEST_F(ClusterPluginTest, ImageLocality) {
   Zoned("a", "z1");
   corev1::ContainerImage& image = *Zoned("b", "z2").mutable_status()->add_images();
   image.add_names("app:latest");
@@ -164,7 +164,7 @@ TEST_F(RelatedTest, ImageLocality) {
   EXPECT_EQ(Schedule(pod), "b");
 }
 
-TEST_F(RelatedTest, NodeDeclaredFeatures) {
+TEST_F(ClusterPluginTest, NodeDeclaredFeatures) {
   Zoned("a", "z1");
   Zoned("b", "z2");
   SetNodes();

@@ -76,19 +76,19 @@ corev1::Node Declaring() {
 class HintsTest : public ::testing::Test {
  protected:
   HintsTest() {
-    PluginParts parts{reasons_, words_};
-    parts.volumes = &volumes_;
-    framework_ = *MakeFramework(Profile(), parts);
+    FrameworkHandle handle{reasons_, words_};
+    handle.volumes = &volumes_;
+    framework_ = *MakeFramework(Profile(), handle);
   }
   ClusterEvent Of(Kind kind, const corev1::Pod& pod) {
     return {kind, nullptr, nullptr, Info(pod, "n", words_), nullptr};
   }
   // Labels have changed.
   ClusterEvent Became(const corev1::Pod& before, const corev1::Pod& after) {
-    return {Kind::kPodChanged, nullptr, nullptr, Info(after, "n", words_), Info(before, "n", words_)};
+    return {Kind::kAssignedPodUpdate, nullptr, nullptr, Info(after, "n", words_), Info(before, "n", words_)};
   }
   ClusterEvent Added(const corev1::Node& node) {
-    return {Kind::kNodeAdded, std::make_shared<const NodeFacts>(node, words_.resources), nullptr, nullptr,
+    return {Kind::kNodeAdd, std::make_shared<const NodeFacts>(node, words_.resources), nullptr, nullptr,
             nullptr};
   }
   static ClusterEvent Of(Kind kind) { return {kind, nullptr, nullptr, nullptr, nullptr}; }
@@ -108,39 +108,44 @@ TEST_F(HintsTest, OfPluginsThatLookAround) {
   };
   const corev1::Pod p = App("p");
   const std::vector<Case> cases = {
-      {"PodTopologySpread", "one that counts comes", Spread(p, "web"), Of(Kind::kPodAdded, App("web")), true},
-      {"PodTopologySpread", "one that counts goes", Spread(p, "web"), Of(Kind::kPodRemoved, App("web")),
+      {"PodTopologySpread", "one that counts comes", Spread(p, "web"), Of(Kind::kAssignedPodAdd, App("web")),
        true},
-      {"PodTopologySpread", "another goes", Spread(p, "web"), Of(Kind::kPodRemoved, App("db")), false},
+      {"PodTopologySpread", "one that counts goes", Spread(p, "web"),
+       Of(Kind::kAssignedPodDelete, App("web")), true},
+      {"PodTopologySpread", "another goes", Spread(p, "web"), Of(Kind::kAssignedPodDelete, App("db")), false},
       {"PodTopologySpread", "in another namespace", Spread(p, "web"),
-       Of(Kind::kPodRemoved, Elsewhere(App("web"))), false},
+       Of(Kind::kAssignedPodDelete, Elsewhere(App("web"))), false},
       {"PodTopologySpread", "it counts no more", Spread(p, "web"), Became(App("web"), App("db")), true},
       {"PodTopologySpread", "a node with the label", Spread(p, "web"), Added(Zoned()), true},
       {"PodTopologySpread", "a node without it", Spread(p, "web"), Added(MakeNode("n")), false},
-      {"InterPodAffinity", "company comes", With(p, "web"), Of(Kind::kPodAdded, App("web")), true},
-      {"InterPodAffinity", "another comes", With(p, "web"), Of(Kind::kPodAdded, App("db")), false},
-      {"InterPodAffinity", "company goes", With(p, "web"), Of(Kind::kPodRemoved, App("web")), false},
+      {"InterPodAffinity", "company comes", With(p, "web"), Of(Kind::kAssignedPodAdd, App("web")), true},
+      {"InterPodAffinity", "another comes", With(p, "web"), Of(Kind::kAssignedPodAdd, App("db")), false},
+      {"InterPodAffinity", "company goes", With(p, "web"), Of(Kind::kAssignedPodDelete, App("web")), false},
       {"InterPodAffinity", "one becomes company", With(p, "web"), Became(App("db"), App("web")), true},
-      {"InterPodAffinity", "who is avoided goes", Without(p, "web"), Of(Kind::kPodRemoved, App("web")), true},
-      {"InterPodAffinity", "who is avoided comes", Without(p, "web"), Of(Kind::kPodAdded, App("web")), false},
-      {"InterPodAffinity", "who avoids it goes", p, Of(Kind::kPodRemoved, Without(App("web"), "p")), true},
-      {"InterPodAffinity", "who does not goes", p, Of(Kind::kPodRemoved, App("web")), false},
-      {"InterPodAffinity", "a namespace", With(p, "web"), Of(Kind::kNamespace), true},
+      {"InterPodAffinity", "who is avoided goes", Without(p, "web"), Of(Kind::kAssignedPodDelete, App("web")),
+       true},
+      {"InterPodAffinity", "who is avoided comes", Without(p, "web"), Of(Kind::kAssignedPodAdd, App("web")),
+       false},
+      {"InterPodAffinity", "who avoids it goes", p, Of(Kind::kAssignedPodDelete, Without(App("web"), "p")),
+       true},
+      {"InterPodAffinity", "who does not goes", p, Of(Kind::kAssignedPodDelete, App("web")), false},
+      {"InterPodAffinity", "a namespace", With(p, "web"), Of(Kind::kNamespaceUpdate), true},
       {"VolumeRestrictions", "who has the claim goes", Claims(p, "c"),
-       Of(Kind::kPodRemoved, Claims(App("web"), "c")), true},
+       Of(Kind::kAssignedPodDelete, Claims(App("web"), "c")), true},
       {"VolumeRestrictions", "who has another goes", Claims(p, "c"),
-       Of(Kind::kPodRemoved, Claims(App("web"), "d")), false},
+       Of(Kind::kAssignedPodDelete, Claims(App("web"), "d")), false},
       {"NodeVolumeLimits", "one with volumes goes", Claims(p, "c"),
-       Of(Kind::kPodRemoved, Claims(App("web"), "d")), true},
-      {"NodeVolumeLimits", "one without goes", Claims(p, "c"), Of(Kind::kPodRemoved, App("web")), false},
-      {"VolumeBinding", "a volume", Claims(p, "c"), Of(Kind::kStorage), true},
-      {"VolumeBinding", "a pod goes", Claims(p, "c"), Of(Kind::kPodRemoved, App("web")), false},
-      {"VolumeZone", "a volume", Claims(p, "c"), Of(Kind::kStorage), true},
+       Of(Kind::kAssignedPodDelete, Claims(App("web"), "d")), true},
+      {"NodeVolumeLimits", "one without goes", Claims(p, "c"), Of(Kind::kAssignedPodDelete, App("web")),
+       false},
+      {"VolumeBinding", "a volume", Claims(p, "c"), Of(Kind::kStorageUpdate), true},
+      {"VolumeBinding", "a pod goes", Claims(p, "c"), Of(Kind::kAssignedPodDelete, App("web")), false},
+      {"VolumeZone", "a volume", Claims(p, "c"), Of(Kind::kStorageUpdate), true},
       {"NodeDeclaredFeatures", "a node that declares", Restarts(p), Added(Declaring()), true},
       {"NodeDeclaredFeatures", "a node that does not", Restarts(p), Added(MakeNode("n")), false},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(framework_->MayHelp({c.plugin}, c.event, *Info(c.pod, words_)), c.want)
+    EXPECT_EQ(framework_->QueueingHint({c.plugin}, c.event, *Info(c.pod, words_)), c.want)
         << c.plugin << ": " << c.what;
   }
 }
