@@ -24,7 +24,7 @@
 #include "controlplane/options/tls_options.h"
 #include "controlplane/registry/registry.h"
 #include "controlplane/role_services.h"
-#include "controlplane/storage/cache_meters.h"
+#include "controlplane/storage/watch_cache_metrics.h"
 #include "controlplane/storage/store.h"
 #include "lib/base/build_info.h"
 #include "lib/base/fd.h"

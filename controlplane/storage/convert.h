@@ -8,10 +8,10 @@
 
 namespace keelson::storage {
 
-// The row in whose form objects of `info` are stored; `info` itself for nearly all.
+// The resource whose form objects of `info` are stored in; `info` itself for nearly all.
 const api::ResourceInfo& StoredAs(const api::ResourceInfo& info);
 
-// `from` in the form of `to`, which must share its storage. What autoscaling/v1 has no fields for stays in
+// Converts `from` to the form of `to`, which must share its storage. Fields that autoscaling/v1 lacks become
 // annotations of the converted object, so that a read-modify-write through v1 loses nothing.
 std::unique_ptr<api::Message> Convert(const api::Message& from, const api::ResourceInfo& to);
 

@@ -31,7 +31,7 @@ struct EncryptionConfig {
   std::vector<EncryptionRule> rules;
 };
 
-// YAML or JSON. An error lists all that is wrong, in upstream's words, and none of the secrets.
+// Parses YAML or JSON. An error lists all mistakes, with upstream's texts, and contains no secrets.
 Result<EncryptionConfig> ParseEncryptionConfig(std::string_view text);
 
 }  // namespace keelson::storage

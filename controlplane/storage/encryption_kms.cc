@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include "controlplane/storage/kms_meters.h"
+#include "controlplane/storage/kms_metrics.h"
 #include "controlplane/storage/kms_object.pb.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"

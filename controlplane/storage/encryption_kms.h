@@ -1,6 +1,6 @@
-// Encryption by way of a KMS v2 plugin: values are encrypted with keys derived from a seed of ours, the seed
-// by the plugin, once for each key of the plugin. A value holds the encrypted seed, so reading it asks the
-// plugin only the first time that a seed is met.
+// Envelope encryption with a KMS v2 plugin: values are encrypted with keys derived from a local seed, and the
+// plugin encrypts the seed, once for each of its keys. A value holds the encrypted seed, so the plugin is called
+// only for the first value of a seed.
 #pragma once
 
 #include <chrono>
@@ -21,11 +21,11 @@ class KmsTransformer : public Transformer {
   explicit KmsTransformer(Options options, Clock& clock = Clock::Real());
   ~KmsTransformer() override;
 
-  // Asks the plugin for its health and its key; on a new key makes a new seed. To be called once before the
-  // first write and then every kProbePeriod, sooner after a failure. Writes go on for a while without it.
+  // Asks the plugin for its health and its key id; a new key id makes a new seed. To be called before the first
+  // write and then every kProbePeriod, sooner after a failure. Writes go on for a while without the plugin.
   Result<> Probe();
   static constexpr std::chrono::seconds kProbePeriod{60}, kProbePeriodAfterFailure{10};
-  // What the last probe found.
+  // The result of the last Probe().
   Result<> Health() const;
 
   Result<Opened> FromStorage(std::string_view data, std::string_view etcd_key) const override;

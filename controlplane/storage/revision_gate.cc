@@ -13,10 +13,10 @@ constexpr std::chrono::seconds kPatience{3};
 
 }  // namespace
 
-Result<int64_t> RevisionGate::Latest(const etcd::Limits& limits) {
+Result<int64_t> RevisionGate::GetCurrentRevision(const etcd::Limits& limits) {
   mutex_.lock();
-  if (!next_) next_ = std::make_shared<Question>();
-  std::shared_ptr<Question> mine = next_;
+  if (!next_) next_ = std::make_shared<Request>();
+  std::shared_ptr<Request> mine = next_;
   mutex_.unlock();
   std::stop_callback on_stop(limits.stop, [this, &mine] {
     MutexLock lock(mutex_);
@@ -27,36 +27,36 @@ Result<int64_t> RevisionGate::Latest(const etcd::Limits& limits) {
   return *mine->answer;
 }
 
-// Waits for the answer, or asks when nobody does.
-Result<> RevisionGate::Join(Question& question, const etcd::Limits& limits) {
-  while (!question.answer) {
+// Waits for the answer, or sends the request when nobody does.
+Result<> RevisionGate::Join(Request& request, const etcd::Limits& limits) {
+  while (!request.answer) {
     const bool stopped = limits.stop.stop_requested();
     if (stopped || steady_clock::now() >= limits.deadline) {
-      // It may be this caller who was told to ask.
-      if (!asking_) question.changed.notify_one();
+      // This caller may be the one that was woken to send it.
+      if (!sending_) request.changed.notify_one();
       return Error(stopped ? Code::kCancelled : Code::kTimeout, "waiting for etcd's revision");
     }
-    if (asking_) {
-      question.changed.wait_until(mutex_, std::min(limits.deadline, steady_clock::now() + kPatience));
+    if (sending_) {
+      request.changed.wait_until(mutex_, std::min(limits.deadline, steady_clock::now() + kPatience));
       continue;
     }
-    asking_ = true;
-    if (next_.get() == &question) next_.reset();
+    sending_ = true;
+    if (next_.get() == &request) next_.reset();
     mutex_.unlock();
     Result<int64_t> answer = client_.Revision(limits);
     mutex_.lock();
-    asking_ = false;
-    // Others may have more time: who has none left leaves the question to them. Timers may be a little early.
+    sending_ = false;
+    // A caller that is out of time leaves the request to the others. Timers may be a little early.
     constexpr std::chrono::milliseconds kEarly{10};
     const bool too_late = limits.stop.stop_requested() || steady_clock::now() + kEarly >= limits.deadline;
-    if (answer || !too_late) question.answer = std::move(answer);
-    question.changed.notify_all();
+    if (answer || !too_late) request.answer = std::move(answer);
+    request.changed.notify_all();
     if (next_) next_->changed.notify_one();
   }
   return {};
 }
 
-void RevisionGate::Reach(int64_t revision) {
+void RevisionGate::Advance(int64_t revision) {
   MutexLock lock(mutex_);
   reached_ = revision;
   for (auto waiter = waiting_.begin(); waiter != waiting_.end() && waiter->first <= revision; ++waiter)
@@ -68,7 +68,7 @@ int64_t RevisionGate::reached() const {
   return reached_;
 }
 
-Result<> RevisionGate::Await(int64_t revision, const etcd::Limits& limits) {
+Result<> RevisionGate::WaitUntilFresh(int64_t revision, const etcd::Limits& limits) {
   {
     MutexLock lock(mutex_);
     if (reached_ >= revision) return {};

@@ -1,4 +1,4 @@
-// How far the caches are, and how far etcd is: the two sides of a consistent read from the cache.
+// Consistent reads from the cache: the revision of etcd, and the wait until the caches have reached it.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,36 @@
 
 namespace keelson::storage {
 
-// Each wakes those alone who wait for what has come: thousands may wait at a time.
-class RevisionGate {
+// Wakes only the callers whose revision has been reached: thousands may wait at a time.
+class RevisionGate {  // thread safe
  public:
   explicit RevisionGate(etcd::Client& client) : client_(client) {}
 
-  // etcd's revision at some moment after this call began. Callers that come while a question is under way
-  // share the next one, so that a thousand readers cost etcd little more than one.
-  Result<int64_t> Latest(const etcd::Limits& limits);
+  // etcd's revision at some moment after this call began. Callers that come while a request is under way
+  // share the next one, so that a thousand readers cost etcd little more than one. kTimeout, kCancelled or
+  // etcd's error.
+  Result<int64_t> GetCurrentRevision(const etcd::Limits& limits);
 
-  void Reach(int64_t revision);  // the caches hold everything up to there
+  // The caches have everything up to `revision`.
+  void Advance(int64_t revision);
   int64_t reached() const;
-  // kTimeout in upstream's words when that takes longer than `limits` or three seconds.
-  Result<> Await(int64_t revision, const etcd::Limits& limits);
+  // Waits until the caches have reached `revision`. kTimeout with upstream's text after three seconds, or at
+  // the end of `limits`.
+  Result<> WaitUntilFresh(int64_t revision, const etcd::Limits& limits);
 
  private:
-  struct Question {
-    CondVar changed;  // answered, or nobody asks and one of those who wait has to
+  struct Request {
+    CondVar changed;  // it is answered, or one of its callers has to send it
     std::optional<Result<int64_t>> answer;
   };
-  Result<> Join(Question& question, const etcd::Limits& limits) REQUIRES(mutex_);
+  Result<> Join(Request& request, const etcd::Limits& limits) REQUIRES(mutex_);
 
   etcd::Client& client_;
   mutable Mutex mutex_;
   int64_t reached_ GUARDED_BY(mutex_) = 0;
   std::multimap<int64_t, CondVar*> waiting_ GUARDED_BY(mutex_);  // by the revision waited for
-  bool asking_ GUARDED_BY(mutex_) = false;
-  std::shared_ptr<Question> next_ GUARDED_BY(mutex_);  // to be asked; may be null
+  bool sending_ GUARDED_BY(mutex_) = false;
+  std::shared_ptr<Request> next_ GUARDED_BY(mutex_);  // not sent yet; may be null
 };
 
 }  // namespace keelson::storage

@@ -1,7 +1,7 @@
 // LIST of 10 000 pods from the cache, and one change told to many watchers.
 #include <benchmark/benchmark.h>
 
-#include "controlplane/storage/cache.h"
+#include "controlplane/storage/watch_cache.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
@@ -31,11 +31,11 @@ ObjectPtr MakePod(int i, int64_t revision) {
   return Object::FromMessage(Pods(), pod, revision);
 }
 
-std::unique_ptr<ResourceCache> FullCache() {
-  auto cache = std::make_unique<ResourceCache>(Pods(), ResourceCache::Limits{2048, 4 << 20}, Clock::Real());
+std::unique_ptr<WatchCache> FullCache() {
+  auto cache = std::make_unique<WatchCache>(Pods(), WatchCache::Limits{2048, 4 << 20}, Clock::Real());
   std::vector<ObjectPtr> pods;
   for (int i = 0; i < 10000; ++i) pods.push_back(MakePod(i, i + 1));
-  cache->Reset(std::move(pods), 10000);
+  cache->Replace(std::move(pods), 10000);
   return cache;
 }
 
@@ -74,7 +74,7 @@ void FanOut(benchmark::State& state) {
   auto cache = FullCache();
   auto sink = std::make_shared<Counter>();
   for (int i = 0; i < state.range(0); ++i)
-    cache->Begin(std::make_shared<Watcher>(Pods(), WatchRequest{}, sink), 10000, false, 10000);
+    cache->AddWatcher(std::make_shared<CacheWatcher>(Pods(), WatchRequest{}, sink), 10000, false, 10000);
   int64_t revision = 10000;
   for (auto _ : state) {
     ++revision;

@@ -10,13 +10,13 @@
 
 #include "controlplane/etcd/compactor.h"
 #include "controlplane/etcd/lease_pool.h"
-#include "controlplane/storage/cache.h"
-#include "controlplane/storage/cache_meters.h"
 #include "controlplane/storage/continue_token.h"
 #include "controlplane/storage/convert.h"
-#include "controlplane/storage/etcd_meters.h"
-#include "controlplane/storage/feed.h"
-#include "controlplane/storage/opener.h"
+#include "controlplane/storage/etcd_metrics.h"
+#include "controlplane/storage/reflector.h"
+#include "controlplane/storage/stored_value_decoder.h"
+#include "controlplane/storage/watch_cache.h"
+#include "controlplane/storage/watch_cache_metrics.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
@@ -38,7 +38,7 @@ Result<int64_t> ParseRevision(std::string_view text) {
 
 Error ListExpired() { return Error(Code::kGone, "The resourceVersion for the provided list is too old."); }
 
-// Whoever answers adds a token that goes on with whatever there is now (InconsistentToken()).
+// The caller adds a token that continues with the present objects (InconsistentToken()).
 Error ContinueExpired() {
   return Error(
       Code::kGone,
@@ -49,20 +49,20 @@ Error ContinueExpired() {
       "first chunk was returned and now may show up in the list.");
 }
 
-// Names one watch for its owner.
+// The owner's handle of a watch.
 class Handle : public WatchHandle {
  public:
-  Handle(ResourceCache& cache, std::shared_ptr<Watcher> watcher, RevisionGate& gate)
+  Handle(WatchCache& cache, std::shared_ptr<CacheWatcher> watcher, RevisionGate& gate)
       : cache_(cache), watcher_(std::move(watcher)), gate_(gate) {}
   ~Handle() override {
-    cache_.Forget(watcher_);
+    cache_.RemoveWatcher(watcher_);
     watcher_->Detach();
   }
-  void RequestBookmark() override { watcher_->OfferBookmark(gate_.reached()); }
+  void RequestBookmark() override { watcher_->AddBookmark(gate_.reached()); }
 
  private:
-  ResourceCache& cache_;
-  const std::shared_ptr<Watcher> watcher_;
+  WatchCache& cache_;
+  const std::shared_ptr<CacheWatcher> watcher_;
   RevisionGate& gate_;
 };
 
@@ -73,9 +73,9 @@ struct Store::Impl {
   Options options;
   Clock& clock;
   etcd::LeasePool leases;
-  Caches caches;
+  WatchCaches caches;
   RevisionGate gate;
-  Opener opener;
+  StoredValueDecoder decoder;
   std::atomic<bool> ready{false};
 
   Impl(std::shared_ptr<etcd::Client> c, Options o, Clock& k)
@@ -85,16 +85,16 @@ struct Store::Impl {
         leases(*client, clock),
         caches({options.history_events, options.history_bytes}, clock),
         gate(*client),
-        opener(options.encryption) {}
+        decoder(options.encryption) {}
 
-  Result<ResourceCache*> CacheOf(const api::ResourceInfo& info) {
-    if (ResourceCache* cache = caches.Of(info)) return cache;
+  Result<WatchCache*> CacheOf(const api::ResourceInfo& info) {
+    if (WatchCache* cache = caches.Of(info)) return cache;
     return Error(Code::kInternal, fmt::format("{} is not a stored resource", info.resource));
   }
 
-  // The caches are at least as new as the request asks for.
-  Result<> AwaitFresh(const api::ResourceInfo& info, std::string_view resource_version,
-                      const Limits& limits) {
+  // Waits until the caches are as fresh as the request asks for; "" means as fresh as etcd is now.
+  Result<> WaitUntilFresh(const api::ResourceInfo& info, std::string_view resource_version,
+                          const Limits& limits) {
     if (resource_version == "0") return {};
     const SteadyTime begin = SteadyTime::clock::now();
     Result<> fresh = AwaitRevision(resource_version, limits);
@@ -105,11 +105,11 @@ struct Store::Impl {
   Result<> AwaitRevision(std::string_view resource_version, const Limits& limits) {
     int64_t wanted = 0;
     if (resource_version.empty()) {
-      ASSIGN_OR_RETURN(wanted, gate.Latest(limits));
+      ASSIGN_OR_RETURN(wanted, gate.GetCurrentRevision(limits));
     } else {
       ASSIGN_OR_RETURN(wanted, ParseRevision(resource_version));
     }
-    return gate.Await(wanted, limits);
+    return gate.WaitUntilFresh(wanted, limits);
   }
 
   void Tick(std::stop_token stop) {
@@ -127,23 +127,23 @@ struct Store::Impl {
       }
       if (stop.stop_requested()) return;
       int64_t revision = gate.reached();
-      caches.ForEach([&](ResourceCache& cache) {
-        cache.OfferBookmarks(revision);
+      caches.ForEach([&](WatchCache& cache) {
+        cache.DispatchBookmarks(revision);
         cache.DropIdle();
       });
-      // What a burst of requests has left free in the allocator's arenas goes back to the system.
+      // Gives memory that a burst of requests has left free back to the system.
       ::malloc_trim(0);
     }
   }
 
-  Result<ListResult> ListAt(ResourceCache& cache, const api::ResourceInfo& info, const ListRequest& request,
+  Result<ListResult> ListAt(WatchCache& cache, const api::ResourceInfo& info, const ListRequest& request,
                             int64_t revision, std::string start, bool continued, const Limits& limits);
-  Result<ListResult> Continue(ResourceCache& cache, const api::ResourceInfo& info, const ListRequest& request,
+  Result<ListResult> Continue(WatchCache& cache, const api::ResourceInfo& info, const ListRequest& request,
                               const Limits& limits);
-  Result<ListResult> One(ResourceCache& cache, const api::ResourceInfo& info, const ListRequest& request,
+  Result<ListResult> One(WatchCache& cache, const api::ResourceInfo& info, const ListRequest& request,
                          const Limits& limits);
-  ListResult FromPage(ResourceCache::Page page, const api::ResourceInfo& info, const ListRequest& request);
-  // kGone unless etcd still has what there was at `revision`.
+  ListResult FromPage(WatchCache::Page page, const api::ResourceInfo& info, const ListRequest& request);
+  // kGone when etcd has compacted `revision`.
   Result<> CheckKept(const api::ResourceInfo& info, int64_t revision, const Limits& limits);
 };
 
@@ -160,18 +160,18 @@ Result<> Store::Run(std::stop_token stop, const std::function<void()>& ready) {
       etcd::Compactor(*impl_->client).Run(impl_->options.compact_period, impl_->clock, own);
     });
   }
-  Feed feed(*impl_->client, impl_->caches, impl_->gate, impl_->opener);
+  Reflector reflector(*impl_->client, impl_->caches, impl_->gate, impl_->decoder);
   std::jthread encryption;
   if (impl_->options.encryption) {
     encryption = std::jthread([&](std::stop_token own) {
-      // New keys may open what could not be read.
+      // New keys may decrypt values that could not be read.
       auto changed = [&] {
-        if (impl_->opener.AnyUnreadable()) feed.Reload();
+        if (impl_->decoder.AnyUnreadable()) reflector.Relist();
       };
       impl_->options.encryption->Run(impl_->options.reload_encryption, changed, own);
     });
   }
-  feed.Run(stop, [&] {
+  reflector.Run(stop, [&] {
     impl_->ready = true;
     ready();
   });
@@ -185,46 +185,46 @@ int64_t Store::revision() const { return impl_->gate.reached(); }
 
 Result<ObjectPtr> Store::Get(const api::ResourceInfo& info, std::string_view key,
                              std::string_view resource_version, const Limits& limits) {
-  ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
-  Result<> fresh = impl_->AwaitFresh(info, resource_version, limits);
+  ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
+  Result<> fresh = impl_->WaitUntilFresh(info, resource_version, limits);
   if (!fresh && !resource_version.empty()) return fresh.error();
   ObjectPtr object = fresh ? cache->Get(key) : nullptr;
   if (!object && !resource_version.empty()) {
-    RETURN_IF_ERROR(impl_->opener.CheckKey(std::string(info.etcd_prefix) + std::string(key)));
+    RETURN_IF_ERROR(impl_->decoder.CheckKey(std::string(info.etcd_prefix) + std::string(key)));
   } else if (!object) {
-    // The cache is behind, or it left out what it could not read.
+    // The cache is behind, or it has left out a value that cannot be read.
     ASSIGN_OR_RETURN(etcd::RangeResult range, Measured("get", info, [&] {
                        return impl_->client->Range(std::string(info.etcd_prefix) + std::string(key), {},
                                                    limits);
                      }));
     if (range.kvs.empty()) return ObjectPtr();
     const etcd::KeyValue& kv = range.kvs[0];
-    ASSIGN_OR_RETURN(object, impl_->opener.Open(cache->info(), key, kv));
+    ASSIGN_OR_RETURN(object, impl_->decoder.Decode(cache->info(), key, kv));
   }
   return object ? object->In(info) : nullptr;
 }
 
 ObjectPtr Store::Peek(const api::ResourceInfo& info, std::string_view key) const {
-  ResourceCache* cache = impl_->caches.Of(info);
+  WatchCache* cache = impl_->caches.Of(info);
   ObjectPtr object = cache ? cache->Get(key) : nullptr;
   return object ? object->In(info) : nullptr;
 }
 
 void Store::ForEach(const api::ResourceInfo& info, const std::function<void(const ObjectPtr&)>& each) const {
-  if (ResourceCache* cache = impl_->caches.Of(info)) cache->ForEach(each);
+  if (WatchCache* cache = impl_->caches.Of(info)) cache->ForEach(each);
 }
 
 Size Store::SizeOf(const api::ResourceInfo& info) const {
-  ResourceCache* cache = impl_->caches.Of(info);
+  WatchCache* cache = impl_->caches.Of(info);
   return cache ? cache->size() : Size();
 }
 
 void Store::ForEachIn(const api::ResourceInfo& info, std::string_view ns,
                       const std::function<void(const ObjectPtr&)>& each) const {
-  if (ResourceCache* cache = impl_->caches.Of(info)) cache->ForEachIn(ns, each);
+  if (WatchCache* cache = impl_->caches.Of(info)) cache->ForEachIn(ns, each);
 }
 
-ListResult Store::Impl::FromPage(ResourceCache::Page page, const api::ResourceInfo& info,
+ListResult Store::Impl::FromPage(WatchCache::Page page, const api::ResourceInfo& info,
                                  const ListRequest& request) {
   ListResult result;
   result.revision = page.revision;
@@ -232,7 +232,7 @@ ListResult Store::Impl::FromPage(ResourceCache::Page page, const api::ResourceIn
     std::string_view last = page.items.back()->key();
     if (!request.ns.empty()) last.remove_prefix(request.ns.size() + 1);
     result.continue_token = Encode({page.revision, std::string(last) + '\0'});
-    // With a selector nobody knows how many of the rest it will take.
+    // With a selector the number of remaining matches is unknown.
     if (request.predicate.IsEverything()) result.remaining = page.left;
   }
   result.items = std::move(page.items);
@@ -241,7 +241,7 @@ ListResult Store::Impl::FromPage(ResourceCache::Page page, const api::ResourceIn
 }
 
 // A list as of an exact revision, from etcd's history.
-Result<ListResult> Store::Impl::ListAt(ResourceCache& cache, const api::ResourceInfo& info,
+Result<ListResult> Store::Impl::ListAt(WatchCache& cache, const api::ResourceInfo& info,
                                        const ListRequest& request, int64_t revision, std::string start,
                                        bool continued, const Limits& limits) {
   std::string prefix(info.etcd_prefix);
@@ -251,7 +251,7 @@ Result<ListResult> Store::Impl::ListAt(ResourceCache& cache, const api::Resource
   at.revision = revision;
   at.limit = request.limit > 0 ? request.limit : 500;
   std::string next = prefix + start;
-  ResourceCache::Page page;
+  WatchCache::Page page;
   page.revision = revision;
   StorageList list(info);
   while (true) {
@@ -266,7 +266,7 @@ Result<ListResult> Store::Impl::ListAt(ResourceCache& cache, const api::Resource
       std::string_view key = std::string_view(kv.key).substr(info.etcd_prefix.size());
       ObjectPtr object = cache.Get(key);
       if (!object || object->revision() != kv.mod_revision) {
-        ASSIGN_OR_RETURN(object, opener.Open(cache.info(), key, kv));
+        ASSIGN_OR_RETURN(object, decoder.Decode(cache.info(), key, kv));
       }
       if (object->Matches(request.predicate.labels, request.predicate.fields))
         page.items.push_back(std::move(object));
@@ -292,7 +292,7 @@ Result<> Store::Impl::CheckKept(const api::ResourceInfo& info, int64_t revision,
   return range.error().Is(Code::kGone) ? ContinueExpired() : range.error();
 }
 
-Result<ListResult> Store::Impl::Continue(ResourceCache& cache, const api::ResourceInfo& info,
+Result<ListResult> Store::Impl::Continue(WatchCache& cache, const api::ResourceInfo& info,
                                          const ListRequest& request, const Limits& limits) {
   Result<ContinueToken> token = DecodeContinue(request.continue_token);
   if (!token) return Error(Code::kBadRequest, "invalid continue token: " + token.error().message());
@@ -301,19 +301,19 @@ Result<ListResult> Store::Impl::Continue(ResourceCache& cache, const api::Resour
   std::string prefix = request.ns.empty() ? "" : std::string(request.ns) + "/";
   bool anything = token->revision < 0;
   if (anything) {
-    RETURN_IF_ERROR(AwaitFresh(info, "", limits));
+    RETURN_IF_ERROR(WaitUntilFresh(info, "", limits));
   } else {
-    RETURN_IF_ERROR(gate.Await(token->revision, limits));
+    RETURN_IF_ERROR(gate.WaitUntilFresh(token->revision, limits));
   }
-  RETURN_IF_ERROR(opener.CheckList(info, request.ns));
+  RETURN_IF_ERROR(decoder.CheckList(info, request.ns));
   int64_t reached = gate.reached();
   if (anything)
     return FromPage(cache.List(request.ns, prefix + token->start, request.predicate, request.limit, reached),
                     info, request);
-  // While nothing has changed since the first page the cache is that page's snapshot. It expires with
-  // etcd's all the same: clients may count on that.
+  // While nothing has changed since the first page, the cache is that page's snapshot. It expires when etcd
+  // compacts the revision, as clients expect.
   if (cache.last_change() <= token->revision) {
-    ResourceCache::Page page =
+    WatchCache::Page page =
         cache.List(request.ns, prefix + token->start, request.predicate, request.limit, reached);
     if (page.revision == reached && cache.last_change() <= token->revision) {
       RETURN_IF_ERROR(CheckKept(info, token->revision, limits));
@@ -324,27 +324,27 @@ Result<ListResult> Store::Impl::Continue(ResourceCache& cache, const api::Resour
   return ListAt(cache, info, request, token->revision, token->start, true, limits);
 }
 
-Result<ListResult> Store::Impl::One(ResourceCache& cache, const api::ResourceInfo& info,
+Result<ListResult> Store::Impl::One(WatchCache& cache, const api::ResourceInfo& info,
                                     const ListRequest& request, const Limits& limits) {
   ListResult result;
   std::string key = api::KeyOf(request.ns, request.name);
   ObjectPtr object;
   if (request.match == "Exact") {
     ASSIGN_OR_RETURN(result.revision, ParseRevision(request.resource_version));
-    RETURN_IF_ERROR(gate.Await(result.revision, limits));
+    RETURN_IF_ERROR(gate.WaitUntilFresh(result.revision, limits));
     etcd::RangeOptions at;
     at.revision = result.revision;
     Result<etcd::RangeResult> range =
         Measured("get", info, [&] { return client->Range(std::string(info.etcd_prefix) + key, at, limits); });
     if (!range) return range.error().Is(Code::kGone) ? ListExpired() : range.error();
     if (!range->kvs.empty()) {
-      ASSIGN_OR_RETURN(object, opener.Open(cache.info(), key, range->kvs[0]));
+      ASSIGN_OR_RETURN(object, decoder.Decode(cache.info(), key, range->kvs[0]));
     }
   } else {
-    RETURN_IF_ERROR(AwaitFresh(info, request.resource_version, limits));
+    RETURN_IF_ERROR(WaitUntilFresh(info, request.resource_version, limits));
     result.revision = gate.reached();
     object = cache.Get(key);
-    if (!object) RETURN_IF_ERROR(opener.CheckKey(std::string(info.etcd_prefix) + key));
+    if (!object) RETURN_IF_ERROR(decoder.CheckKey(std::string(info.etcd_prefix) + key));
     if (object) result.revision = std::max(result.revision, object->revision());
   }
   if (object && object->Matches(request.predicate.labels, request.predicate.fields))
@@ -354,25 +354,25 @@ Result<ListResult> Store::Impl::One(ResourceCache& cache, const api::ResourceInf
 
 Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest& request,
                                const Limits& limits) {
-  ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
+  ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
   if (Result<int64_t> revision = ParseRevision(request.resource_version); !revision)
     return revision.error().Wrap("invalid resource version");
   if (!request.name.empty()) return impl_->One(*cache, info, request, limits);
   if (!request.continue_token.empty()) return impl_->Continue(*cache, info, request, limits);
   bool exact = request.match == "Exact";
-  // Old clients: a paged list from an explicit version means exactly that one.
+  // Without resourceVersionMatch a paged list from a version means Exact.
   if (request.match.empty() && request.limit > 0 && !request.resource_version.empty() &&
       request.resource_version != "0")
     exact = true;
   if (exact) {
     ASSIGN_OR_RETURN(int64_t revision, ParseRevision(request.resource_version));
-    RETURN_IF_ERROR(impl_->gate.Await(revision, limits));
+    RETURN_IF_ERROR(impl_->gate.WaitUntilFresh(revision, limits));
     return impl_->ListAt(*cache, info, request, revision, "", false, limits);
   }
-  RETURN_IF_ERROR(impl_->AwaitFresh(info, request.resource_version, limits));
-  // A list must not look complete when it is not. Asked once the caches are as new as the request wants.
-  RETURN_IF_ERROR(impl_->opener.CheckList(info, request.ns));
-  // At "0" everything comes at once, as it does upstream: the point is to be cheap.
+  RETURN_IF_ERROR(impl_->WaitUntilFresh(info, request.resource_version, limits));
+  // A list must not look complete when it is not. Checked once the caches are as fresh as the request asks for.
+  RETURN_IF_ERROR(impl_->decoder.CheckList(info, request.ns));
+  // At "0" the limit is ignored, as upstream does: such lists are to be cheap.
   int64_t limit = request.resource_version == "0" ? 0 : request.limit;
   return impl_->FromPage(cache->List(request.ns, "", request.predicate, limit, impl_->gate.reached()), info,
                          request);
@@ -380,17 +380,17 @@ Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest&
 
 Result<std::unique_ptr<WatchHandle>> Store::Watch(const api::ResourceInfo& info, const WatchRequest& request,
                                                   std::shared_ptr<WatchSink> sink, const Limits& limits) {
-  ASSIGN_OR_RETURN(ResourceCache * cache, impl_->CacheOf(info));
+  ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
   ASSIGN_OR_RETURN(int64_t from, ParseRevision(request.resource_version));
-  // From a version of the future a watch begins when that is reached; initial events have to be as new.
+  // A watch may start at a future version: its events begin there. Initial events must be as fresh as asked for.
   if (request.initial_events || request.resource_version.empty()) {
-    RETURN_IF_ERROR(impl_->AwaitFresh(info, request.resource_version, limits));
+    RETURN_IF_ERROR(impl_->WaitUntilFresh(info, request.resource_version, limits));
   }
-  if (request.initial_events || from == 0) RETURN_IF_ERROR(impl_->opener.CheckList(info, request.ns));
-  auto watcher = std::make_shared<Watcher>(info, request, std::move(sink));
+  if (request.initial_events || from == 0) RETURN_IF_ERROR(impl_->decoder.CheckList(info, request.ns));
+  auto watcher = std::make_shared<CacheWatcher>(info, request, std::move(sink));
   auto handle = std::make_unique<Handle>(*cache, watcher, impl_->gate);
   int64_t reached = impl_->gate.reached();
-  cache->Begin(watcher, from == 0 ? reached : from, request.initial_events, reached);
+  cache->AddWatcher(watcher, from == 0 ? reached : from, request.initial_events, reached);
   return std::unique_ptr<WatchHandle>(std::move(handle));
 }
 
@@ -406,7 +406,7 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
   const std::string etcd_key = std::string(info.etcd_prefix) + std::string(key);
   std::string value =
       impl_->options.json ? api::EncodeJson(kept, stored.Gvk()) : api::EncodeProtobuf(kept, stored.Gvk());
-  if (TransformerPtr transformer = impl_->opener.TransformerOf(stored)) {
+  if (TransformerPtr transformer = impl_->decoder.TransformerOf(stored)) {
     Result<std::string> sealed = transformer->ToStorage(value, etcd_key);
     if (!sealed) return TransformError(etcd_key, sealed.error());
     value = std::move(*sealed);
@@ -418,26 +418,25 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
   ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured(expected == 0 ? "create" : "update", info, [&] {
                      return impl_->client->PutIf(etcd_key, value, expected, lease, limits);
                    }));
-  // As the next reader sees it: a way through another version may leave traces.
+  // The object as readers will see it: a conversion between versions may change it.
   if (txn.succeeded) return Object::FromMessage(stored, kept, txn.revision)->In(info);
   conflict.current = nullptr;
   if (txn.current) {
-    Result<ObjectPtr> current = impl_->opener.Open(stored, key, *txn.current);
+    Result<ObjectPtr> current = impl_->decoder.Decode(stored, key, *txn.current);
     if (current) {
       conflict.current = (*current)->In(info);
     } else if (expected != 0) {
       return current.error();
     }
-    // What cannot be read is in the way of a create all the same.
+    // An object that cannot be read makes a create fail all the same.
   }
   return Error(Code::kConflict, "the stored object is another one");
 }
 
 bool Store::IsStale(const api::ResourceInfo& info, const Object& object, const Limits& limits) {
   if (object.stored_as_json() != impl_->options.json) return true;
-  TransformerPtr transformer = impl_->opener.TransformerOf(StoredAs(info));
-  // What was left in the clear, or encrypted, when rules changed is found with rules there; without any
-  // configuration there is nothing to compare with.
+  TransformerPtr transformer = impl_->decoder.TransformerOf(StoredAs(info));
+  // Without a configuration no value is stale.
   if (!transformer) return false;
   std::string etcd_key = std::string(info.etcd_prefix) + object.key();
   Result<etcd::RangeResult> range =
@@ -456,7 +455,7 @@ Result<int64_t> Store::Delete(const api::ResourceInfo& info, std::string_view ke
   if (txn.succeeded) return txn.revision;
   conflict.current = nullptr;
   if (txn.current) {
-    ASSIGN_OR_RETURN(ObjectPtr current, impl_->opener.Open(StoredAs(info), key, *txn.current));
+    ASSIGN_OR_RETURN(ObjectPtr current, impl_->decoder.Decode(StoredAs(info), key, *txn.current));
     conflict.current = current->In(info);
   }
   return Error(Code::kConflict, "the stored object is another one");
@@ -469,13 +468,13 @@ Result<bool> Store::DeleteUnreadable(const api::ResourceInfo& info, std::string_
     ASSIGN_OR_RETURN(etcd::RangeResult range,
                      Measured("get", info, [&] { return impl_->client->Range(etcd_key, {}, limits); }));
     if (range.kvs.empty()) return false;
-    Result<ObjectPtr> object = impl_->opener.Open(StoredAs(info), key, range.kvs[0]);
+    Result<ObjectPtr> object = impl_->decoder.Decode(StoredAs(info), key, range.kvs[0]);
     if (object) return false;
     if (!object.error().Is(Code::kInternal)) return object.error();
     ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured("delete", info, [&] {
                        return impl_->client->DeleteIf(etcd_key, range.kvs[0].mod_revision, limits);
                      }));
-    if (!txn.succeeded) continue;  // somebody else was quicker: looked at again
+    if (!txn.succeeded) continue;  // the object has changed meanwhile: try again
     log::Warn("Deleted a stored object that could not be read",
               {{"key", etcd_key}, {"error", object.error()}});
     return true;

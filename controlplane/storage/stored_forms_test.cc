@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/etcd/testing/test_etcd.h"
-#include "controlplane/storage/opener.h"
 #include "controlplane/storage/store.h"
+#include "controlplane/storage/stored_value_decoder.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/mutex.h"

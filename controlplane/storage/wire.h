@@ -1,4 +1,4 @@
-// Surgery on the wire bytes of API objects, so that reading and writing metadata costs no decode.
+// Reads and changes metadata in the wire bytes of API objects, without decoding them.
 #pragma once
 
 #include <cstdint>

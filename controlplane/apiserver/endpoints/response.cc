@@ -5,7 +5,7 @@
 #include "controlplane/apiserver/endpoints/request_metrics.h"
 #include "controlplane/apiserver/endpoints/table.h"
 #include "controlplane/apiserver/request/yaml.h"
-#include "controlplane/storage/opener.h"
+#include "controlplane/storage/stored_value_decoder.h"
 #include "controlplane/storage/wire.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"

@@ -1,4 +1,4 @@
-#include "controlplane/storage/cache_meters.h"
+#include "controlplane/storage/watch_cache_metrics.h"
 
 #include <string>
 #include <vector>
@@ -67,7 +67,7 @@ Labels ByIndex(const api::ResourceInfo& info) {
 
 }  // namespace
 
-CacheMeters::CacheMeters(const api::ResourceInfo& info, size_t capacity)
+WatchCacheMetrics::WatchCacheMetrics(const api::ResourceInfo& info, size_t capacity)
     : received(received_total.With(Of(info))),
       dispatched(dispatched_total.With(Of(info))),
       initial(initial_total.With(Of(info))),
@@ -107,7 +107,7 @@ void TellDatabaseSize(const std::shared_ptr<etcd::Client>& client) {
     constexpr std::chrono::seconds kPatience{2};
     Result<etcd::ServerStatus> status = living->Status({SteadyTime::clock::now() + kPatience, {}});
     if (status) return database_size.With({"etcd-0"}).Set(static_cast<double>(status->db_size));
-    // An old size would say that all is well.
+    // Without an answer there is no size: an old one would be misleading.
     database_size.Clear();
     log::Warn("Cannot ask for the size of etcd's database", {{"error", status.error()}});
   });

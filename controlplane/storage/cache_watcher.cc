@@ -1,19 +1,19 @@
-#include "controlplane/storage/watcher.h"
+#include "controlplane/storage/cache_watcher.h"
 
 #include <algorithm>
 
 namespace keelson::storage {
 
-EventPtr Change::Shared(Event::Type type, const ObjectPtr& object) const {
+EventPtr WatchCacheEvent::Shared(Event::Type type, const ObjectPtr& object) const {
   auto& slot = events_[static_cast<size_t>(type)];
   if (EventPtr known = slot.load()) return known;
   EventPtr made = std::make_shared<Event>(type, object, revision_);
   EventPtr none;
-  // Two threads may be here at once: all must end up with the same event, or its frames are made twice.
+  // Two threads may be here at once: all must get the same event, or its frames are made twice.
   return slot.compare_exchange_strong(none, made) ? made : none;
 }
 
-EventPtr Change::View(bool before, bool now) const {
+EventPtr WatchCacheEvent::View(bool before, bool now) const {
   if (now && object_)
     return Shared(before && previous_ ? Event::Type::kModified : Event::Type::kAdded, object_);
   if (!before || !previous_) return nullptr;
@@ -22,13 +22,13 @@ EventPtr Change::View(bool before, bool now) const {
   return Shared(Event::Type::kDeleted, previous_->WithRevision(revision_));
 }
 
-bool Watcher::Wants(const Object& object) const {
+bool CacheWatcher::Wants(const Object& object) const {
   if (!request_.ns.empty() && object.ns() != request_.ns) return false;
   return request_.predicate.IsEverything() ||
          object.Matches(request_.predicate.labels, request_.predicate.fields);
 }
 
-EventPtr Watcher::Select(const Change& change) const {
+EventPtr CacheWatcher::Select(const WatchCacheEvent& change) const {
   bool before = change.previous() && Wants(*change.previous());
   bool now = change.object() && Wants(*change.object());
   EventPtr event = change.View(before, now);
@@ -36,7 +36,7 @@ EventPtr Watcher::Select(const Change& change) const {
   return std::make_shared<Event>(event->type(), event->object()->In(info_), event->revision());
 }
 
-bool Watcher::Send(const EventPtr& event) {
+bool CacheWatcher::Send(const EventPtr& event) {
   {
     MutexLock lock(mutex_);
     if (dead_) return false;
@@ -48,14 +48,14 @@ bool Watcher::Send(const EventPtr& event) {
   return false;
 }
 
-void Watcher::StartAfter(int64_t revision) {
+void CacheWatcher::StartAfter(int64_t revision) {
   MutexLock lock(mutex_);
   after_ = last_revision_ = revision;
 }
 
-void Watcher::CatchUp() { Drain(); }
+void CacheWatcher::CatchUp() { Drain(); }
 
-void Watcher::Offer(const ChangePtr& change) {
+void CacheWatcher::Add(const WatchCacheEventPtr& change) {
   {
     MutexLock lock(mutex_);
     if (change->revision() <= after_) return;
@@ -63,18 +63,18 @@ void Watcher::Offer(const ChangePtr& change) {
   if (EventPtr event = Select(*change)) Enqueue({std::move(event), Error(Code::kInternal, "")});
 }
 
-void Watcher::OfferBookmark(int64_t revision) {
+void CacheWatcher::AddBookmark(int64_t revision) {
   {
     MutexLock lock(mutex_);
-    // Behind an event of a later revision it would send the client back in time.
+    // A bookmark behind an event of a later revision would move the client back.
     if (dead_ || revision < last_revision_ || !queue_.empty()) return;
   }
   Enqueue({Event::Bookmark(info_, revision, false), Error(Code::kInternal, "")});
 }
 
-void Watcher::End(const Error& error) { Enqueue({nullptr, error}); }
+void CacheWatcher::End(const Error& error) { Enqueue({nullptr, error}); }
 
-void Watcher::Enqueue(Item item) {
+void CacheWatcher::Enqueue(Item item) {
   {
     MutexLock lock(mutex_);
     if (dead_) return;
@@ -85,7 +85,7 @@ void Watcher::Enqueue(Item item) {
   Drain();
 }
 
-void Watcher::Drain() {
+void CacheWatcher::Drain() {
   while (true) {
     Item item;
     {
@@ -113,13 +113,13 @@ void Watcher::Drain() {
   }
 }
 
-void Watcher::Detach() {
+void CacheWatcher::Detach() {
   MutexLock lock(mutex_);
   dead_ = true;
   while (delivering_) idle_.wait(mutex_);
 }
 
-bool Watcher::dead() const {
+bool CacheWatcher::dead() const {
   MutexLock lock(mutex_);
   return dead_;
 }

@@ -1,4 +1,4 @@
-#include "controlplane/storage/kms_meters.h"
+#include "controlplane/storage/kms_metrics.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "controlplane/storage/opener.h"
+#include "controlplane/storage/stored_value_decoder.h"
 
 #include <fmt/format.h>
 
@@ -31,11 +31,12 @@ Error TransformError(std::string_view etcd_key, const Error& why) {
       fmt::format("Internal error occurred: unable to transform key \"{}\": {}", etcd_key, why.message()));
 }
 
-TransformerPtr Opener::TransformerOf(const api::ResourceInfo& stored) const {
+TransformerPtr StoredValueDecoder::TransformerOf(const api::ResourceInfo& stored) const {
   return encryption_ ? encryption_->Of(stored) : nullptr;
 }
 
-Result<std::string> Opener::Decrypt(const api::ResourceInfo& stored, const etcd::KeyValue& kv) const {
+Result<std::string> StoredValueDecoder::Decrypt(const api::ResourceInfo& stored,
+                                                const etcd::KeyValue& kv) const {
   static const TransformerPtr identity = NewIdentity();
   TransformerPtr transformer = TransformerOf(stored);
   Result<Opened> opened = (transformer ? transformer : identity)->FromStorage(kv.value, kv.key);
@@ -43,17 +44,17 @@ Result<std::string> Opener::Decrypt(const api::ResourceInfo& stored, const etcd:
   return std::move(opened->bytes);
 }
 
-Result<ObjectPtr> Opener::Open(const api::ResourceInfo& stored, std::string_view key,
-                               const etcd::KeyValue& kv) const {
+Result<ObjectPtr> StoredValueDecoder::Decode(const api::ResourceInfo& stored, std::string_view key,
+                                             const etcd::KeyValue& kv) const {
   ASSIGN_OR_RETURN(std::string bytes, Decrypt(stored, kv));
   Result<ObjectPtr> object = Object::FromStored(stored, std::string(key), kv.mod_revision, bytes);
   if (!object) return DecodeError(kv, object.error());
   return object;
 }
 
-Result<ObjectPtr> Opener::OpenNewest(const api::ResourceInfo& stored, std::string_view key,
-                                     const etcd::KeyValue& kv) {
-  Result<ObjectPtr> object = Open(stored, key, kv);
+Result<ObjectPtr> StoredValueDecoder::DecodeLatest(const api::ResourceInfo& stored, std::string_view key,
+                                                   const etcd::KeyValue& kv) {
+  Result<ObjectPtr> object = Decode(stored, key, kv);
   if (object) {
     Forget(kv.key);
   } else {
@@ -63,14 +64,14 @@ Result<ObjectPtr> Opener::OpenNewest(const api::ResourceInfo& stored, std::strin
   return object;
 }
 
-Result<> Opener::CheckKey(std::string_view etcd_key) const {
+Result<> StoredValueDecoder::CheckKey(std::string_view etcd_key) const {
   MutexLock lock(mutex_);
   auto found = unreadable_.find(etcd_key);
   if (found == unreadable_.end()) return {};
   return found->second;
 }
 
-Result<> Opener::CheckList(const api::ResourceInfo& info, std::string_view ns) const {
+Result<> StoredValueDecoder::CheckList(const api::ResourceInfo& info, std::string_view ns) const {
   MutexLock lock(mutex_);
   if (unreadable_.empty()) return {};
   std::string prefix(info.etcd_prefix);
@@ -98,17 +99,17 @@ Result<> Opener::CheckList(const api::ResourceInfo& info, std::string_view ns) c
       .WithDetails(std::move(details));
 }
 
-bool Opener::AnyUnreadable() const {
+bool StoredValueDecoder::AnyUnreadable() const {
   MutexLock lock(mutex_);
   return !unreadable_.empty();
 }
 
-void Opener::Forget(const std::string& etcd_key) {
+void StoredValueDecoder::Forget(const std::string& etcd_key) {
   MutexLock lock(mutex_);
   if (!unreadable_.empty()) unreadable_.erase(etcd_key);
 }
 
-void Opener::ForgetAll() {
+void StoredValueDecoder::ForgetAll() {
   MutexLock lock(mutex_);
   unreadable_.clear();
 }

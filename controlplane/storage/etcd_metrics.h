@@ -1,4 +1,4 @@
-// How long etcd takes, and what it refuses, by operation and resource: upstream's etcd_request_* metrics.
+// Latencies and errors of etcd requests, by operation and resource: upstream's etcd_request_* metrics.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace keelson::storage {
 
 void CountEtcdCall(std::string_view operation, const api::ResourceInfo& info, SteadyTime begin, bool good);
 
-// `call()` is one request to etcd and answers with a Result. Operations: get, list, create, update, delete.
+// Calls `call()`, one request to etcd that returns a Result, and measures it. Operations: get, list, create, update, delete.
 template <typename Call>
 auto Measured(std::string_view operation, const api::ResourceInfo& info, const Call& call) {
   const SteadyTime begin = SteadyTime::clock::now();

@@ -1,4 +1,5 @@
-// One watch on a cache: selects, queues while it catches up, and hands events to its sink one at a time.
+// One watch on a watch cache: selects events, queues them while the watch starts, and passes them to its sink one
+// at a time.
 #pragma once
 
 #include <atomic>
@@ -13,11 +14,11 @@
 
 namespace keelson::storage {
 
-// What happened to one key at one revision. The events that watchers see are made once and shared.
-class Change {
+// A change of one key at one revision. Immutable; the events that watchers see are made once and shared.
+class WatchCacheEvent {
  public:
   // `object` null: deleted; `previous` null: created.
-  Change(ObjectPtr object, ObjectPtr previous, int64_t revision)
+  WatchCacheEvent(ObjectPtr object, ObjectPtr previous, int64_t revision)
       : object_(std::move(object)), previous_(std::move(previous)), revision_(revision) {}
 
   int64_t revision() const { return revision_; }
@@ -26,8 +27,8 @@ class Change {
   const Object& any() const { return object_ ? *object_ : *previous_; }
   size_t MemorySize() const { return sizeof *this + any().MemorySize(); }
 
-  // How it looks to a watcher that had (or not) the object before and wants it (or not) now; null: not at
-  // all. Deletions show the object as it was last, under the deletion's revision.
+  // The event for a watcher whose selectors matched the object before the change, and match it now; null:
+  // none. A deletion shows the last state of the object with the deletion's revision.
   EventPtr View(bool before, bool now) const;
 
  private:
@@ -37,28 +38,32 @@ class Change {
   const int64_t revision_;
   mutable std::atomic<std::shared_ptr<const Event>> events_[3];  // by Event::Type
 };
-using ChangePtr = std::shared_ptr<const Change>;
+using WatchCacheEventPtr = std::shared_ptr<const WatchCacheEvent>;
 
-class Watcher {
+class CacheWatcher {  // thread safe
  public:
-  Watcher(const api::ResourceInfo& info, WatchRequest request, std::shared_ptr<WatchSink> sink)
+  CacheWatcher(const api::ResourceInfo& info, WatchRequest request, std::shared_ptr<WatchSink> sink)
       : info_(info), request_(std::move(request)), sink_(std::move(sink)) {}
 
-  // Before the first event: nothing up to `revision` is of interest.
+  // Skips changes up to `revision`. Before AddWatcher() makes the watcher known to others.
   void StartAfter(int64_t revision);
-  // From Begin() to CatchUp() live events queue up behind what the beginner delivers by Send(), which is
-  // false once the sink has had enough.
+  // The thread that adds the watcher delivers the events that are due by Send(), and then calls CatchUp().
+  // Until then changes from Add() queue up behind them. False: the sink takes no more events.
   bool Send(const EventPtr& event);
   void CatchUp();
 
-  void Offer(const ChangePtr& change);  // live
-  void OfferBookmark(int64_t revision);
-  // The watch is over: the sink is told, after all that was queued.
+  // Delivers a change, if the watch selects it. Does not block on the sink's reader.
+  void Add(const WatchCacheEventPtr& change);
+  // Delivers a bookmark, unless it would be older than events that were delivered.
+  void AddBookmark(int64_t revision);
+  // Ends the watch: after all that is queued the sink gets OnEnd.
   void End(const Error& error);
-  // No call is under way or comes after this returns.
+  // Ends the watch at once. No call to the sink is under way, or comes, after this returns.
   void Detach();
 
-  EventPtr Select(const Change& change) const;  // null: none of its business
+  // The event that this watch shows for a change; null: none.
+  EventPtr Select(const WatchCacheEvent& change) const;
+  // Whether namespace and selectors of the request match the object.
   bool Wants(const Object& object) const;
   const WatchRequest& request() const { return request_; }
   const api::ResourceInfo& info() const { return info_; }
@@ -77,7 +82,7 @@ class Watcher {
   const std::shared_ptr<WatchSink> sink_;
   mutable Mutex mutex_;
   CondVar idle_;
-  bool delivering_ GUARDED_BY(mutex_) = true;  // somebody is inside the sink; at first the beginner
+  bool delivering_ GUARDED_BY(mutex_) = true;  // a thread is inside the sink; at first the one that adds it
   bool dead_ GUARDED_BY(mutex_) = false;
   int64_t after_ GUARDED_BY(mutex_) = 0;
   int64_t last_revision_ GUARDED_BY(mutex_) = 0;

@@ -1,4 +1,4 @@
-// What is counted of caches and of lists, by resource: upstream's apiserver_watch_cache_*, apiserver_cache_*,
+// Metrics of watch caches and of lists, by resource: upstream's apiserver_watch_cache_*, apiserver_cache_*,
 // apiserver_storage_* and watch_cache_capacity.
 #pragma once
 
@@ -12,20 +12,20 @@
 
 namespace keelson::storage {
 
-// Of one resource's cache. Looked up once: events are many.
-struct CacheMeters {
-  CacheMeters(const api::ResourceInfo& info, size_t capacity);
+// Of one resource's cache. Looked up once, as there are many events.
+struct WatchCacheMetrics {
+  WatchCacheMetrics(const api::ResourceInfo& info, size_t capacity);
 
   metrics::Value &received, &dispatched, &initial, &initializations, &revision;
   metrics::Value &lists, &list_fetched, &list_returned;
 };
 
-// An event of etcd's, before it is read.
+// Counts an event of etcd, before it is decoded.
 void CountStorageEvent(const api::ResourceInfo& info);
-// A stored object that nobody can read.
+// Counts a stored value that cannot be read.
 void CountDecodeError(const api::ResourceInfo& info);
 
-// A list that etcd was asked for.
+// Counts one list from etcd when it is destroyed.
 struct StorageList {
   explicit StorageList(const api::ResourceInfo& what) : info(what) {}
   ~StorageList();  // counts
@@ -36,11 +36,11 @@ struct StorageList {
   size_t fetched = 0, evaluated = 0, returned = 0;
 };
 
-// How a read that is to be consistent went, and how long it waited for its cache.
+// The outcome of a consistent read, and how long a read waited for its cache.
 void CountConsistentRead(const api::ResourceInfo& info, bool good);
 void ObserveReadWait(const api::ResourceInfo& info, std::chrono::duration<double> waited);
 
-// apiserver_storage_size_bytes, asked of etcd whenever /metrics is.
+// Registers apiserver_storage_size_bytes: each scrape asks `client`.
 void TellDatabaseSize(const std::shared_ptr<etcd::Client>& client);
 
 }  // namespace keelson::storage

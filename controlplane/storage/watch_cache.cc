@@ -1,4 +1,4 @@
-#include "controlplane/storage/cache.h"
+#include "controlplane/storage/watch_cache.h"
 
 #include <algorithm>
 
@@ -7,9 +7,9 @@
 namespace keelson::storage {
 namespace {
 
-// History that nobody can still need: clients that lag more than this list again, at the price of a list.
+// Older events are dropped: clients that are further behind list again.
 constexpr std::chrono::minutes kHistoryAge{5};
-constexpr size_t kHistoryKept = 64;  // events that age does not remove
+constexpr size_t kHistoryKept = 64;  // so many events stay whatever their age
 
 constexpr const char* kTooOld = "too old resource version";
 
@@ -19,7 +19,7 @@ bool InNamespace(std::string_view key, std::string_view ns) {
 
 }  // namespace
 
-void ResourceCache::Reset(std::vector<ObjectPtr> objects, int64_t revision) {
+void WatchCache::Replace(std::vector<ObjectPtr> objects, int64_t revision) {
   std::shared_ptr<const Watchers> watchers;
   std::map<std::string_view, ObjectPtr> old;
   {
@@ -31,21 +31,21 @@ void ResourceCache::Reset(std::vector<ObjectPtr> objects, int64_t revision) {
       std::string_view key = object->key();
       objects_.emplace_hint(objects_.end(), key, std::move(object));
     }
-    watchers = ForgetHistory(revision);
+    watchers = DropHistory(revision);
   }
-  meters_.initializations.Increment();
-  meters_.revision.Set(static_cast<double>(revision));
+  metrics_.initializations.Increment();
+  metrics_.revision.Set(static_cast<double>(revision));
   for (const auto& watcher : *watchers) watcher->End(Error(Code::kGone, kTooOld));
 }
 
-std::shared_ptr<const ResourceCache::Watchers> ResourceCache::ForgetHistory(int64_t revision) {
+std::shared_ptr<const WatchCache::Watchers> WatchCache::DropHistory(int64_t revision) {
   history_.clear();
   history_bytes_ = 0;
   floor_ = last_change_ = revision;
   return std::exchange(watchers_, std::make_shared<Watchers>());
 }
 
-void ResourceCache::Remember(ChangePtr change) {
+void WatchCache::AddToHistory(WatchCacheEventPtr change) {
   SteadyTime now = clock_.SteadyNow();
   size_t bytes = change->MemorySize();
   history_bytes_ += bytes;
@@ -53,16 +53,16 @@ void ResourceCache::Remember(ChangePtr change) {
   while (history_.size() > limits_.history_events ||
          (history_bytes_ > limits_.history_bytes && history_.size() > 1) ||
          (history_.size() > kHistoryKept && now - history_.front().at > kHistoryAge)) {
-    floor_ = history_.front().change->revision();
+    floor_ = history_.front().event->revision();
     history_bytes_ -= history_.front().bytes;
     history_.pop_front();
   }
 }
 
-void ResourceCache::Apply(std::vector<Update> updates, int64_t revision) {
-  std::vector<ChangePtr> changes;
+void WatchCache::Apply(std::vector<Update> updates, int64_t revision) {
+  std::vector<WatchCacheEventPtr> changes;
   std::shared_ptr<const Watchers> watchers, ended;
-  meters_.received.Add(static_cast<double>(updates.size()));
+  metrics_.received.Add(static_cast<double>(updates.size()));
   {
     MutexLock lock(mutex_);
     bool lost = false;
@@ -71,7 +71,7 @@ void ResourceCache::Apply(std::vector<Update> updates, int64_t revision) {
       if (auto found = objects_.find(update.key); found != objects_.end()) {
         previous = std::move(found->second);
         bytes_ -= previous->raw().size();
-        objects_.erase(found);  // the key's bytes go with the object
+        objects_.erase(found);  // the key points into the object
       }
       if (update.object) {
         bytes_ += update.object->raw().size();
@@ -79,23 +79,24 @@ void ResourceCache::Apply(std::vector<Update> updates, int64_t revision) {
       }
       lost |= update.unreadable;
       if (update.unreadable || (!previous && !update.object)) continue;
-      changes.push_back(std::make_shared<Change>(std::move(update.object), std::move(previous), revision));
-      Remember(changes.back());
+      changes.push_back(
+          std::make_shared<WatchCacheEvent>(std::move(update.object), std::move(previous), revision));
+      AddToHistory(changes.back());
     }
     if (!changes.empty()) last_change_ = revision;
     watchers = watchers_;
-    if (lost) ended = ForgetHistory(revision);
+    if (lost) ended = DropHistory(revision);
   }
-  meters_.revision.Set(static_cast<double>(revision));
-  for (const ChangePtr& change : changes) {
-    for (const auto& watcher : *watchers) watcher->Offer(change);
+  metrics_.revision.Set(static_cast<double>(revision));
+  for (const WatchCacheEventPtr& change : changes) {
+    for (const auto& watcher : *watchers) watcher->Add(change);
   }
-  meters_.dispatched.Add(static_cast<double>(changes.size()));
+  metrics_.dispatched.Add(static_cast<double>(changes.size()));
   if (!ended) return;
   for (const auto& watcher : *ended) watcher->End(Error(Code::kGone, kTooOld));
 }
 
-void ResourceCache::EndWatches(const Error& error) {
+void WatchCache::TerminateAllWatchers(const Error& error) {
   std::shared_ptr<const Watchers> watchers;
   {
     MutexLock lock(mutex_);
@@ -105,14 +106,14 @@ void ResourceCache::EndWatches(const Error& error) {
   for (const auto& watcher : *watchers) watcher->End(error);
 }
 
-ObjectPtr ResourceCache::Get(std::string_view key) const {
+ObjectPtr WatchCache::Get(std::string_view key) const {
   MutexLock lock(mutex_);
   auto found = objects_.find(key);
   return found == objects_.end() ? nullptr : found->second;
 }
 
-ResourceCache::Page ResourceCache::List(std::string_view ns, std::string_view start,
-                                        const Predicate& predicate, int64_t limit, int64_t reached) const {
+WatchCache::Page WatchCache::List(std::string_view ns, std::string_view start, const Predicate& predicate,
+                                  int64_t limit, int64_t reached) const {
   Page page;
   // '0' follows '/': the range of a namespace's keys is [ns/, ns0).
   std::string first = ns.empty() ? "" : std::string(ns) + "/";
@@ -134,11 +135,11 @@ ResourceCache::Page ResourceCache::List(std::string_view ns, std::string_view st
     page.more = it != end;
     page.left = page.more ? std::distance(it, end) : 0;
   }
-  meters_.lists.Increment();
-  meters_.list_fetched.Add(static_cast<double>(candidates.size()));
+  metrics_.lists.Increment();
+  metrics_.list_fetched.Add(static_cast<double>(candidates.size()));
   if (predicate.IsEverything()) {
     page.items = std::move(candidates);
-    meters_.list_returned.Add(static_cast<double>(page.items.size()));
+    metrics_.list_returned.Add(static_cast<double>(page.items.size()));
     return page;
   }
   // Matching happens outside the lock: writers need not wait for a long list.
@@ -150,21 +151,21 @@ ResourceCache::Page ResourceCache::List(std::string_view ns, std::string_view st
   }
   page.more = i < candidates.size();
   page.left = static_cast<int64_t>(candidates.size() - i);
-  meters_.list_returned.Add(static_cast<double>(page.items.size()));
+  metrics_.list_returned.Add(static_cast<double>(page.items.size()));
   return page;
 }
 
-Size ResourceCache::size() const {
+Size WatchCache::size() const {
   MutexLock lock(mutex_);
   return {objects_.size(), bytes_};
 }
 
-int64_t ResourceCache::last_change() const {
+int64_t WatchCache::last_change() const {
   MutexLock lock(mutex_);
   return last_change_;
 }
 
-void ResourceCache::ForEach(const std::function<void(const ObjectPtr&)>& each) const {
+void WatchCache::ForEach(const std::function<void(const ObjectPtr&)>& each) const {
   std::vector<ObjectPtr> all;
   {
     MutexLock lock(mutex_);
@@ -174,7 +175,7 @@ void ResourceCache::ForEach(const std::function<void(const ObjectPtr&)>& each) c
   for (const ObjectPtr& object : all) each(object);
 }
 
-void ResourceCache::ForEachIn(std::string_view ns, const std::function<void(const ObjectPtr&)>& each) const {
+void WatchCache::ForEachIn(std::string_view ns, const std::function<void(const ObjectPtr&)>& each) const {
   const std::string prefix = std::string(ns) + "/";
   std::vector<ObjectPtr> all;
   {
@@ -186,10 +187,10 @@ void ResourceCache::ForEachIn(std::string_view ns, const std::function<void(cons
   for (const ObjectPtr& object : all) each(object);
 }
 
-void ResourceCache::Begin(const std::shared_ptr<Watcher>& watcher, int64_t from, bool initial,
-                          int64_t reached) {
+void WatchCache::AddWatcher(const std::shared_ptr<CacheWatcher>& watcher, int64_t from, bool initial,
+                            int64_t reached) {
   std::vector<ObjectPtr> objects;
-  std::vector<ChangePtr> changes;
+  std::vector<WatchCacheEventPtr> changes;
   int64_t revision = 0, floor = 0;
   {
     MutexLock lock(mutex_);
@@ -200,10 +201,10 @@ void ResourceCache::Begin(const std::shared_ptr<Watcher>& watcher, int64_t from,
         if (InNamespace(key, watcher->request().ns)) objects.push_back(object);
       }
     } else if (from >= floor_) {
-      auto after =
-          std::upper_bound(history_.begin(), history_.end(), from,
-                           [](int64_t rv, const Recent& recent) { return rv < recent.change->revision(); });
-      for (; after != history_.end(); ++after) changes.push_back(after->change);
+      auto after = std::upper_bound(
+          history_.begin(), history_.end(), from,
+          [](int64_t rv, const HistoryEntry& recent) { return rv < recent.event->revision(); });
+      for (; after != history_.end(); ++after) changes.push_back(after->event);
     }
     if (initial || from >= floor_) {
       watcher->StartAfter(initial ? revision : from);
@@ -218,7 +219,7 @@ void ResourceCache::Begin(const std::shared_ptr<Watcher>& watcher, int64_t from,
     return;
   }
   bool goes_on = true;
-  meters_.initial.Add(static_cast<double>(initial ? objects.size() : changes.size()));
+  metrics_.initial.Add(static_cast<double>(initial ? objects.size() : changes.size()));
   for (size_t i = 0; goes_on && i < objects.size(); ++i) {
     if (!watcher->Wants(*objects[i])) continue;
     ObjectPtr object = objects[i]->In(watcher->info());
@@ -232,7 +233,7 @@ void ResourceCache::Begin(const std::shared_ptr<Watcher>& watcher, int64_t from,
   watcher->CatchUp();
 }
 
-void ResourceCache::Forget(const std::shared_ptr<Watcher>& watcher) {
+void WatchCache::RemoveWatcher(const std::shared_ptr<CacheWatcher>& watcher) {
   MutexLock lock(mutex_);
   auto rest = std::make_shared<Watchers>();
   rest->reserve(watchers_->size());
@@ -242,18 +243,18 @@ void ResourceCache::Forget(const std::shared_ptr<Watcher>& watcher) {
   watchers_ = std::move(rest);
 }
 
-std::shared_ptr<const ResourceCache::Watchers> ResourceCache::CurrentWatchers() const {
+std::shared_ptr<const WatchCache::Watchers> WatchCache::CurrentWatchers() const {
   MutexLock lock(mutex_);
   return watchers_;
 }
 
-void ResourceCache::OfferBookmarks(int64_t revision) {
+void WatchCache::DispatchBookmarks(int64_t revision) {
   for (const auto& watcher : *CurrentWatchers()) {
-    if (watcher->request().bookmarks) watcher->OfferBookmark(revision);
+    if (watcher->request().bookmarks) watcher->AddBookmark(revision);
   }
 }
 
-void ResourceCache::DropIdle() const {
+void WatchCache::DropIdle() const {
   ForEach([](const ObjectPtr& object) { object->DropIdle(); });
 }
 

@@ -1,4 +1,4 @@
-// What is counted of KMS plugins: upstream's apiserver_envelope_encryption_* and data keys.
+// Metrics of KMS plugins: upstream's apiserver_envelope_encryption_* and data keys.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace keelson::storage {
 
 // `method`: "Encrypt"; `code`: gRPC's.
 void CountKmsCall(const std::string& provider, const char* method, int code, SteadyTime begin);
-// A value came from, or went to storage under this key. `direction`: from_storage, to_storage.
+// Counts a value that was decrypted or encrypted with this key. `direction`: from_storage, to_storage.
 void CountKeyUse(const std::string& provider, const char* direction, const std::string& key_id);
-// What a plugin's status said; `problem`: why its key's id is of no use, or empty.
+// Counts a plugin's status; `problem`: why its key id is invalid, or empty.
 void CountKeyStatus(const std::string& provider, const std::string& key_id, const char* problem);
 void CountDataKey(SteadyTime begin);
 void CountSeedMiss();

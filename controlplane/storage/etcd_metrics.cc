@@ -1,4 +1,4 @@
-#include "controlplane/storage/etcd_meters.h"
+#include "controlplane/storage/etcd_metrics.h"
 
 #include <string>
 #include <vector>

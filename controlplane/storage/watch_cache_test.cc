@@ -1,5 +1,5 @@
 // The cache and its watchers, without etcd.
-#include "controlplane/storage/cache.h"
+#include "controlplane/storage/watch_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ class Recorder : public WatchSink {
 using Lines = std::vector<std::string>;
 
 struct Started {
-  std::shared_ptr<Watcher> watcher;
+  std::shared_ptr<CacheWatcher> watcher;
   std::shared_ptr<Recorder> recorder;
 };
 
@@ -58,8 +58,8 @@ class CacheTest : public testing::Test {
   Started Watch(WatchRequest request, int64_t from, bool initial,
                 std::shared_ptr<Recorder> recorder = nullptr) {
     if (!recorder) recorder = std::make_shared<Recorder>();
-    auto watcher = std::make_shared<Watcher>(Pods(), std::move(request), recorder);
-    cache_.Begin(watcher, from, initial, reached_);
+    auto watcher = std::make_shared<CacheWatcher>(Pods(), std::move(request), recorder);
+    cache_.AddWatcher(watcher, from, initial, reached_);
     return {watcher, recorder};
   }
   void Put(const std::string& key, const std::string& app = "", const std::string& node = "") {
@@ -72,7 +72,7 @@ class CacheTest : public testing::Test {
   }
 
   FakeClock clock_;
-  ResourceCache cache_{Pods(), {4, 1 << 20}, clock_};
+  WatchCache cache_{Pods(), {4, 1 << 20}, clock_};
   int64_t reached_ = 100;
 };
 
@@ -81,8 +81,8 @@ Predicate Select(const char* labels, const char* fields = "") {
 }
 
 TEST_F(CacheTest, ListsByNamespaceInOrderAndPages) {
-  cache_.Reset({Pod("a/1", 5), Pod("a/2", 6), Pod("ab/1", 7), Pod("b/1", 8)}, 100);
-  auto keys = [](const ResourceCache::Page& page) {
+  cache_.Replace({Pod("a/1", 5), Pod("a/2", 6), Pod("ab/1", 7), Pod("b/1", 8)}, 100);
+  auto keys = [](const WatchCache::Page& page) {
     Lines out;
     for (const auto& item : page.items) out.push_back(item->key());
     return out;
@@ -90,7 +90,7 @@ TEST_F(CacheTest, ListsByNamespaceInOrderAndPages) {
   EXPECT_EQ(keys(cache_.List("", "", {}, 0, 100)), (Lines{"a/1", "a/2", "ab/1", "b/1"}));
   EXPECT_EQ(keys(cache_.List("a", "", {}, 0, 100)), (Lines{"a/1", "a/2"}));
   EXPECT_EQ(keys(cache_.List("c", "", {}, 0, 100)), Lines{});
-  ResourceCache::Page page = cache_.List("", "", {}, 3, 100);
+  WatchCache::Page page = cache_.List("", "", {}, 3, 100);
   EXPECT_EQ(keys(page), (Lines{"a/1", "a/2", "ab/1"}));
   EXPECT_TRUE(page.more);
   EXPECT_EQ(page.left, 1);
@@ -101,7 +101,7 @@ TEST_F(CacheTest, KnowsItsSize) {
   auto bytes = [](const char* key, const char* app, int64_t revision = 9) {
     return Pod(key, revision, app)->raw().size();
   };
-  cache_.Reset({Pod("a/1", 5, "one"), Pod("a/2", 6, "two")}, 100);
+  cache_.Replace({Pod("a/1", 5, "one"), Pod("a/2", 6, "two")}, 100);
   EXPECT_EQ(cache_.size().objects, 2u);
   EXPECT_EQ(cache_.size().bytes, bytes("a/1", "one") + bytes("a/2", "two"));
   Put("a/2", "a-longer-one");
@@ -109,12 +109,12 @@ TEST_F(CacheTest, KnowsItsSize) {
   Delete("a/1");
   EXPECT_EQ(cache_.size().objects, 1u);
   EXPECT_EQ(cache_.size().bytes, bytes("a/2", "a-longer-one", 101));
-  cache_.Reset({}, 200);
+  cache_.Replace({}, 200);
   EXPECT_EQ(cache_.size().bytes, 0u);
 }
 
 TEST_F(CacheTest, SelectsByLabelAndField) {
-  cache_.Reset({Pod("a/1", 5, "web", "n1"), Pod("a/2", 6, "web", "n2"), Pod("a/3", 7, "db", "n1")}, 100);
+  cache_.Replace({Pod("a/1", 5, "web", "n1"), Pod("a/2", 6, "web", "n2"), Pod("a/3", 7, "db", "n1")}, 100);
   struct Case {
     const char *labels, *fields;
     Lines want;
@@ -132,7 +132,7 @@ TEST_F(CacheTest, SelectsByLabelAndField) {
 }
 
 TEST_F(CacheTest, WatchesLive) {
-  cache_.Reset({}, 100);
+  cache_.Replace({}, 100);
   auto [watcher, recorder] = Watch({}, 100, false);
   Put("a/1");
   Put("a/1");
@@ -143,7 +143,7 @@ TEST_F(CacheTest, WatchesLive) {
 }
 
 TEST_F(CacheTest, SelectionChangesBecomeAddedAndDeleted) {
-  cache_.Reset({}, 100);
+  cache_.Replace({}, 100);
   WatchRequest request;
   request.predicate = Select("app=web");
   auto [watcher, recorder] = Watch(request, 100, false);
@@ -157,7 +157,7 @@ TEST_F(CacheTest, SelectionChangesBecomeAddedAndDeleted) {
 }
 
 TEST_F(CacheTest, StartsFromHistoryAndRefusesWhatIsGone) {
-  cache_.Reset({}, 100);
+  cache_.Replace({}, 100);
   for (const char* key : {"a/1", "a/2", "a/3", "a/4", "a/5", "a/6"}) Put(key);
   EXPECT_EQ(Watch({}, 104, false).recorder->lines, (Lines{"ADDED a/5 105", "ADDED a/6 106"}));
   EXPECT_EQ(Watch({}, 102, false).recorder->lines.size(), 4U);
@@ -165,7 +165,7 @@ TEST_F(CacheTest, StartsFromHistoryAndRefusesWhatIsGone) {
 }
 
 TEST_F(CacheTest, TellsInitialStateAndItsEnd) {
-  cache_.Reset({Pod("a/1", 5), Pod("b/1", 6)}, 100);
+  cache_.Replace({Pod("a/1", 5), Pod("b/1", 6)}, 100);
   WatchRequest request;
   request.ns = "a";
   request.initial_events_end = true;
@@ -177,32 +177,32 @@ TEST_F(CacheTest, TellsInitialStateAndItsEnd) {
 }
 
 TEST_F(CacheTest, BookmarksNeverGoBack) {
-  cache_.Reset({}, 100);
+  cache_.Replace({}, 100);
   WatchRequest request;
   request.bookmarks = true;
   auto [watcher, recorder] = Watch(request, 100, false);
-  cache_.OfferBookmarks(100);
+  cache_.DispatchBookmarks(100);
   Put("a/1");
-  cache_.OfferBookmarks(100);
-  cache_.OfferBookmarks(101);
+  cache_.DispatchBookmarks(100);
+  cache_.DispatchBookmarks(101);
   EXPECT_EQ(recorder->lines, (Lines{"BOOKMARK 100", "ADDED a/1 101", "BOOKMARK 101"}));
 }
 
 TEST_F(CacheTest, AWatchFromTheFutureBeginsThere) {
-  cache_.Reset({}, 100);
+  cache_.Replace({}, 100);
   WatchRequest request;
   request.bookmarks = true;
   auto [watcher, recorder] = Watch(request, 102, false);
   Put("a/1");
   Put("a/2");
-  cache_.OfferBookmarks(101);
+  cache_.DispatchBookmarks(101);
   EXPECT_EQ(recorder->lines, Lines{});
   Put("a/3");
   EXPECT_EQ(recorder->lines, Lines{"ADDED a/3 103"});
 }
 
 TEST_F(CacheTest, CutsOffWhoIsTooSlow) {
-  cache_.Reset({}, 100);
+  cache_.Replace({}, 100);
   auto [watcher, recorder] = Watch({}, 100, false, std::make_shared<Recorder>(2));
   for (const char* key : {"a/1", "a/2", "a/3"}) Put(key);
   EXPECT_EQ(recorder->lines.size(), 2U);
@@ -210,15 +210,15 @@ TEST_F(CacheTest, CutsOffWhoIsTooSlow) {
 }
 
 TEST_F(CacheTest, ResetEndsWatches) {
-  cache_.Reset({}, 100);
+  cache_.Replace({}, 100);
   auto [watcher, recorder] = Watch({}, 100, false);
-  cache_.Reset({Pod("a/1", 150)}, 200);
+  cache_.Replace({Pod("a/1", 150)}, 200);
   Put("a/2");
   EXPECT_EQ(recorder->lines, Lines{"END too old resource version"});
 }
 
 TEST_F(CacheTest, FramesAreSharedByAllWatchers) {
-  cache_.Reset({}, 100);
+  cache_.Replace({}, 100);
   Started one = Watch({}, 100, false), two = Watch({}, 100, false);
   Put("a/1");
   Bytes json = one.recorder->events.at(0)->Frame(Format::kJson);

@@ -1,0 +1,65 @@
+// The reflector: lists all of etcd into the watch caches and keeps them up to date by one watch.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "controlplane/etcd/client.h"
+#include "controlplane/storage/revision_gate.h"
+#include "controlplane/storage/stored_value_decoder.h"
+#include "controlplane/storage/watch_cache.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::storage {
+
+// The watch caches of all stored resources, by etcd prefix. Immutable; the caches themselves are thread safe.
+class WatchCaches {
+ public:
+  WatchCaches(WatchCache::Limits limits, Clock& clock);
+
+  // The cache of a resource; null: it is not stored.
+  WatchCache* Of(const api::ResourceInfo& info) const;
+  // The cache that an etcd key belongs to, and the key inside it; null: no resource has such keys.
+  WatchCache* Route(std::string_view etcd_key, std::string_view& key) const;
+  void ForEach(const std::function<void(WatchCache&)>& each) const;
+
+ private:
+  std::map<std::string_view, std::unique_ptr<WatchCache>> by_prefix_;
+};
+
+class Reflector {
+ public:
+  // References outlive this.
+  Reflector(etcd::Client& client, WatchCaches& caches, RevisionGate& gate, StoredValueDecoder& decoder)
+      : client_(client), caches_(caches), gate_(gate), decoder_(decoder) {}
+
+  // Lists and watches until `stop`, through every failure of etcd, and then ends all watches on the caches.
+  // Calls ready() once, when the caches are filled for the first time. One thread.
+  void Run(std::stop_token stop, const std::function<void()>& ready);
+  // Makes Run() list everything again. Thread safe.
+  void Relist();
+
+ private:
+  Error Watch(std::stop_token stop);
+  // Lists everything; returns the revision.
+  Result<int64_t> List(std::stop_token stop);
+  Result<> ListOne(WatchCache& cache, int64_t revision, std::stop_token stop);
+  void Apply(etcd::WatchBatch batch);
+  // Null: nobody can read the value; it is left out.
+  Result<ObjectPtr> Decode(const api::ResourceInfo& info, std::string_view key, const etcd::KeyValue& kv);
+
+  etcd::Client& client_;
+  WatchCaches& caches_;
+  RevisionGate& gate_;
+  StoredValueDecoder& decoder_;
+  std::chrono::milliseconds backoff_{0};
+  Mutex mutex_;
+  std::stop_source watch_ GUARDED_BY(mutex_);
+  bool relist_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace keelson::storage

@@ -1,0 +1,104 @@
+// The watch cache of a resource: all objects as of the latest revision seen, a window of recent events, and the
+// watchers.
+//
+//   history   [ 101 104 105 109 ... ]   bounded by count, bytes and age
+//             ^ oldest: a watch from resourceVersion >= floor_ can start here; older is 410 Gone
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controlplane/storage/cache_watcher.h"
+#include "controlplane/storage/watch_cache_metrics.h"
+#include "lib/base/clock.h"
+#include "lib/base/mutex.h"
+
+namespace keelson::storage {
+
+class WatchCache {
+ public:
+  struct Limits {
+    size_t history_events, history_bytes;
+  };
+  WatchCache(const api::ResourceInfo& info, Limits limits, Clock& clock)
+      : info_(info), limits_(limits), clock_(clock), metrics_(info, limits.history_events) {}
+
+  const api::ResourceInfo& info() const { return info_; }
+
+  // ---- writes: by the reflector's thread only ----
+  struct Update {
+    std::string key;
+    ObjectPtr object;  // null: deleted
+    // The object exists and cannot be read. No watcher sees a deletion: watches end with kGone, and the list
+    // that clients then ask for fails.
+    bool unreadable = false;
+  };
+  // Replaces all objects by those of `revision`. The history is dropped, and watches end with kGone.
+  void Replace(std::vector<ObjectPtr> objects, int64_t revision);
+  // Applies the updates of one revision and dispatches their events to the watchers.
+  void Apply(std::vector<Update> updates, int64_t revision);
+  // Ends all watches with `error`.
+  void TerminateAllWatchers(const Error& error);
+
+  // ---- reads: thread safe ----
+  // Null: not there.
+  ObjectPtr Get(std::string_view key) const;
+  struct Page {
+    std::vector<ObjectPtr> items;
+    int64_t revision = 0;  // at least `reached`
+    bool more = false;
+    int64_t left = 0;  // objects in the range behind the last item, whether selected or not
+  };
+  // Up to `limit` (0: all) selected objects of namespace `ns` (empty: all) from key `start` on. `reached`: the
+  // revision that all caches have reached.
+  Page List(std::string_view ns, std::string_view start, const Predicate& predicate, int64_t limit,
+            int64_t reached) const;
+  // The revision of the latest change.
+  int64_t last_change() const;
+  Size size() const;
+  // Calls `each` with all objects, or those of a namespace, as of one moment, without a lock held.
+  void ForEach(const std::function<void(const ObjectPtr&)>& each) const;
+  void ForEachIn(std::string_view ns, const std::function<void(const ObjectPtr&)>& each) const;
+
+  // Starts a watch after revision `from`, or with all objects when `initial`. Events that are due are delivered
+  // before this returns. A revision that is too old ends the watch with kGone.
+  void AddWatcher(const std::shared_ptr<CacheWatcher>& watcher, int64_t from, bool initial, int64_t reached);
+  // No event is dispatched to the watcher by calls that begin after this.
+  void RemoveWatcher(const std::shared_ptr<CacheWatcher>& watcher);
+  // Sends a bookmark to the watchers that asked for bookmarks.
+  void DispatchBookmarks(int64_t revision);
+  // See Object::DropIdle.
+  void DropIdle() const;
+
+ private:
+  using Watchers = std::vector<std::shared_ptr<CacheWatcher>>;
+  struct HistoryEntry {
+    WatchCacheEventPtr event;
+    size_t bytes;
+    SteadyTime at;
+  };
+  void AddToHistory(WatchCacheEventPtr event) REQUIRES(mutex_);
+  // Drops the history up to `revision`. Returns the watchers, which the caller ends.
+  std::shared_ptr<const Watchers> DropHistory(int64_t revision) REQUIRES(mutex_);
+  std::shared_ptr<const Watchers> CurrentWatchers() const;
+
+  const api::ResourceInfo& info_;
+  const Limits limits_;
+  Clock& clock_;
+  const WatchCacheMetrics metrics_;
+  mutable Mutex mutex_;
+  std::map<std::string_view, ObjectPtr> objects_ GUARDED_BY(mutex_);  // keys point into the objects
+  size_t bytes_ GUARDED_BY(mutex_) = 0;                               // of all objects
+  int64_t last_change_ GUARDED_BY(mutex_) = 0;
+  int64_t floor_ GUARDED_BY(mutex_) = 0;  // history is complete after this revision
+  std::deque<HistoryEntry> history_ GUARDED_BY(mutex_);
+  size_t history_bytes_ GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<const Watchers> watchers_ GUARDED_BY(mutex_) = std::make_shared<Watchers>();
+};
+
+}  // namespace keelson::storage
