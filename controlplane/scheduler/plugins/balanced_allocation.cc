@@ -27,7 +27,8 @@ class BalancedAllocation : public ScorePlugin {
 
   // A pod that asks for nothing would be drawn to one node after the other.
   Status PreScore(CycleState&, const PodInfo& pod, const Snapshot&, std::span<const uint32_t>) override {
-    return pod.shape->best_effort && pod.requests.scalar_resources.empty() && pod.requests.ephemeral_storage == 0
+    return pod.shape->best_effort && pod.requests.scalar_resources.empty() &&
+                   pod.requests.ephemeral_storage == 0
                ? Status::Skip()
                : Status();
   }
