@@ -1,5 +1,5 @@
 // Plugins that look at other pods or at the whole cluster: spreading, affinity, images, features.
-#include "controlplane/scheduler/plugins/plugin_testing.h"
+#include "controlplane/scheduler/plugins/testing/plugin_test.h"
 
 namespace keelson::scheduler {
 namespace {

@@ -1,5 +1,5 @@
 // Preemption: who has to go, and where.
-#include "controlplane/scheduler/plugins/plugin_testing.h"
+#include "controlplane/scheduler/plugins/testing/plugin_test.h"
 
 namespace keelson::scheduler {
 namespace {

@@ -1,5 +1,5 @@
 // Plugins that look at volumes.
-#include "controlplane/scheduler/plugins/plugin_testing.h"
+#include "controlplane/scheduler/plugins/testing/plugin_test.h"
 #include "controlplane/scheduler/volumes/volume_plan.h"
 
 namespace keelson::scheduler {

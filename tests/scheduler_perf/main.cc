@@ -13,11 +13,11 @@
 #include <fmt/format.h>
 
 #include "controlplane/scheduler/framework/metrics.h"
-#include "controlplane/scheduler/perf/workload.h"
 #include "controlplane/scheduler/scheduler.h"
 #include "lib/base/log.h"
 #include "lib/client/testing/fake_api.h"
 #include "lib/metrics/metrics.h"
+#include "tests/scheduler_perf/workload.h"
 
 namespace keelson::scheduler::perf {
 

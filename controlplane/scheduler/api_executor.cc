@@ -1,4 +1,4 @@
-#include "controlplane/scheduler/preemption/api_executor.h"
+#include "controlplane/scheduler/api_executor.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "controlplane/scheduler/perf/workload.h"
+#include "tests/scheduler_perf/workload.h"
 
 namespace keelson::scheduler::perf {
 
