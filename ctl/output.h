@@ -1,4 +1,4 @@
-// What a verb prints: one document, as a table for people or as JSON or YAML for programs.
+// Output of verbs: a table for people, JSON or YAML for programs.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -15,7 +15,7 @@ enum class OutputFormat { kTable, kJson, kYaml };
 std::string ToJson(const boost::json::value& document);  // indented
 std::string ToYaml(const boost::json::value& document);  // keys in the document's order, as kubectl's
 
-// "10.96.0.1:80", "[fd96::1]:80"; nullopt: "*:80".
+// "10.96.0.1:80", "[fd96::1]:80"; without an address "*:80".
 std::string AddressText(const std::optional<IpAddress>& ip, uint16_t port);
 std::string ProtocolName(uint8_t protocol);  // "TCP"
 

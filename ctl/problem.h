@@ -1,4 +1,4 @@
-// Something that is wrong with what was looked at.
+// A problem that a verb has found.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 namespace keelson::ctl {
 
 struct Problem {
-  std::string reason;  // "NoEndpoints", for programs
-  std::string message;
+  std::string reason;   // one word for programs: "NoEndpoints"
+  std::string message;  // a sentence for people
 };
 
 }  // namespace keelson::ctl

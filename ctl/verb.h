@@ -1,4 +1,4 @@
-// A verb of nodectl: one file adds it to the command line, and runs it when it is the one that was given.
+// The verbs of nodectl. One file adds a verb to the command line and runs it.
 #pragma once
 
 #include <functional>
@@ -19,18 +19,19 @@ struct Settings {
   std::string kubeconfig;  // empty: DefaultKubeconfig()
   std::string output = "table";
 
-  OutputFormat format() const;
+  OutputFormat format() const;  // of `output`
 };
 
 // $KUBECONFIG, ~/.kube/config, or what kubeadm leaves on a control plane node.
 std::string DefaultKubeconfig();
+// A client for the API server of that kubeconfig.
 Result<client::RestClient> ConnectApi(const Settings& settings);
 
-// The exit code: 0, or kFoundProblems.
+// Runs the chosen verb. The result is the exit code: 0 or kFoundProblems.
 using Run = std::function<Result<int>(const Settings&)>;
 inline constexpr int kFoundProblems = 2;
 
-// Each adds a subcommand to `parent`; parsing it sets `chosen`.
+// Each adds a subcommand to `parent`. Parsing that subcommand sets `chosen`; it must outlive `parent`.
 void AddTraceService(CLI::App& parent, Run& chosen);
 void AddProxyDump(CLI::App& parent, Run& chosen);
 void AddWhyPod(CLI::App& parent, Run& chosen);

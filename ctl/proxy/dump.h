@@ -1,4 +1,4 @@
-// What kube-proxy has put into this node's kernel, whichever its mode: addresses, and whom they lead to.
+// What kube-proxy has put into this node's kernel, in any mode: addresses of Services and their endpoints.
 // Pure: live tables, servers and maps in, rows out.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "ctl/ebpf/socket_maps.h"
+#include "ctl/ebpf/ebpf_maps.h"
 #include "ctl/problem.h"
 #include "lib/netlink/ipvs.h"
 #include "lib/nft/program.h"
@@ -34,26 +34,30 @@ struct DumpedService {
   std::vector<DumpedBackend> backends;
 };
 
-// Of a table that proxy/nftables has written, of mode nftables, beside ipvs or below ebpf.
+// Services of a table that kube-proxy has written (lib/dataplane/nftables_names.h). `mode`: nftables, ipvs or
+// ebpf.
 std::vector<DumpedService> DumpTable(const nft::Ruleset& table, const std::string& mode);
+// One IPVS virtual server.
 DumpedService DumpServer(const netlink::FoundServer& server,
                          const std::vector<netlink::FoundDestination>& destinations);
 
-std::vector<DumpedService> DumpSockets(const SocketMaps& maps);
-std::vector<DumpedService> DumpOutside(const SocketMaps& maps);
+// Services at sockets, and at devices for external traffic, in mode ebpf.
+std::vector<DumpedService> DumpSocketLb(const EbpfMaps& maps);
+std::vector<DumpedService> DumpExternal(const EbpfMaps& maps);
 
 struct Dump {
   std::vector<DumpedService> services;
-  std::vector<SocketMaps> sockets;  // of mode ebpf
+  std::vector<EbpfMaps> sockets;  // of mode ebpf
   std::vector<Problem> problems;
 };
+// The whole dump, for programs and for people.
 boost::json::value ToDocument(const Dump& dump);
 std::string ToTable(const Dump& dump);
-// What maps have beside Services: how full they are, who stays with whom.
-boost::json::value SocketsDocument(const SocketMaps& maps);
-std::string SocketsTable(const std::vector<SocketMaps>& families);
-// Devices with their filters, and who stays with whom.
-boost::json::value OutsideDocument(const SocketMaps& maps);
-std::string OutsideTable(const std::vector<SocketMaps>& families);
+// Parts of these: programs, how full maps are, and session affinity of clients on this node.
+boost::json::value SocketLbDocument(const EbpfMaps& maps);
+std::string SocketLbTable(const std::vector<EbpfMaps>& families);
+// Parts of these: devices with their filters, and session affinity of external clients.
+boost::json::value ExternalDocument(const EbpfMaps& maps);
+std::string ExternalTable(const std::vector<EbpfMaps>& families);
 
 }  // namespace keelson::ctl

@@ -3,24 +3,27 @@
 #include <algorithm>
 #include <iostream>
 
-#include "ctl/ebpf/outside_packet.h"
-#include "ctl/ebpf/socket_call.h"
+#include "ctl/ebpf/external_packet.h"
+#include "ctl/ebpf/socket_lb.h"
 #include "ctl/proxy/dump.h"
 #include "ctl/verb.h"
 #include "lib/base/file.h"
+#include "lib/dataplane/nftables_names.h"
+#include "lib/linux/netns.h"
 #include "lib/nft/kernel.h"
 
 namespace keelson::ctl {
 namespace {
 
 struct Places {
-  std::string table = "keelson-proxy", pins = kPinDirectory;
+  std::string table = dataplane::kDefaultTable, pins = dataplane::kDefaultPinDirectory;
 };
 
 Result<> ReadTables(const std::string& table, std::vector<DumpedService>& out) {
   ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
-  for (const auto& [name, mode] : {std::pair(table, "nftables"), std::pair(table + "-ipvs", "ipvs"),
-                                   std::pair(table + "-ebpf", "ebpf")}) {
+  for (const auto& [name, mode] :
+       {std::pair(table, "nftables"), std::pair(table + dataplane::kIpvsTableSuffix, "ipvs"),
+        std::pair(table + dataplane::kEbpfTableSuffix, "ebpf")}) {
     for (nft::Family family : {nft::Family::kIpv4, nft::Family::kIpv6}) {
       Result<std::optional<nft::Ruleset>> found = kernel->ReadSets({family, name});
       if (!found && family == nft::Family::kIpv6) continue;  // a kernel without it
@@ -47,17 +50,17 @@ Result<> ReadServers(std::vector<DumpedService>& out) {
 
 Result<Dump> ReadAll(const Places& places) {
   Dump out;
-  ASSIGN_OR_RETURN(out.sockets, ReadSocketMaps(places.pins));
-  for (const SocketMaps& maps : out.sockets) {
-    for (DumpedService& one : DumpSockets(maps)) out.services.push_back(std::move(one));
-    for (DumpedService& one : DumpOutside(maps)) out.services.push_back(std::move(one));
+  ASSIGN_OR_RETURN(out.sockets, ReadEbpfMaps(places.pins));
+  for (const EbpfMaps& maps : out.sockets) {
+    for (DumpedService& one : DumpSocketLb(maps)) out.services.push_back(std::move(one));
+    for (DumpedService& one : DumpExternal(maps)) out.services.push_back(std::move(one));
   }
   std::vector<DumpedService> rules;
   RETURN_IF_ERROR(ReadTables(places.table, rules));
   const bool below =
       std::any_of(rules.begin(), rules.end(), [](const DumpedService& one) { return one.mode == "ebpf"; });
-  out.problems = SocketFaults(out.sockets, below, places.pins, NetnsCookie());
-  for (Problem& problem : OutsideFaults(out.sockets)) out.problems.push_back(std::move(problem));
+  out.problems = SocketLbFaults(out.sockets, below, places.pins, linux::NetnsCookie().value_or(0));
+  for (Problem& problem : ExternalFaults(out.sockets)) out.problems.push_back(std::move(problem));
   out.services.insert(out.services.end(), rules.begin(), rules.end());
   RETURN_IF_ERROR(ReadServers(out.services));
   return out;

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "ctl/ebpf/outside_packet.h"
+#include "ctl/ebpf/external_packet.h"
 #include "ctl/output.h"
+#include "lib/dataplane/nftables_names.h"
 
 namespace keelson::ctl {
 namespace {
@@ -153,7 +154,7 @@ std::vector<Problem> Judge(const ServiceView& service, const PortView& port, con
   } else if (refused && !expected.nobody) {
     out.push_back({"Refused", "the packet is refused" + Where(path) + ", though there are endpoints"});
   } else if (path.verdict == Path::kDelivered) {
-    Compare(expected, path, service.sticky, out);
+    Compare(expected, path, service.session_affinity, out);
   }
   if (!path.answers_lost.empty()) {
     out.push_back({"AnswersNotTranslated", "answers leave by " + path.answers_lost +
@@ -165,11 +166,11 @@ std::vector<Problem> Judge(const ServiceView& service, const PortView& port, con
 
 std::vector<Problem> JudgeEbpf(const NodeView& node, const Source& source, const std::string& pin_directory,
                                uint64_t node_netns) {
-  if (source.kind == Source::kAddress && !node.sockets().empty()) return OutsideFaults(node.sockets());
+  if (source.kind == Source::kAddress && !node.ebpf().empty()) return ExternalFaults(node.ebpf());
   const bool rules = std::any_of(node.tables().begin(), node.tables().end(), [](const nft::LiveTable& table) {
-    return table.contents.table.name.ends_with("-ebpf");
+    return table.contents.table.name.ends_with(dataplane::kEbpfTableSuffix);
   });
-  return SocketFaults(node.sockets(), rules, pin_directory, node_netns);
+  return SocketLbFaults(node.ebpf(), rules, pin_directory, node_netns);
 }
 
 std::vector<Problem> JudgeFlows(const PortView& port, const std::vector<netlink::Flow>& flows) {

@@ -1,4 +1,4 @@
-// What is wrong: the way that packets take, held against what the API says. Pure.
+// Finds problems: compares the path of packets with what the API says. Pure.
 #pragma once
 
 #include <string>
@@ -10,21 +10,23 @@
 
 namespace keelson::ctl {
 
-// Who should get the packet, and why nobody should.
+// The endpoints that should get the packet, or why there are none.
 struct Expected {
   std::vector<Endpoint> endpoints;
-  bool chosen_by_hints = false;  // then some of them may be left out
+  bool chosen_by_hints = false;  // by topology hints: the proxy may use some of them only
   std::optional<Problem> nobody;
 };
 Expected ExpectedEndpoints(const ServiceView& service, const PortView& port, const Frontend& frontend,
                            const Source& source, const std::string& node_name);
 
+// Problems of one path. `node_name`: this node.
 std::vector<Problem> Judge(const ServiceView& service, const PortView& port, const Path& path,
                            const Source& source, const std::string& node_name);
-// Whether eBPF serves as it should, where kube-proxy's mode is that: sockets, or who comes from outside.
+// Problems of mode ebpf on this node, as far as they concern `source`: sockets, or devices for external traffic.
+// None in other modes.
 std::vector<Problem> JudgeEbpf(const NodeView& node, const Source& source, const std::string& pin_directory,
                                uint64_t node_netns);
-// Connections that conntrack still sends to somebody else, for as long as packets keep coming.
+// Connections that connection tracking still sends to an address that is no endpoint any more.
 std::vector<Problem> JudgeFlows(const PortView& port, const std::vector<netlink::Flow>& flows);
 
 }  // namespace keelson::ctl

@@ -17,7 +17,7 @@ class LiveNode : public NodeView {
       : socket_(std::move(socket)), netfilter_(std::move(netfilter)), settings_(std::move(settings)) {}
 
   Result<> Read() {
-    ASSIGN_OR_RETURN(sockets_, ReadSocketMaps(settings_.pin_directory));
+    ASSIGN_OR_RETURN(ebpf_, ReadEbpfMaps(settings_.pin_directory));
     ASSIGN_OR_RETURN(tables_,
                      nft::ReadLiveTables({nft::Family::kInet, nft::Family::kIpv4, nft::Family::kIpv6}));
     ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket_));
@@ -38,7 +38,7 @@ class LiveNode : public NodeView {
 
   const std::vector<nft::LiveTable>& tables() const override { return tables_; }
   const std::vector<IpAddress>& addresses() const override { return addresses_; }
-  const std::vector<SocketMaps>& sockets() const override { return sockets_; }
+  const std::vector<EbpfMaps>& ebpf() const override { return ebpf_; }
   uint32_t masquerade_mark() const override { return 1u << settings_.masquerade_bit; }
 
   Result<Hop> Route(const IpAddress& to) override {
@@ -64,7 +64,7 @@ class LiveNode : public NodeView {
   netlink::Socket socket_, netfilter_;
   const ProxySettings settings_;
   std::vector<nft::LiveTable> tables_;
-  std::vector<SocketMaps> sockets_;
+  std::vector<EbpfMaps> ebpf_;
   std::vector<IpAddress> addresses_;
   std::optional<netlink::Ipvs> ipvs_;
   std::map<netlink::ServerAddress, std::string> schedulers_;
@@ -76,8 +76,8 @@ bool NodeView::IsLocal(const IpAddress& ip) const {
   return ip.IsLoopback() || std::find(addresses().begin(), addresses().end(), ip) != addresses().end();
 }
 
-const SocketMaps* NodeView::Sockets(bool v4) const {
-  for (const SocketMaps& maps : sockets()) {
+const EbpfMaps* NodeView::Ebpf(bool v4) const {
+  for (const EbpfMaps& maps : ebpf()) {
     if (maps.v4 == v4) return &maps;
   }
   return nullptr;

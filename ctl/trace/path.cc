@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ctl/ebpf/outside_packet.h"
+#include "ctl/ebpf/external_packet.h"
 #include "ctl/output.h"
 
 namespace keelson::ctl {
@@ -23,14 +23,13 @@ class Follower {
  public:
   Follower(NodeView& node, const Source& source) : node_(node), source_(source) {}
 
-  Path Run(const Frontend& frontend, uint8_t protocol, Call call) {
+  Path Run(const Frontend& frontend, uint8_t protocol, SocketCall call) {
     path_.frontend = frontend;
     nft::Packet packet{.destination = frontend.ip,
                        .protocol = protocol,
                        .source_port = kSomePort,
                        .destination_port = frontend.port};
-    const SocketMaps* sockets =
-        source_.kind == Source::kAddress ? nullptr : node_.Sockets(frontend.ip.is_v4());
+    const EbpfMaps* sockets = source_.kind == Source::kAddress ? nullptr : node_.Ebpf(frontend.ip.is_v4());
     if (sockets && AtSocket(*sockets, call, packet)) return Finish();
     if (Result<> found = FindSource(packet); !found) {
       Say("source", found.error().message());
@@ -43,37 +42,37 @@ class Follower {
 
  private:
   // What the program that serves the socket decides. False: the packet goes to where the client has asked.
-  bool AtSocket(const SocketMaps& maps, Call call, const nft::Packet& asked) {
+  bool AtSocket(const EbpfMaps& maps, SocketCall call, const nft::Packet& asked) {
     const std::string program = ProgramName(call, asked.destination.is_v4()), where = "ebpf " + program;
     path_.call = call;
     if (!maps.IsAttached(program)) {
       Say(where, "not attached");
       return false;
     }
-    SocketOutcome outcome = CallSocket(maps, source_.kind == Source::kHost, call, asked.destination,
-                                       asked.protocol, asked.destination_port);
+    SocketLbOutcome outcome = RunSocketLb(maps, source_.kind == Source::kHost, call, asked.destination,
+                                          asked.protocol, asked.destination_port);
     Say(where, outcome.why);
     path_.misses = outcome.misses;
-    switch (outcome.answer) {
-      case Answer::kPass:
+    switch (outcome.verdict) {
+      case dataplane::kSocketPass:
         return false;
-      case Answer::kRefuse:
+      case dataplane::kSocketRefuse:
         Say(where, "fails: connection refused");
         ends_.push_back({TraceOutcome::kRejected, false, false});
         return true;
-      case Answer::kDrop:
+      case dataplane::kSocketDrop:
         Say(where, "fails: operation not permitted");
         ends_.push_back({TraceOutcome::kDropped, false, false});
         return true;
-      case Answer::kServe:
+      case dataplane::kSocketServe:
         break;
     }
     chosen_before_rules_ = true;
-    for (const Target& target : outcome.targets) {
+    for (const dataplane::EndpointAddress& endpoint : outcome.endpoints) {
       nft::Packet packet = asked;
-      packet.destination = target.ip;
-      packet.destination_port = target.port;
-      const nft::TraceStep step{where, "to " + AddressText(target.ip, target.port)};
+      packet.destination = endpoint.ip;
+      packet.destination_port = endpoint.port;
+      const nft::TraceStep step{where, "to " + AddressText(endpoint.ip, endpoint.port)};
       if (Result<> found = FindSource(packet); !found) {
         Add({.packet = packet, .steps = {step}}, "no route: " + found.error().message(), false);
       } else {
@@ -85,39 +84,39 @@ class Follower {
 
   // What the filter of the device decides. False: the packet goes on as it came.
   bool AtDevice(const nft::Packet& asked) {
-    const SocketMaps* maps = node_.Sockets(asked.destination.is_v4());
+    const EbpfMaps* maps = node_.Ebpf(asked.destination.is_v4());
     if (!maps) return false;
     const std::string where = "ebpf from_outside " + asked.in_link;
-    const OutsideOutcome outcome = MeetFilter(*maps, {.link = asked.in_link,
-                                                      .client = asked.source,
-                                                      .to = asked.destination,
-                                                      .protocol = asked.protocol,
-                                                      .port = asked.destination_port});
+    const FilterOutcome outcome = RunIngressFilter(*maps, {.link = asked.in_link,
+                                                           .client = asked.source,
+                                                           .to = asked.destination,
+                                                           .protocol = asked.protocol,
+                                                           .port = asked.destination_port});
     Say(where, outcome.why);
     if (!outcome.served) return false;
     chosen_before_rules_ = true;
     path_.misses = outcome.misses;
-    for (const OutsideChoice& choice : outcome.choices) {
+    for (const EndpointChoice& choice : outcome.choices) {
       nft::Packet packet = asked;
-      packet.destination = choice.target.ip;
-      packet.destination_port = choice.target.port;
+      packet.destination = choice.endpoint.ip;
+      packet.destination_port = choice.endpoint.port;
       if (outcome.masquerade) packet.mark |= node_.masquerade_mark();
       const nft::TraceStep step{where, "to " + AddressText(packet.destination, packet.destination_port) +
                                            " (" + std::to_string(choice.percent) + " %)"};
-      if (!outcome.masquerade || !SentOn(maps->outside, packet, step)) Send(packet, step);
+      if (!outcome.masquerade || !SentOn(maps->external, packet, step)) Send(packet, step);
     }
     if (Result<Hop> back = node_.Route(asked.source)) {
-      const OutsideDevice* leaves = maps->outside.Device(back->link);
-      if (!leaves || !leaves->served || !leaves->out) path_.answers_lost = back->link;
+      const ExternalDevice* leaves = maps->external.Device(back->link);
+      if (!leaves || !leaves->served || !leaves->egress_filter) path_.answers_lost = back->link;
     }
     return true;
   }
 
   // At once, to another node's endpoint: no hook is met.
-  bool SentOn(const OutsideMaps& maps, nft::Packet packet, const nft::TraceStep& step) {
+  bool SentOn(const ExternalMaps& maps, nft::Packet packet, const nft::TraceStep& step) {
     Result<Hop> route = node_.Route(packet.destination);
     if (!route || route->local) return false;
-    const std::optional<IpAddress> from = SentOnFrom(maps, packet.in_link, route->link);
+    const std::optional<IpAddress> from = DirectSource(maps, packet.in_link, route->link);
     if (!from) return false;
     packet.source_translated = true;
     Add({.packet = packet, .steps = {step, {step.chain, "sent on at once, from " + from->ToString()}}},
@@ -338,7 +337,7 @@ std::string_view VerdictName(Path::Verdict verdict) {
 }
 
 Path FollowPacket(NodeView& node, const Source& source, const Frontend& frontend, uint8_t protocol,
-                  Call call) {
+                  SocketCall call) {
   return Follower(node, source).Run(frontend, protocol, call);
 }
 

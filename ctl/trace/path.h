@@ -1,12 +1,12 @@
-// Follows a connection's beginning through this node: the socket, or the device that it comes in by, where
-// eBPF serves there, and then the first packet: hooks, routing, hooks, until it is delivered, leaves the
-// node, or is refused.
+// Follows the first packet of a connection through this node: where kube-proxy's mode is ebpf, the socket or the
+// device that the packet comes in by; then hooks, routing and hooks, until the packet is delivered, leaves the
+// node or is refused.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "ctl/ebpf/socket_call.h"
+#include "ctl/ebpf/socket_lb.h"
 #include "ctl/trace/node_view.h"
 #include "ctl/trace/service_view.h"
 
@@ -17,44 +17,44 @@ struct Source {
   std::string name;  // "pod default/client", "host", "address 192.0.2.1"
   // kHost: empty, the node chooses for each destination.
   std::vector<IpAddress> ips;
-  std::string link = {};  // of kAddress: what its packets come in by; empty: what answers leave by
+  std::string link = {};  // kAddress: the device that packets come in by; empty: that of the route back
 
-  // Of the destination's family; nullptr: none.
+  // The address of the destination's family; null: none.
   const IpAddress* IpFor(const IpAddress& destination) const;
 };
 
 struct Backend {
   IpAddress ip;
   uint16_t port = 0;
-  bool masqueraded = false;  // sees this node as its client
-  bool refused = false;      // by a rule behind the choice of it
+  bool masqueraded = false;  // the backend sees this node as its client
+  bool refused = false;      // a rule after its selection drops or rejects
   std::string via;           // "dev eth0 via 192.0.2.2", "this node"; "no route: ..."
   bool reachable = true;
-  std::vector<nft::TraceStep> steps;  // from the choice on
+  std::vector<nft::TraceStep> steps;  // from its selection on
 };
 
 struct Path {
   enum Verdict {
     kDelivered,      // to one of the backends
-    kLocal,          // to a socket of this node, under the address it was sent to
-    kNotTranslated,  // leaves as it came: nothing here knows the address
+    kLocal,          // to a socket of this node, at the packet's original destination
+    kNotTranslated,  // no rule or map here knows the address
     kDropped,
     kRejected,
     kNoWay,  // the source has no address of this family, or no route
   };
   Frontend frontend;
-  std::optional<Call> call;  // by which the socket was asked, where eBPF serves it
+  std::optional<SocketCall> call;  // where eBPF serves sockets
   Verdict verdict = kNotTranslated;
-  std::vector<nft::TraceStep> steps;  // that all ways share
+  std::vector<nft::TraceStep> steps;  // before a backend is selected
   std::vector<Backend> backends;      // sorted, each once
-  bool misses = false;                // some packets go to none of them
-  std::string answers_lost;           // the device that answers leave by as the endpoints'; empty: none does
+  bool misses = false;                // some packets get no backend
+  std::string answers_lost;           // the device where answers leave untranslated; empty: none
   std::vector<std::string> not_understood;
 };
 std::string_view VerdictName(Path::Verdict verdict);  // "Delivered"
 
-// `call` matters to sockets of UDP on this node.
+// `call` matters to UDP sockets on this node. `protocol`: IPPROTO_*.
 Path FollowPacket(NodeView& node, const Source& source, const Frontend& frontend, uint8_t protocol,
-                  Call call = Call::kConnect);
+                  SocketCall call = SocketCall::kConnect);
 
 }  // namespace keelson::ctl

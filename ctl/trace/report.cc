@@ -43,7 +43,7 @@ json::array ProblemsDocument(const std::vector<Problem>& problems) {
   return out;
 }
 
-const char* CallName(Call call) { return call == Call::kConnect ? "connect" : "sendmsg"; }
+const char* CallName(SocketCall call) { return call == SocketCall::kConnect ? "connect" : "sendmsg"; }
 
 json::object PathDocument(const TracedPath& traced) {
   const Path& path = traced.path;

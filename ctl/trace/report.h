@@ -28,6 +28,7 @@ struct TraceReport {
   bool HasProblems() const;
 };
 
+// For programs, and for people.
 boost::json::value ToDocument(const TraceReport& report);
 std::string ToTable(const TraceReport& report);
 

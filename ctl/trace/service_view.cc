@@ -85,7 +85,7 @@ ServiceView MakeServiceView(const corev1::Service& service,
   if (out.type == "ExternalName") out.external_name = spec.external_name();
   out.internal_local = spec.internal_traffic_policy() == "Local";
   out.external_local = spec.external_traffic_policy() == "Local";
-  out.sticky = spec.session_affinity() == "ClientIP";
+  out.session_affinity = spec.session_affinity() == "ClientIP";
   for (const std::string& text : spec.load_balancer_source_ranges()) {
     if (Result<IpPrefix> range = IpPrefix::Parse(text)) out.source_ranges.push_back(range->Masked());
   }

@@ -1,4 +1,4 @@
-// What the API says about one Service, as far as a packet's way depends on it. Pure.
+// What the API says about one Service, as far as the path of packets depends on it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Endpoint {
   std::string pod;   // namespace/name; empty: no pod
   std::string node;  // may be empty
   bool ready = false, serving = false, terminating = false;
-  bool hinted = false;  // for some zones or nodes only: each proxy chooses
+  bool hinted = false;  // has topology hints: each proxy decides whether to follow them
 };
 
 // An address that the Service is reached at.
@@ -35,7 +35,7 @@ struct PortView {
   std::vector<Frontend> frontends;
   std::vector<Endpoint> endpoints;  // of both families
 
-  uint8_t protocol_number() const;
+  uint8_t protocol_number() const;  // IPPROTO_*
 };
 
 struct ServiceView {
@@ -44,12 +44,12 @@ struct ServiceView {
   bool headless = false, has_selector = false;
   std::string external_name;
   bool internal_local = false, external_local = false;  // traffic policies
-  bool sticky = false;                                  // sessionAffinity
+  bool session_affinity = false;                        // ClientIP
   std::vector<IpPrefix> source_ranges;
   std::vector<PortView> ports;
 };
 
-// `slices` are the Service's own. NodePorts are taken to be on `node_ips`.
+// `slices`: the EndpointSlices of the Service. `node_ips`: where NodePorts answer.
 ServiceView MakeServiceView(const corev1::Service& service,
                             const std::vector<discoveryv1::EndpointSlice>& slices,
                             const std::vector<IpAddress>& node_ips);

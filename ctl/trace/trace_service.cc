@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <iostream>
 
-#include "ctl/ebpf/outside_packet.h"
+#include "ctl/ebpf/external_packet.h"
 #include "ctl/trace/report.h"
 #include "ctl/verb.h"
+#include "lib/linux/netns.h"
 
 namespace keelson::ctl {
 namespace {
@@ -96,7 +97,7 @@ bool Serves(const Frontend& frontend, const Source& source) {
 }
 
 Result<TracedPath> TraceOne(NodeView& node, const ServiceView& service, const PortView& port,
-                            const Frontend& frontend, Call call, const Source& source,
+                            const Frontend& frontend, SocketCall call, const Source& source,
                             const std::string& node_name) {
   TracedPath out{port.name,
                  port.protocol,
@@ -106,9 +107,8 @@ Result<TracedPath> TraceOne(NodeView& node, const ServiceView& service, const Po
                  {}};
   out.problems = Judge(service, port, out.path, source, node_name);
   ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, node.Flows(frontend.ip.is_v4(), port.protocol_number()));
-  if (const SocketMaps* maps = node.Sockets(frontend.ip.is_v4()); maps && source.kind == Source::kAddress) {
-    for (netlink::Flow& flow : RememberedFlows(*maps, port.protocol_number()))
-      flows.push_back(std::move(flow));
+  if (const EbpfMaps* maps = node.Ebpf(frontend.ip.is_v4()); maps && source.kind == Source::kAddress) {
+    for (netlink::Flow& flow : NatFlows(*maps, port.protocol_number())) flows.push_back(std::move(flow));
   }
   std::erase_if(flows, [&](const netlink::Flow& flow) {
     const IpAddress* from = source.IpFor(frontend.ip);
@@ -123,11 +123,11 @@ Result<TracedPath> TraceOne(NodeView& node, const ServiceView& service, const Po
 }
 
 // A socket of UDP that eBPF serves is asked in two ways.
-std::vector<Call> CallsOf(const NodeView& node, const PortView& port, const Frontend& frontend,
-                          const Source& source) {
-  const bool served = source.kind != Source::kAddress && node.Sockets(frontend.ip.is_v4());
-  if (!served || port.protocol != "UDP") return {Call::kConnect};
-  return {Call::kConnect, Call::kSend};
+std::vector<SocketCall> CallsOf(const NodeView& node, const PortView& port, const Frontend& frontend,
+                                const Source& source) {
+  const bool served = source.kind != Source::kAddress && node.Ebpf(frontend.ip.is_v4());
+  if (!served || port.protocol != "UDP") return {SocketCall::kConnect};
+  return {SocketCall::kConnect, SocketCall::kSend};
 }
 
 Result<TraceReport> Trace(const client::RestClient& api, const Options& options) {
@@ -141,7 +141,7 @@ Result<TraceReport> Trace(const client::RestClient& api, const Options& options)
                        wanted.ns, {.label_selector = std::string(kServiceNameLabel) + "=" + wanted.name}));
   ServiceView view = MakeServiceView(service, slices, here.ips);
   TraceReport out{.service = view.name, .type = view.type, .source = source.name, .node = here.name};
-  out.problems = JudgeEbpf(*node, source, options.proxy.pin_directory, NetnsCookie());
+  out.problems = JudgeEbpf(*node, source, options.proxy.pin_directory, linux::NetnsCookie().value_or(0));
   if (!view.external_name.empty()) {
     out.notes.push_back("ExternalName: DNS sends clients to " + view.external_name +
                         "; no packet is translated");
@@ -154,7 +154,7 @@ Result<TraceReport> Trace(const client::RestClient& api, const Options& options)
     found = true;
     for (const Frontend& frontend : port.frontends) {
       if (!Serves(frontend, source)) continue;
-      for (Call call : CallsOf(*node, port, frontend, source)) {
+      for (SocketCall call : CallsOf(*node, port, frontend, source)) {
         ASSIGN_OR_RETURN(TracedPath path, TraceOne(*node, view, port, frontend, call, source, here.name));
         out.paths.push_back(std::move(path));
       }

@@ -1,4 +1,4 @@
-#include "ctl/trace/fake_node.h"
+#include "ctl/trace/testing/fake_node.h"
 
 namespace keelson::ctl {
 namespace {

@@ -1,4 +1,4 @@
-// What the scheduler says of a pod, for people.
+// Explains to people why a pod has no node. Pure.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace keelson::ctl {
 
-// `answer` is that of the scheduler's /debug/why.
+// `answer`: the document that the scheduler serves at /debug/why.
 std::string WhyPodText(const boost::json::value& answer);
-// Whether the pod has no node, and there is none for it.
+// Whether the pod has no node, and no node would take it.
 bool HasNowhereToGo(const boost::json::value& answer);
 
 }  // namespace keelson::ctl

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -13,6 +14,10 @@
 #include <thread>
 
 #include "lib/base/file.h"
+
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
 
 namespace keelson::linux {
 
@@ -75,6 +80,19 @@ Result<> NetNs::BindTo(const std::string& path) const {
     return error;
   }
   return {};
+}
+
+Result<uint64_t> NetnsCookie() {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return ErrnoError("socket");
+  uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) != 0) {
+    if (errno != ENOPROTOOPT) return ErrnoError("SO_NETNS_COOKIE");
+    return Error(Code::kUnimplemented,
+                 "this kernel lacks the socket option SO_NETNS_COOKIE, which Linux has since 5.14");
+  }
+  return cookie;
 }
 
 Result<> RemoveNetNs(const std::string& path) {

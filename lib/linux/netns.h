@@ -39,6 +39,10 @@ class NetNs {
   uint64_t inode_;
 };
 
+// The kernel's number for the calling thread's network namespace, as eBPF programs see it
+// (bpf_get_netns_cookie). kUnimplemented before Linux 5.14.
+Result<uint64_t> NetnsCookie();
+
 // Undoes BindTo(). An absent `path` is fine.
 Result<> RemoveNetNs(const std::string& path);
 

@@ -10,6 +10,8 @@
 #include "lib/base/error.h"
 #include "lib/base/ip.h"
 #include "lib/base/ip_range.h"
+#include "lib/dataplane/ebpf_layout.h"
+#include "lib/dataplane/nftables_names.h"
 #include "proxy/dns/cluster_dns_options.h"
 
 namespace keelson::proxy {
@@ -38,11 +40,11 @@ struct Config {
   std::string hostname;           // empty: the machine's, in lower case
   std::string asked_mode;         // as configured
   std::string mode = "nftables";  // what that means: nftables, ipvs or ebpf
-  std::string table = "keelson-proxy";
+  std::string table = dataplane::kDefaultTable;
   std::string ebpf_cgroup;  // whose sockets mode ebpf serves; empty: where cgroup2 is mounted
   // Clients that mode ebpf remembers at most (proxy/ebpf/sockets.h); 0: by the machine's memory.
   uint32_t ebpf_affinity_clients = 0, ebpf_udp_sockets = 0;
-  std::string ebpf_pins = "/sys/fs/bpf/keelson";  // what outlives the program in mode ebpf
+  std::string ebpf_pins = dataplane::kDefaultPinDirectory;  // what outlives the program in mode ebpf
   std::vector<std::string>
       ebpf_devices;          // who comes from outside comes by these; empty: by what has addresses
   bool ebpf_dsr = false;     // whose answers go straight to who asked
@@ -61,7 +63,7 @@ struct Config {
     std::chrono::seconds tcp{0}, tcp_fin{0}, udp{0};
   } ipvs;
   bool masquerade_all = false;
-  int masquerade_bit = 14;
+  int masquerade_bit = dataplane::kDefaultMasqueradeBit;
   std::chrono::milliseconds min_sync_period{0};
   std::chrono::milliseconds sync_period{30000};
   std::string healthz_address, metrics_address;  // empty: no server

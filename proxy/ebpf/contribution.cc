@@ -1,11 +1,8 @@
 #include "proxy/ebpf/contribution.h"
 
-#include <arpa/inet.h>
-
-#include <cstring>
 #include <utility>
 
-#include "proxy/ebpf/bpf/maps.h"
+#include "lib/dataplane/ebpf_codec.h"
 #include "proxy/ebpf/maglev.h"
 #include "proxy/model/traffic.h"
 #include "proxy/nftables/slots.h"
@@ -13,33 +10,7 @@
 namespace keelson::proxy::ebpf {
 namespace {
 
-template <typename T>
-std::string BytesOf(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
-Vip VipOf(const IpAddress* ip, uint8_t protocol, uint16_t port) {
-  Vip out{.port = htons(port), .protocol = protocol};
-  if (ip) {
-    FillAddress(*ip, out.ip);
-  } else {
-    std::memset(out.ip, 0xff, sizeof out.ip);
-  }
-  return out;
-}
-
-Endpoint EndpointOf(const IpAddress& ip, uint16_t port) {
-  Endpoint out{.port = htons(port)};
-  FillAddress(ip, out.ip);
-  return out;
-}
-
-// Of mapped addresses 96 bits are what says so.
-PodRange RangeOf(const IpPrefix& range) {
-  PodRange out{.bits = static_cast<__u32>(range.length() + (range.is_v4() ? 96 : 0))};
-  FillAddress(range.Network(), out.ip);
-  return out;
-}
+using dataplane::BytesOf, dataplane::kPresent;
 
 class Collector {
  public:
@@ -49,7 +20,12 @@ class Collector {
   void Add(const ResolvedPort& port) {
     const ServicePort& service = port.service;
     // All other ports of the address; those of SCTP are not seen here, and so not refused.
-    Put(kServices, VipKey(&service.cluster_ip, 0, 0), BytesOf(Service{.pods = kRefuse, .node = kRefuse}));
+    const dataplane::ServiceEntry refuse{.endpoints = 0,
+                                         .affinity = 0,
+                                         .pods = dataplane::kSocketRefuse,
+                                         .node = dataplane::kSocketRefuse,
+                                         .zero = {}};
+    Put(kServices, ServiceKeyBytes({service.cluster_ip, 0, 0}), BytesOf(refuse));
     if (service.protocol != kTcp && service.protocol != kUdp) return;
     const std::string name = service.name + "/" + std::to_string(service.protocol);
     const Slots& before = old_slots_[name];
@@ -71,23 +47,23 @@ class Collector {
     out_.push_back({map, std::move(key), std::move(value)});
   }
 
-  uint8_t AnswerOf(const Decision& decision, Origin origin) const {
+  uint8_t VerdictOf(const Decision& decision, Origin origin) const {
     switch (decision.fate) {
       case Fate::kRefused:
-        return kRefuse;
+        return dataplane::kSocketRefuse;
       case Fate::kDropped:
-        return kDrop;
+        return dataplane::kSocketDrop;
       case Fate::kServed:
         break;
     }
     // The node has an address of its own on the way to every endpoint: it needs no masquerading.
-    return decision.masquerade && origin == Origin::kPod ? kPass : kServe;
+    return decision.masquerade && origin == Origin::kPod ? dataplane::kSocketPass : dataplane::kSocketServe;
   }
 
   void At(const ResolvedPort& port, const Slots& slots, Entry entry, const IpAddress* ip) {
     const ServicePort& service = port.service;
-    const std::string key =
-        VipKey(ip, service.protocol, entry == Entry::kNodePort ? service.node_port : service.port);
+    const std::string key = ServiceKeyBytes({ip ? std::optional(*ip) : std::nullopt, service.protocol,
+                                             entry == Entry::kNodePort ? service.node_port : service.port});
     const Backends* at_sockets = AtSockets(port, slots, entry, key);
     const Backends* from_outside =
         entry == Entry::kClusterIp ? nullptr : FromOutside(port, slots, entry, key);
@@ -99,15 +75,15 @@ class Collector {
   }
 
   static uint32_t FirstSlot(const ServicePort& service) {
-    return service.external_local ? KP_LOCAL_SLOTS : 0;
+    return service.external_local ? KP_FIRST_LOCAL_SLOT : 0;
   }
 
   void PutEndpoints(const std::string& key, const Backends& list, uint32_t first, bool members) {
     for (uint32_t i = 0; i < list.size(); ++i) {
-      const std::string endpoint = EndpointValue(list[i].ip, list[i].port);
+      const std::string endpoint = EndpointBytes({list[i].ip, list[i].port});
       const uint32_t slot = first + i;
       Put(kEndpoints, key + BytesOf(slot), endpoint);
-      if (members) Put(kMembers, key + endpoint, std::string(1, '\1'));
+      if (members) Put(kMembers, key + endpoint, BytesOf(kPresent));
     }
   }
 
@@ -121,15 +97,15 @@ class Collector {
                                  .detects_pods = options_.detects_pods};
     const Decision pods = Decide(port, entry, Origin::kPod, {}, traffic);
     const Decision node = Decide(port, entry, Origin::kNode, {}, traffic);
-    struct Service value {
-      .affinity = static_cast<__u32>(service.affinity.count()), .pods = AnswerOf(pods, Origin::kPod),
-      .node = AnswerOf(node, Origin::kNode)
-    };
+    dataplane::ServiceEntry value{};
+    value.affinity = static_cast<__u32>(service.affinity.count());
+    value.pods = VerdictOf(pods, Origin::kPod);
+    value.node = VerdictOf(node, Origin::kNode);
     // Pods that packets cannot tell from strangers are left to what packets meet.
     if (!options_.detects_pods && entry != Entry::kClusterIp && pods.fate != Fate::kRefused) {
-      value.pods = kPass;
+      value.pods = dataplane::kSocketPass;
     }
-    if (value.pods == kPass && value.node == kPass) return nullptr;
+    if (value.pods == dataplane::kSocketPass && value.node == dataplane::kSocketPass) return nullptr;
     const Backends* list = nullptr;
     if (node.fate == Fate::kServed) {
       list = node.endpoints == &port.local ? &slots.local : &slots.cluster;
@@ -148,12 +124,13 @@ class Collector {
     const Decision decision = Decide(port, limited ? Entry::kExternalIp : entry, Origin::kOutside, {});
     if (decision.fate != Fate::kServed) return nullptr;
     const Backends& list = decision.endpoints == &port.local ? slots.local : slots.cluster;
-    struct Outside value {
-      .endpoints = static_cast<__u32>(list.size()), .first = FirstSlot(service),
-      .affinity = static_cast<__u32>(service.affinity.count()), .masquerade = decision.masquerade,
-      .limited = limited
-    };
-    if (list.size() > 1) value.rows = PutTable(key, list);
+    dataplane::ExternalServiceEntry value{};
+    value.endpoints = static_cast<__u32>(list.size());
+    value.first_slot = FirstSlot(service);
+    value.affinity = static_cast<__u32>(service.affinity.count());
+    value.masquerade = decision.masquerade;
+    value.limited = limited;
+    if (list.size() > 1) value.maglev_chunks = PutMaglevTable(key, list);
     for (const IpPrefix& range : service.source_ranges) {
       if (limited) PutRange(key, range);
     }
@@ -161,21 +138,20 @@ class Collector {
     return &list;
   }
 
-  uint32_t PutTable(const std::string& key, const Backends& list) {
+  // How many chunks.
+  uint32_t PutMaglevTable(const std::string& key, const Backends& list) {
     const std::vector<uint16_t> table = MaglevTable(list);
-    const auto rows = static_cast<uint32_t>(table.size() / KP_ROW_SLOTS);
-    for (uint32_t row = 0; row < rows; ++row) {
-      const auto* begin = reinterpret_cast<const char*>(&table[row * KP_ROW_SLOTS]);
-      Put(kMaglev, key + BytesOf(row), std::string(begin, sizeof(Row)));
+    const auto chunks = static_cast<uint32_t>(table.size() / KP_MAGLEV_CHUNK);
+    for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
+      const auto* begin = reinterpret_cast<const char*>(&table[chunk * KP_MAGLEV_CHUNK]);
+      Put(kMaglev, key + BytesOf(chunk), std::string(begin, sizeof(dataplane::MaglevChunk)));
     }
-    return rows;
+    return chunks;
   }
 
   void PutRange(const std::string& key, const IpPrefix& range) {
-    const PodRange ip = RangeOf(range);
-    const __u32 bits = 8 * sizeof(Vip) + ip.bits;
-    Put(kSourceRanges, BytesOf(bits) + key + std::string(reinterpret_cast<const char*>(ip.ip), sizeof ip.ip),
-        std::string(1, '\1'));
+    const auto service = *dataplane::FromBytes<dataplane::ServiceKey>(key);
+    Put(kSourceRanges, BytesOf(dataplane::EncodeSourceRange(service, range)), BytesOf(kPresent));
   }
 
   const Options& options_;
@@ -187,40 +163,35 @@ class Collector {
 }  // namespace
 
 const char* MapName(MapId map) {
+  // As in KP_SERVICE_MAPS.
   constexpr const char* kNames[] = {"endpoints", "members",      "maglev",   "source_ranges",
                                     "pods",      "nodeport_ips", "services", "outside"};
   return kNames[map];
 }
 
-void FillAddress(const IpAddress& ip, uint32_t (&out)[4]) {
-  if (ip.is_v4()) {
-    out[2] = htonl(0xffff);
-    std::memcpy(&out[3], ip.bytes().data(), 4);
-  } else {
-    std::memcpy(out, ip.bytes().data(), sizeof out);
-  }
+std::string ServiceKeyBytes(const dataplane::ServiceAddress& service) {
+  return BytesOf(dataplane::Encode(service));
 }
 
-std::string VipKey(const IpAddress* ip, uint8_t protocol, uint16_t port) {
-  return BytesOf(VipOf(ip, protocol, port));
+std::string EndpointBytes(const dataplane::EndpointAddress& endpoint) {
+  return BytesOf(dataplane::Encode(endpoint));
 }
-
-std::string EndpointValue(const IpAddress& ip, uint16_t port) { return BytesOf(EndpointOf(ip, port)); }
 
 std::vector<Entry> NodePortEntries(const std::vector<IpAddress>& ips, bool v4) {
   std::vector<Entry> out;
   for (const IpAddress& ip : ips) {
     if (ip.is_v4() != v4) continue;
-    Address key{};
-    FillAddress(ip, key.ip);
-    out.push_back({kNodePortIps, BytesOf(key), std::string(1, '\1')});
+    dataplane::AddressKey key{};
+    dataplane::EncodeIp(ip, key.ip);
+    out.push_back({kNodePortIps, BytesOf(key), BytesOf(kPresent)});
   }
   return out;
 }
 
 std::vector<Entry> PodEntries(const std::vector<IpPrefix>& cidrs) {
   std::vector<Entry> out;
-  for (const IpPrefix& cidr : cidrs) out.push_back({kPods, BytesOf(RangeOf(cidr)), std::string(1, '\1')});
+  for (const IpPrefix& cidr : cidrs)
+    out.push_back({kPods, BytesOf(dataplane::EncodePodCidr(cidr)), BytesOf(kPresent)});
   return out;
 }
 

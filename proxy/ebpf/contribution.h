@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/dataplane/addresses.h"
 #include "proxy/model/service_port.h"
 
 namespace keelson::proxy::ebpf {
@@ -62,9 +63,8 @@ std::vector<Entry> NodePortEntries(const std::vector<IpAddress>& ips, bool v4);
 // Entries of `cidrs`.
 std::vector<Entry> PodEntries(const std::vector<IpPrefix>& cidrs);
 
-// As maps have them. Null address: a NodePort.
-std::string VipKey(const IpAddress* ip, uint8_t protocol, uint16_t port);
-std::string EndpointValue(const IpAddress& ip, uint16_t port);
-void FillAddress(const IpAddress& ip, uint32_t (&out)[4]);
+// As keys and values of maps.
+std::string ServiceKeyBytes(const dataplane::ServiceAddress& service);
+std::string EndpointBytes(const dataplane::EndpointAddress& endpoint);
 
 }  // namespace keelson::proxy::ebpf

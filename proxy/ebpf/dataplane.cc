@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "lib/base/file.h"
+#include "lib/dataplane/ebpf_layout.h"
+#include "lib/dataplane/ebpf_maps.h"
+#include "lib/dataplane/nftables_names.h"
 #include "lib/linux/netns.h"
-#include "proxy/ebpf/bpf/maps.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
@@ -60,7 +62,9 @@ Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
   return std::optional<std::chrono::milliseconds>(kLookAgain);
 }
 
-std::string TableName(const std::string& nftables_table) { return nftables_table + "-ebpf"; }
+std::string TableName(const std::string& nftables_table) {
+  return nftables_table + dataplane::kEbpfTableSuffix;
+}
 
 DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKernel open_kernel,
                    std::string cgroup, std::string pin_directory, OutsideOptions outside, Rooms rooms) {
@@ -70,11 +74,11 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
       -> Result<std::unique_ptr<proxy::Dataplane>> {
     nftables::Options packets = nftables::WithPods(is_v4 ? v4 : v6, pod_cidrs);
     // The ports above are those of connections that are sent on past the rules.
-    if (outside.direct) packets.masquerade_below = KP_FIRST_PORT;
+    if (outside.direct) packets.masquerade_below = KP_FIRST_SNAT_PORT;
     // Also where this mode cannot run one is made: to take away what is left of it.
     SocketOptions sockets{.cgroup = cgroup,
                           .pin_directory = pin_directory,
-                          .node_netns = NetnsCookie().value_or(0),
+                          .node_netns = linux::NetnsCookie().value_or(0),
                           .masquerade_mark = packets.masquerade_bit,
                           .dsr = outside.dsr,
                           .rooms = rooms};
@@ -95,7 +99,7 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
                                     std::make_unique<Devices>(std::move(netns), std::move(devices), is_v4)));
   };
   auto left = [pin_directory, rules = nftables::Mode(v4, v6, open_kernel).left]() -> Result<bool> {
-    for (const char* part : {"/v4", "/v6", kFastDirectory}) {
+    for (const char* part : {dataplane::kPinsV4, dataplane::kPinsV6, dataplane::kPinsXdp}) {
       if (PathExists(pin_directory + part)) return true;
     }
     return rules();

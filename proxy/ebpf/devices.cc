@@ -9,17 +9,13 @@
 #include <optional>
 
 #include "lib/bpf/tc.h"
+#include "lib/dataplane/ebpf_codec.h"
+#include "lib/dataplane/ebpf_layout.h"
 #include "lib/linux/sysctl.h"
 #include "lib/netlink/xfrm.h"
-#include "proxy/ebpf/bpf/maps.h"
-#include "proxy/ebpf/contribution.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
-
-constexpr char kIn[] = "from_outside", kOut[] = "to_outside";
-// Whoever wants to be asked first has room.
-constexpr uint32_t kPriorityV4 = 19204, kPriorityV6 = 19206;
 
 std::optional<uint32_t> HeaderOf(const netlink::Link& link) {
   if (link.mac != netlink::MacAddress()) return 14;
@@ -54,13 +50,13 @@ bool IsOutside(const netlink::Link& link, const std::vector<netlink::Address>& a
 }
 
 bpf::TcPlace PlaceOf(int link_index, bool v4, bool ingress) {
-  return {.link_index = link_index, .ingress = ingress, .priority = v4 ? kPriorityV4 : kPriorityV6};
+  return {.link_index = link_index, .ingress = ingress, .priority = dataplane::FilterPriority(v4)};
 }
 
 // Only what is ours goes.
 Result<> DetachOne(const bpf::TcPlace& place) {
   ASSIGN_OR_RETURN(std::optional<std::string> name, bpf::TcProgramAt(place));
-  if (name != (place.ingress ? kIn : kOut)) return {};
+  if (name != (place.ingress ? dataplane::kIngressFilter : dataplane::kEgressFilter)) return {};
   return bpf::DetachTc(place);
 }
 
@@ -133,7 +129,7 @@ bool Devices::MaySendOn() const {
   }
   Result<std::string> range = linux::ReadSysctl("net/ipv4/ip_local_port_range");
   int first = 0, last = 0;
-  return range && std::sscanf(range->c_str(), "%d %d", &first, &last) == 2 && last < KP_FIRST_PORT;
+  return range && std::sscanf(range->c_str(), "%d %d", &first, &last) == 2 && last < KP_FIRST_SNAT_PORT;
 }
 
 // A device is in the maps while programs are on it, which look there.
@@ -146,13 +142,14 @@ Result<> Devices::Attach(const DevicePrograms& programs, const DeviceMaps& maps,
     std::map<int, DirectWay> ways;
     if (MaySendOn()) ways = DirectWays(wanted, links, addresses, v4_);
     for (const auto& [index, way] : ways) {
-      DirectDevice value{.mtu = way.mtu};
-      FillAddress(way.address, value.address);
+      dataplane::DirectDeviceEntry value{.address = {}, .mtu = way.mtu};
+      dataplane::EncodeIp(way.address, value.address);
       RETURN_IF_ERROR(maps.direct.Put(static_cast<uint32_t>(index), value));
     }
     RETURN_IF_ERROR(KeepOnly(maps.direct, ways));
     for (const auto& [index, header] : wanted) {
-      RETURN_IF_ERROR(maps.devices.Put(static_cast<uint32_t>(index), Device{.header = header}));
+      RETURN_IF_ERROR(
+          maps.devices.Put(static_cast<uint32_t>(index), dataplane::DeviceEntry{.link_header = header}));
       RETURN_IF_ERROR(AttachTo(socket, index, programs));
     }
     for (const netlink::Link& link : links) {
@@ -172,7 +169,7 @@ Result<> Devices::Attach(const DevicePrograms& programs, const DeviceMaps& maps,
 // Where there are any: drivers repeat what filters send on, and that only.
 Result<> Devices::AttachFast(const bpf::Program& program, const bpf::Map& map,
                              const std::vector<netlink::Link>& links, bool all) {
-  std::map<int, FastDevice> ready;
+  std::map<int, dataplane::XdpDeviceEntry> ready;
   if (!links.empty()) {
     ASSIGN_OR_RETURN(ready, fast_.Attach(program, links, all));
   } else if (all || fast_.attached()) {

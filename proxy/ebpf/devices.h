@@ -8,6 +8,7 @@
 
 #include "lib/bpf/map.h"
 #include "lib/bpf/object.h"
+#include "lib/dataplane/ebpf_layout.h"
 #include "lib/linux/netns.h"
 #include "lib/netlink/addr.h"
 #include "lib/netlink/link.h"
@@ -60,7 +61,7 @@ class Devices {
       : netns_(std::move(netns)),
         options_(std::move(options)),
         v4_(v4),
-        fast_(options_.pin_directory + kFastDirectory, v4) {}
+        fast_(options_.pin_directory + dataplane::kPinsXdp, v4) {}
 
   // Puts the programs, if need be in place of others, on all such devices, which are in the maps then, and
   // takes them from those that were such; with `all` from all others, which a process before may have had.

@@ -99,7 +99,7 @@ TEST(FastDevices, AreUsedForWhatTheirDriversCan) {
       {"a veth on an old kernel", veth, std::nullopt, false, false},
   };
   for (const auto& c : cases) {
-    const std::optional<FastDevice> use = FastUse(c.link, c.features);
+    const std::optional<dataplane::XdpDeviceEntry> use = FastUse(c.link, c.features);
     ASSERT_EQ(use.has_value(), c.used) << c.what;
     if (!use) continue;
     EXPECT_EQ(use->receives, c.receives) << c.what;

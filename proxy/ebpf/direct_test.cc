@@ -14,7 +14,7 @@
 namespace keelson::proxy::ebpf {
 namespace {
 
-constexpr uint16_t kPorts = 0x10000 - KP_FIRST_PORT;
+constexpr uint16_t kPorts = 0x10000 - KP_FIRST_SNAT_PORT;
 
 using Direct = DirectTest;
 INSTANTIATE_TEST_SUITE_P(Outside, Direct, ::testing::Values(true, false),
@@ -75,27 +75,27 @@ TEST_P(Direct, PortsAreTakenFromWhoHasEndedOnly) {
   Serve();
   auto fill = [&](uint8_t ends) {
     std::vector<bpf::Map::Entry> entries;
-    for (uint32_t port = KP_FIRST_PORT; port < 0x10000; ++port) {
-      Tuple there{
+    for (uint32_t port = KP_FIRST_SNAT_PORT; port < 0x10000; ++port) {
+      dataplane::ConnectionTuple there{
           .source_port = htons(static_cast<uint16_t>(port)), .destination_port = htons(80), .protocol = kTcp};
-      FillAddress(n_.router, there.source);
-      FillAddress(n_.external, there.destination);
-      Connection sent{.source_port = htons(static_cast<uint16_t>(port)),
-                      .destination_port = htons(8080),
-                      .flags = kDirect,
-                      .ends = ends};
-      FillAddress(node_, sent.source);
-      FillAddress(n_.elsewhere, sent.destination);
-      Tuple back{
+      dataplane::EncodeIp(n_.router, there.source);
+      dataplane::EncodeIp(n_.external, there.destination);
+      dataplane::NatEntry sent{.source_port = htons(static_cast<uint16_t>(port)),
+                               .destination_port = htons(8080),
+                               .flags = dataplane::kNatDirect,
+                               .closing = ends};
+      dataplane::EncodeIp(node_, sent.source);
+      dataplane::EncodeIp(n_.elsewhere, sent.destination);
+      dataplane::ConnectionTuple back{
           .source_port = sent.destination_port, .destination_port = sent.source_port, .protocol = kTcp};
-      FillAddress(n_.elsewhere, back.source);
-      FillAddress(node_, back.destination);
-      Connection answer{.source_port = there.destination_port,
-                        .destination_port = there.source_port,
-                        .flags = kBack | kDirect,
-                        .ends = ends};
-      FillAddress(n_.external, answer.source);
-      FillAddress(n_.router, answer.destination);
+      dataplane::EncodeIp(n_.elsewhere, back.source);
+      dataplane::EncodeIp(node_, back.destination);
+      dataplane::NatEntry answer{.source_port = there.destination_port,
+                                 .destination_port = there.source_port,
+                                 .flags = dataplane::kNatReply | dataplane::kNatDirect,
+                                 .closing = ends};
+      dataplane::EncodeIp(n_.external, answer.source);
+      dataplane::EncodeIp(n_.router, answer.destination);
       entries.emplace_back(bpf::Map::Bytes(there), bpf::Map::Bytes(sent));
       entries.emplace_back(bpf::Map::Bytes(back), bpf::Map::Bytes(answer));
     }
@@ -105,10 +105,10 @@ TEST_P(Direct, PortsAreTakenFromWhoHasEndedOnly) {
   const Seen none = In(To(n_.external, 80));
   EXPECT_EQ(none.verdict, kNext) << "the rules find one";
   EXPECT_EQ(none.mark, 0x4000u);
-  fill(kFinished);
-  EXPECT_GE(Begin(To(n_.external, 80, kSyn, 40001)), KP_FIRST_PORT);
-  fill(kReset);
-  EXPECT_GE(Begin(To(n_.external, 80, kSyn, 40002)), KP_FIRST_PORT);
+  fill(dataplane::kNatFinished);
+  EXPECT_GE(Begin(To(n_.external, 80, kSyn, 40001)), KP_FIRST_SNAT_PORT);
+  fill(dataplane::kNatReset);
+  EXPECT_GE(Begin(To(n_.external, 80, kSyn, 40002)), KP_FIRST_SNAT_PORT);
 }
 
 // A server of the node's that somebody has put there.
@@ -122,7 +122,7 @@ TEST_P(Direct, PortsOfTheNodesSocketsAreLeftToThem) {
     Serve(protocol);
     std::vector<UniqueFd> held;
     Result<> bound = place_->RunHere([&]() -> Result<> {
-      for (uint32_t port = KP_FIRST_PORT; port < 0x10000; ++port) {
+      for (uint32_t port = KP_FIRST_SNAT_PORT; port < 0x10000; ++port) {
         UniqueFd socket(::socket(v4_ ? AF_INET : AF_INET6, protocol == kTcp ? SOCK_STREAM : SOCK_DGRAM, 0));
         SocketAddress address(Ip(v4_ ? "0.0.0.0" : "::"), static_cast<uint16_t>(port));
         if (!socket || ::bind(socket.get(), address.get(), address.size()) != 0) return ErrnoError("bind");
@@ -139,7 +139,7 @@ TEST_P(Direct, PortsOfTheNodesSocketsAreLeftToThem) {
     EXPECT_EQ(none.mark, 0x4000u) << int{protocol};
     held.clear();
     packet.source_port = 40001;
-    EXPECT_GE(Begin(packet), KP_FIRST_PORT) << int{protocol};
+    EXPECT_GE(Begin(packet), KP_FIRST_SNAT_PORT) << int{protocol};
   }
   EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
@@ -298,9 +298,9 @@ TEST_P(Direct, DriversLeaveAllElseToTheFilter) {
   auto connections = kernel_->Map("connections").Dump();
   ASSERT_TRUE(connections);
   for (auto& [key, value] : *connections) {
-    Connection one;
+    dataplane::NatEntry one;
     std::memcpy(&one, value.data(), sizeof one);
-    one.used -= 1'100'000'000;
+    one.last_used -= 1'100'000'000;
     ASSERT_TRUE(kernel_->Map("connections").Update(key, bpf::Map::Bytes(one)));
   }
   EXPECT_EQ(fast(whole).verdict, static_cast<uint32_t>(XDP_PASS)) << "the filter looks once a second";

@@ -69,7 +69,7 @@ void DirectTest::SetUp() {
   ASSERT_TRUE(made) << made.error().message();
   node_ = Ip(v4_ ? "172.31.0.1" : "fd31::1");
   for (auto [device, address] : {std::pair(in_, n_.node), std::pair(out_, node_)}) {
-    ASSERT_TRUE(kernel_->Map("devices").Put(device, Device{.header = 14}));
+    ASSERT_TRUE(kernel_->Map("devices").Put(device, dataplane::DeviceEntry{.link_header = 14}));
     PutDirect(device, address, 1500);
   }
   PutFast(in_, kIn, true);

@@ -13,8 +13,8 @@
 #include <optional>
 #include <string>
 
+#include "lib/dataplane/ebpf_codec.h"
 #include "lib/netlink/link.h"
-#include "proxy/ebpf/bpf/maps.h"
 #include "proxy/ebpf/contribution.h"
 #include "proxy/ebpf/programs_testing.h"
 
@@ -34,12 +34,12 @@ class DirectTest : public ::testing::TestWithParam<bool> {
   explicit DirectTest(bool dsr = false) : dsr_(dsr) {}
   void SetUp() override;
   void PutDirect(uint32_t device, const IpAddress& address, uint32_t mtu) {
-    DirectDevice value{.mtu = mtu};
-    FillAddress(address, value.address);
+    dataplane::DirectDeviceEntry value{.address = {}, .mtu = mtu};
+    dataplane::EncodeIp(address, value.address);
     ASSERT_TRUE(kernel_->Map("direct_devices").Put(device, value));
   }
   void PutFast(uint32_t device, const MacAddress& mac, bool receives) {
-    FastDevice value{.receives = receives};
+    dataplane::XdpDeviceEntry value{.mac = {}, .receives = receives, .zero = 0};
     std::memcpy(value.mac, mac.bytes().data(), sizeof value.mac);
     ASSERT_TRUE(kernel_->Map("fast_devices").Put(device, value));
   }
@@ -59,11 +59,11 @@ class DirectTest : public ::testing::TestWithParam<bool> {
     return frame.replace(0, 12, bytes(destination) + bytes(source));
   }
   Seen In(const WirePacket& packet) const {
-    return kernel_->Run("from_outside", Onto(packet.Frame(), kIn, kClients), in_);
+    return kernel_->Run(dataplane::kIngressFilter, Onto(packet.Frame(), kIn, kClients), in_);
   }
   // From elsewhere.
   Seen Back(const WirePacket& packet) const {
-    return kernel_->Run("from_outside", Onto(packet.Frame(), kOut, kElsewhere), out_);
+    return kernel_->Run(dataplane::kIngressFilter, Onto(packet.Frame(), kOut, kElsewhere), out_);
   }
   // What the driver does right after the filter, which it follows for a second: this machine may be slow.
   Seen Fast(const WirePacket& packet, bool back = false) const {
@@ -107,7 +107,7 @@ class DirectTest : public ::testing::TestWithParam<bool> {
   }
   uint16_t Begin(const WirePacket& packet) {
     const uint16_t port = PortOf(In(packet));
-    EXPECT_GE(port, KP_FIRST_PORT);
+    EXPECT_GE(port, KP_FIRST_SNAT_PORT);
     return port;
   }
 

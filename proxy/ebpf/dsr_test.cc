@@ -1,5 +1,5 @@
 // Answers that go straight to clients, packet in, packet out: what one node sends on, another one takes.
-#include "proxy/ebpf/bpf/maps.h"
+#include "lib/dataplane/ebpf_codec.h"
 #include "proxy/ebpf/direct_testing.h"
 #include "proxy/ebpf/outside_connections.h"
 
@@ -85,14 +85,14 @@ TEST_P(Straight, WhatCannotBeGoesByTheNodesAddress) {
   Serve();
   WirePacket large = To(n_.external, 80);
   large.payload = std::string(1500 - large.Ip().size() + large.payload.size(), 'x');
-  EXPECT_GE(Begin(large), KP_FIRST_PORT) << "no room for the option";
+  EXPECT_GE(Begin(large), KP_FIRST_SNAT_PORT) << "no room for the option";
   large.source_port = 40001;
   large.payload.resize(large.payload.size() - Option(n_.external, 80).size());
   ExpectSentOn(In(large), Between(large), "just enough");
   Serve(kUdp);
   WirePacket datagram = To(n_.external, 80);
   datagram.protocol = kUdp;
-  EXPECT_GE(Begin(datagram), KP_FIRST_PORT) << "which no packet begins";
+  EXPECT_GE(Begin(datagram), KP_FIRST_SNAT_PORT) << "which no packet begins";
 }
 
 TEST_P(Straight, ConnectionsStayUntilTheyEnd) {
@@ -102,10 +102,9 @@ TEST_P(Straight, ConnectionsStayUntilTheyEnd) {
   const IpAddress near = Ip(v4_ ? "10.3.0.1" : "fd03::1");
   // Both are endpoints; who is new gets the other one.
   kernel_->Set("web", [&](ResolvedPort& port) { port.cluster = {{near, 8080, false}}; });
-  Member member{};
-  const std::string vip = VipKey(&n_.external, kTcp, 80), endpoint = EndpointValue(n_.elsewhere, 8080);
-  std::memcpy(&member.vip, vip.data(), sizeof member.vip);
-  std::memcpy(&member.endpoint, endpoint.data(), sizeof member.endpoint);
+  const dataplane::ServiceEndpointKey member{
+      .service = dataplane::Encode(dataplane::ServiceAddress{n_.external, kTcp, 80}),
+      .endpoint = dataplane::Encode(dataplane::EndpointAddress{n_.elsewhere, 8080})};
   ASSERT_TRUE(kernel_->Map("members").Put(member, uint8_t{1}));
   ExpectSentOn(In(begin), Between(begin), "a SYN that is sent again");
   for (uint8_t flags : {kAck, kFin}) {
@@ -148,7 +147,7 @@ TEST_P(Straight, OnlyEndpointsAnswerAsServices) {
   }
   const std::string frame = good.Frame();
   for (size_t size = 14u + (v4_ ? 20 : 40); size < frame.size() - good.payload.size() - 6; ++size) {
-    EXPECT_EQ(other_->Run("from_outside", frame.substr(0, size)).packet, frame.substr(0, size));
+    EXPECT_EQ(other_->Run(dataplane::kIngressFilter, frame.substr(0, size)).packet, frame.substr(0, size));
   }
   EXPECT_EQ(Remembered(*other_), 0u);
   EXPECT_EQ(In(good).packet.substr(14), good.Ip()) << "a node on the way";
@@ -183,7 +182,7 @@ TEST_P(Straight, ErrorsAreSentOn) {
   const size_t cut = v4_ ? 28 : 48;  // as far as the ports
   const WireError error{n_.router, n_.external, 0, answer.Ip().substr(0, cut)};
   const WireError expected{n_.router, n_.elsewhere, 0, quoted.Ip().substr(0, cut)};
-  const Seen seen = kernel_->Run("from_outside", Onto(error.Frame(), kIn, kClients), in_);
+  const Seen seen = kernel_->Run(dataplane::kIngressFilter, Onto(error.Frame(), kIn, kClients), in_);
   EXPECT_EQ(seen.verdict, kNext);
   EXPECT_EQ(seen.packet.substr(14), expected.Frame().substr(14));
 }
@@ -193,21 +192,23 @@ TEST_P(Straight, DrainingWaitsForIt) {
   const WirePacket begin = To(n_.external, 80);
   In(begin);
   auto entries = [&] { return *kernel_->Map("connections").Dump(); };
-  Connection one;
+  dataplane::NatEntry one;
   ASSERT_EQ(entries().size(), 1u);
   std::memcpy(&one, entries()[0].second.data(), sizeof one);
   constexpr uint64_t kMinute = 60'000'000'000;
-  EXPECT_TRUE(AnyAlive(entries(), one.used + 60 * kMinute));
-  EXPECT_FALSE(AnyAlive(entries(), one.used + 25 * 60 * kMinute)) << "a day of silence";
+  EXPECT_TRUE(AnyAlive(entries(), std::chrono::nanoseconds(one.last_used + 60 * kMinute)));
+  EXPECT_FALSE(AnyAlive(entries(), std::chrono::nanoseconds(one.last_used + 25 * 60 * kMinute)))
+      << "a day of silence";
   WirePacket end = begin;
   end.tcp_flags = kFin | kAck;
   In(end);
   std::memcpy(&one, entries()[0].second.data(), sizeof one);
-  EXPECT_TRUE(AnyAlive(entries(), one.used + kMinute)) << "the server may have more to say";
-  EXPECT_FALSE(AnyAlive(entries(), one.used + 3 * kMinute));
+  EXPECT_TRUE(AnyAlive(entries(), std::chrono::nanoseconds(one.last_used + kMinute)))
+      << "the server may have more to say";
+  EXPECT_FALSE(AnyAlive(entries(), std::chrono::nanoseconds(one.last_used + 3 * kMinute)));
   end.tcp_flags = kRst;
   In(end);
-  EXPECT_FALSE(AnyAlive(entries(), one.used + kMinute));
+  EXPECT_FALSE(AnyAlive(entries(), std::chrono::nanoseconds(one.last_used + kMinute)));
 }
 
 }  // namespace

@@ -36,12 +36,13 @@ bool WantsFast(const netlink::Link& link, const std::vector<std::string>& names)
   });
 }
 
-std::optional<FastDevice> FastUse(const netlink::Link& link, std::optional<uint64_t> features) {
+std::optional<dataplane::XdpDeviceEntry> FastUse(const netlink::Link& link,
+                                                 std::optional<uint64_t> features) {
   const bool receives = features && (*features & netlink::kXdpReceive);
   // What a veth sends, the other end has to take as other devices' frames.
   if (link.kind == "veth" && !receives) return std::nullopt;
   if (features && !(*features & netlink::kXdpBasic)) return std::nullopt;
-  FastDevice out{.receives = receives};
+  dataplane::XdpDeviceEntry out{.mac = {}, .receives = receives, .zero = 0};
   std::memcpy(out.mac, link.mac.bytes().data(), sizeof out.mac);
   return out;
 }
@@ -86,16 +87,17 @@ void FastPath::Tell(const netlink::Link& link, const std::string& why) {
   }
 }
 
-Result<std::map<int, FastDevice>> FastPath::Attach(const bpf::Program& program,
-                                                   const std::vector<netlink::Link>& links, bool again) {
+Result<std::map<int, dataplane::XdpDeviceEntry>> FastPath::Attach(const bpf::Program& program,
+                                                                  const std::vector<netlink::Link>& links,
+                                                                  bool again) {
   again = again || !entry_;
   if (again) {
     ASSIGN_OR_RETURN(entry_, LoadEntry());
     ASSIGN_OR_RETURN(bpf::Map programs, entry_->GetMap(kPrograms));
-    RETURN_IF_ERROR(programs.Put(Slot(), program.fd()));
+    RETURN_IF_ERROR(programs.Put(ProgramIndex(), program.fd()));
   }
-  ASSIGN_OR_RETURN(bpf::Program entry, entry_->GetProgram("fast_entry"));
-  std::map<int, FastDevice> out;
+  ASSIGN_OR_RETURN(bpf::Program entry, entry_->GetProgram(dataplane::kXdpEntryProgram));
+  std::map<int, dataplane::XdpDeviceEntry> out;
   for (const netlink::Link& link : links) {
     // Of a veth before: only to be of use it is changed. Others say what they can when they have a program.
     if (link.kind == "veth" && !FastUse(link, FeaturesOf(link.index))) {
@@ -106,7 +108,7 @@ Result<std::map<int, FastDevice>> FastPath::Attach(const bpf::Program& program,
       Tell(link, linked.error().message());
       continue;
     }
-    std::optional<FastDevice> use = FastUse(link, FeaturesOf(link.index));
+    std::optional<dataplane::XdpDeviceEntry> use = FastUse(link, FeaturesOf(link.index));
     if (use) out.emplace(link.index, *use);
     Tell(link, use ? "" : "the driver cannot send");
   }
@@ -115,13 +117,14 @@ Result<std::map<int, FastDevice>> FastPath::Attach(const bpf::Program& program,
 }
 
 // Links of other interfaces, and maps of other layouts.
-Result<> FastPath::RemoveBut(const std::map<int, FastDevice>& wanted) const {
+Result<> FastPath::RemoveBut(const std::map<int, dataplane::XdpDeviceEntry>& wanted) const {
   Result<std::vector<std::string>> names = ListDir(directory_);
   if (!names && names.error().Is(Code::kNotFound)) return {};
   if (!names) return names.error();
   for (const std::string& name : *names) {
     const std::string path = directory_ + "/" + name;
-    if (name.starts_with("maps-") && path != Maps()) RETURN_IF_ERROR(bpf::RemovePinDirectory(path));
+    if (name.starts_with(dataplane::kMapPinsPrefix) && path != Maps())
+      RETURN_IF_ERROR(bpf::RemovePinDirectory(path));
     int index = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
     if (error != std::errc() || *end != '\0' || wanted.contains(index)) continue;
@@ -138,8 +141,8 @@ Result<> FastPath::Detach() {
   Result<bpf::Map> programs = bpf::Map::OpenPinned(Maps() + "/" + kPrograms);
   if (!programs && !programs.error().Is(Code::kNotFound)) return programs.error();
   if (programs) {
-    RETURN_IF_ERROR(programs->Delete(bpf::Map::Bytes(Slot())));
-    const uint32_t other = v4_ ? kFastV6 : kFastV4;
+    RETURN_IF_ERROR(programs->Delete(bpf::Map::Bytes(ProgramIndex())));
+    const uint32_t other = v4_ ? dataplane::kXdpV6 : dataplane::kXdpV4;
     ASSIGN_OR_RETURN(std::optional<std::string> runs, programs->Lookup(bpf::Map::Bytes(other)));
     if (runs) return {};
   }

@@ -17,14 +17,12 @@
 #include "lib/bpf/link.h"
 #include "lib/bpf/map.h"
 #include "lib/bpf/object.h"
+#include "lib/dataplane/ebpf_layout.h"
+#include "lib/dataplane/ebpf_maps.h"
 #include "lib/netlink/link.h"
 #include "lib/netlink/socket.h"
-#include "proxy/ebpf/bpf/maps.h"
 
 namespace keelson::proxy::ebpf {
-
-// Below the directory of pins.
-constexpr char kFastDirectory[] = "/fast";
 
 // Which interfaces are asked: {"auto"} all but veths, whose senders on the same machine leave checksums to
 // hardware that nobody has; {"off"} none; else names, with * and ?. Pure.
@@ -32,7 +30,7 @@ bool WantsFast(const netlink::Link& link, const std::vector<std::string>& names)
 
 // What an interface that runs the program may be used for, by what its driver says (netlink::XdpFeature;
 // nullopt: the kernel does not tell). nullopt: nothing. Pure.
-std::optional<FastDevice> FastUse(const netlink::Link& link, std::optional<uint64_t> features);
+std::optional<dataplane::XdpDeviceEntry> FastUse(const netlink::Link& link, std::optional<uint64_t> features);
 
 // Of one family, in the calling thread's network namespace.
 class FastPath {
@@ -41,19 +39,20 @@ class FastPath {
 
   // Has `program` run at those of `links` that can, and no others; by index, what they may be used for.
   // `again`: the program is another one than last time.
-  Result<std::map<int, FastDevice>> Attach(const bpf::Program& program,
-                                           const std::vector<netlink::Link>& links, bool again);
+  Result<std::map<int, dataplane::XdpDeviceEntry>> Attach(const bpf::Program& program,
+                                                          const std::vector<netlink::Link>& links,
+                                                          bool again);
   bool attached() const { return entry_.has_value(); }
   // The other family goes on. Absent is fine.
   Result<> Detach();
 
  private:
-  std::string Maps() const { return directory_ + "/maps-" + std::to_string(KP_LAYOUT); }
+  std::string Maps() const { return directory_ + "/" + dataplane::MapPins(); }
   std::string PathOf(int index) const { return directory_ + "/" + std::to_string(index); }
-  uint32_t Slot() const { return v4_ ? kFastV4 : kFastV6; }
+  uint32_t ProgramIndex() const { return v4_ ? dataplane::kXdpV4 : dataplane::kXdpV6; }
   Result<bpf::Object> LoadEntry() const;
   Result<> EnsureLink(const bpf::Program& entry, int index, bool again) const;
-  Result<> RemoveBut(const std::map<int, FastDevice>& wanted) const;
+  Result<> RemoveBut(const std::map<int, dataplane::XdpDeviceEntry>& wanted) const;
   void Tell(const netlink::Link& link, const std::string& why);
 
   const std::string directory_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/base/error.h"
+#include "lib/dataplane/ebpf_layout.h"
 #include "lib/netlink/link.h"
 
 namespace keelson::proxy::ebpf {
@@ -16,7 +17,7 @@ class OwnClsact {
  public:
   // Empty: no note is taken, and all stay.
   explicit OwnClsact(const std::string& pin_directory)
-      : directory_(pin_directory.empty() ? "" : pin_directory + "/clsact") {}
+      : directory_(pin_directory.empty() ? "" : pin_directory + dataplane::kPinsClsact) {}
 
   // Before a filter is attached, which makes the discipline if there is none.
   Result<> Note(netlink::Socket& socket, int link_index) const;

@@ -8,7 +8,7 @@
 #include <functional>
 #include <map>
 
-#include "proxy/ebpf/bpf/maps.h"
+#include "lib/dataplane/ebpf_codec.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
@@ -40,9 +40,10 @@ class Kernel {
   size_t size(MapId map) const { return maps_[map].size(); }
   // "pods node endpoints", with the answers' first letters; empty: nothing.
   std::string Said(const IpAddress* ip, uint8_t protocol, uint16_t port) const {
-    auto found = maps_[kServices].find(VipKey(ip, protocol, port));
+    auto found =
+        maps_[kServices].find(ServiceKeyBytes({ip ? std::optional(*ip) : std::nullopt, protocol, port}));
     if (found == maps_[kServices].end()) return "";
-    struct Service service;
+    dataplane::ServiceEntry service;
     EXPECT_EQ(found->second.size(), sizeof service);
     std::memcpy(&service, found->second.data(), sizeof service);
     const char* letters = "-SRD";
@@ -52,11 +53,11 @@ class Kernel {
   std::vector<std::string> Endpoints(const IpAddress* ip, uint8_t protocol, uint16_t port) const {
     std::vector<std::string> out;
     for (uint32_t slot = 0;; ++slot) {
-      std::string key = VipKey(ip, protocol, port);
+      std::string key = ServiceKeyBytes({ip ? std::optional(*ip) : std::nullopt, protocol, port});
       key.append(reinterpret_cast<const char*>(&slot), sizeof slot);
       auto found = maps_[kEndpoints].find(key);
       if (found == maps_[kEndpoints].end()) return out;
-      const bool v4 = found->second.substr(0, 12) == VipKey(&kV4, 0, 0).substr(0, 12);
+      const bool v4 = found->second.substr(0, 12) == ServiceKeyBytes({kV4, 0, 0}).substr(0, 12);
       out.push_back(IpAddress::FromBytes(found->second.substr(v4 ? 12 : 0, v4 ? 4 : 16)).ToString());
     }
   }

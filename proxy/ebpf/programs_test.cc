@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <linux/pkt_cls.h>
 
-#include "proxy/ebpf/bpf/maps.h"
+#include "lib/dataplane/ebpf_codec.h"
 #include "proxy/ebpf/programs_testing.h"
 
 namespace keelson::proxy::ebpf {
@@ -124,7 +124,7 @@ TEST_P(Programs, WhatIsNotTheirsPasses) {
       {"the other family", foreign},
   };
   for (const auto& c : cases) {
-    for (const char* program : {"from_outside", "to_outside"}) {
+    for (const char* program : {dataplane::kIngressFilter, dataplane::kEgressFilter}) {
       const Seen seen = kernel_.Run(program, c.packet.Frame());
       EXPECT_EQ(seen.verdict, kNext) << c.what;
       EXPECT_EQ(seen.mark, 0u) << c.what;
@@ -175,7 +175,7 @@ TEST_P(Programs, WhatIsNotPlainPasses) {
     frames.emplace_back("cut to " + std::to_string(size), FrameOf(ip).substr(0, 14 + size));
   }
   for (const auto& [what, frame] : frames) {
-    for (const char* program : {"from_outside", "to_outside"}) {
+    for (const char* program : {dataplane::kIngressFilter, dataplane::kEgressFilter}) {
       const Seen seen = kernel_.Run(program, frame);
       EXPECT_EQ(seen.verdict, kNext) << what;
       EXPECT_TRUE(seen.packet == frame) << what;
@@ -285,8 +285,8 @@ TEST_P(Programs, PortsThatComeAgainBeginAnew) {
   auto rest = kernel_.Map("endpoints").Dump();
   ASSERT_TRUE(rest);
   for (const auto& [key, value] : *rest) {
-    if (value == EndpointValue(n_.pod, 8080)) {
-      EXPECT_TRUE(kernel_.Map("endpoints").Update(key, EndpointValue(n_.other_pod, 8080)));
+    if (value == EndpointBytes({n_.pod, 8080})) {
+      EXPECT_TRUE(kernel_.Map("endpoints").Update(key, EndpointBytes({n_.other_pod, 8080})));
     }
   }
   ExpectPacket(kernel_.In(begin), at, "a SYN that is sent again");
@@ -328,7 +328,7 @@ TEST_P(Programs, NobodyNewComesWhileTheyDrain) {
   kernel_.Set("web", ToLocal);
   const WirePacket known = To(n_.external, 80), fresh = To(n_.external, 80, kSyn, 40001);
   ExpectPacket(kernel_.In(known), At(known, n_.pod, 8080), "before");
-  ASSERT_TRUE(kernel_.Map("outside_state").Put(uint32_t{0}, OutsideState{.draining = 1}));
+  ASSERT_TRUE(kernel_.Map("outside_state").Put(uint32_t{0}, dataplane::ExternalState{.draining = 1}));
   ExpectPacket(kernel_.In(fresh), fresh, "who is new");
   const WirePacket data = To(n_.external, 80, kAck);
   ExpectPacket(kernel_.In(data), At(data, n_.pod, 8080), "who is known");
@@ -367,10 +367,12 @@ TEST_P(Programs, ErrorsReachWhoTheyAreFor) {
         }
         EXPECT_TRUE(seen.packet == with_old_sum.Frame()) << program << " " << int{protocol} << " " << cut;
       };
-      expect("from_outside", {n_.router, n_.external, 0, quote(Answer(begin))},
+      expect(dataplane::kIngressFilter, {n_.router, n_.external, 0, quote(Answer(begin))},
              {n_.router, n_.pod, 0, quote(Answer(at))}, Answer(begin));
-      expect("to_outside", {n_.pod, n_.client, 0, quote(at)}, {n_.external, n_.client, 0, quote(begin)}, at);
-      expect("to_outside", {n_.node, n_.client, 0, quote(at)}, {n_.node, n_.client, 0, quote(begin)}, at);
+      expect(dataplane::kEgressFilter, {n_.pod, n_.client, 0, quote(at)},
+             {n_.external, n_.client, 0, quote(begin)}, at);
+      expect(dataplane::kEgressFilter, {n_.node, n_.client, 0, quote(at)},
+             {n_.node, n_.client, 0, quote(begin)}, at);
       // About somebody else's, and cut within the ports.
       WirePacket other = begin;
       other.source_port = 50000;
@@ -379,8 +381,8 @@ TEST_P(Programs, ErrorsReachWhoTheyAreFor) {
             WireError{n_.router, n_.external, static_cast<uint8_t>(n_.node.is_v4() ? 8 : 128),
                       quote(Answer(begin))},
             WireError{n_.router, n_.external, 0, quote(Answer(begin)).substr(0, cut > 100 ? 21 : cut - 5)}}) {
-        EXPECT_TRUE(kernel_.Run("from_outside", error.Frame()).packet == error.Frame());
-        EXPECT_TRUE(kernel_.Run("to_outside", error.Frame()).packet == error.Frame());
+        EXPECT_TRUE(kernel_.Run(dataplane::kIngressFilter, error.Frame()).packet == error.Frame());
+        EXPECT_TRUE(kernel_.Run(dataplane::kEgressFilter, error.Frame()).packet == error.Frame());
       }
     }
   }

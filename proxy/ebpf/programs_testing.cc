@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "proxy/ebpf/bpf/maps.h"
+#include "lib/dataplane/ebpf_codec.h"
 #include "proxy/ebpf/bpf/programs.bpf.h"
 
 namespace keelson::proxy::ebpf {
@@ -49,7 +49,7 @@ Result<> Kernel::Load() {
     RETURN_IF_ERROR(
         Map(MapName(static_cast<MapId>(id))).UpdateAll(plan_.Difference(static_cast<MapId>(id), {}).put));
   }
-  return Map("devices").Put(kLoopback, Device{.header = 14});
+  return Map("devices").Put(kLoopback, dataplane::DeviceEntry{.link_header = 14});
 }
 
 void Kernel::Set(const std::string& key, const std::function<void(ResolvedPort&)>& make) {
@@ -95,7 +95,7 @@ Seen Kernel::RunFast(const std::string& frame, uint32_t device) const {
   xdp_md context{};
   context.data_end = static_cast<__u32>(frame.size());
   context.ingress_ifindex = device;
-  auto out = TestRun("fast_outside", frame, bpf::Map::Bytes(context));
+  auto out = TestRun(dataplane::kXdpProgram, frame, bpf::Map::Bytes(context));
   EXPECT_TRUE(out) << out.error().message();
   if (!out) return {};
   return {out->result, 0, out->packet};

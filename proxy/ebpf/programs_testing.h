@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lib/bpf/object.h"
+#include "lib/dataplane/ebpf_layout.h"
 #include "lib/linux/netns.h"
 #include "proxy/ebpf/packet_testing.h"
 #include "proxy/ebpf/plan.h"
@@ -38,8 +39,8 @@ class Kernel {
   // At a NodePort, an external and a load balancer address; as `make` has changed it.
   void Set(const std::string& key, const std::function<void(ResolvedPort&)>& make);
   Seen Run(const char* program, const std::string& frame, uint32_t device = kLoopback) const;
-  Seen In(const WirePacket& packet) const { return Run("from_outside", packet.Frame()); }
-  Seen Out(const WirePacket& packet) const { return Run("to_outside", packet.Frame()); }
+  Seen In(const WirePacket& packet) const { return Run(dataplane::kIngressFilter, packet.Frame()); }
+  Seen Out(const WirePacket& packet) const { return Run(dataplane::kEgressFilter, packet.Frame()); }
   // What drivers run, before there is a packet of the kernel's.
   Seen RunFast(const std::string& frame, uint32_t device = kLoopback) const;
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <malloc.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,15 +14,13 @@
 #include "lib/bpf/fs.h"
 #include "lib/bpf/link.h"
 #include "lib/bpf/probe.h"
+#include "lib/dataplane/ebpf_layout.h"
+#include "lib/dataplane/ebpf_maps.h"
 #include "lib/linux/mount.h"
-#include "proxy/ebpf/bpf/maps.h"
+#include "lib/linux/netns.h"
 #include "proxy/ebpf/bpf/programs.bpf.h"
 #include "proxy/ebpf/outside_connections.h"
 #include "proxy/ebpf/room.h"
-
-#ifndef SO_NETNS_COOKIE
-#define SO_NETNS_COOKIE 71
-#endif
 
 namespace keelson::proxy::ebpf {
 namespace {
@@ -38,7 +35,7 @@ Result<> DetachLinks(const std::string& directory) {
   if (!names && names.error().Is(Code::kNotFound)) return {};
   if (!names) return names.error();
   for (const std::string& name : *names) {
-    if (name.starts_with("maps-")) continue;
+    if (name.starts_with(dataplane::kMapPinsPrefix)) continue;
     ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::OpenPinned(directory + "/" + name));
     RETURN_IF_ERROR(link.Detach());
     RETURN_IF_ERROR(RemoveFile(directory + "/" + name));
@@ -66,22 +63,13 @@ Result<> CarryOver(const bpf::Map& from, const bpf::Map& to) {
   return to.UpdateAll(entries);
 }
 
-bool IsForSockets(const bpf::Program& program) { return !program.name().ends_with("_outside"); }
+bool IsForSockets(const bpf::Program& program) {
+  const std::string& name = program.name();
+  return name != dataplane::kIngressFilter && name != dataplane::kEgressFilter &&
+         name != dataplane::kXdpProgram;
+}
 
 }  // namespace
-
-Result<uint64_t> NetnsCookie() {
-  UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!socket) return ErrnoError("socket");
-  uint64_t cookie = 0;
-  socklen_t size = sizeof cookie;
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) != 0) {
-    if (errno != ENOPROTOOPT) return ErrnoError("SO_NETNS_COOKIE");
-    return Error(Code::kUnimplemented,
-                 "this kernel lacks the socket option SO_NETNS_COOKIE, which Linux has since 5.14");
-  }
-  return cookie;
-}
 
 Result<std::string> CgroupRoot() {
   ASSIGN_OR_RETURN(std::vector<linux::MountInfo> mounts, linux::ListMounts());
@@ -96,11 +84,11 @@ Result<> Sockets::Check() {
   RETURN_IF_ERROR(bpf::RequireCgroupLink(BPF_CGROUP_INET4_GETPEERNAME, "getpeername()", "5.8"));
   RETURN_IF_ERROR(bpf::RequireHelper(kProgramType, BPF_FUNC_get_netns_cookie, "bpf_get_netns_cookie", "5.7"));
   RETURN_IF_ERROR(bpf::RequireHelper(kProgramType, BPF_FUNC_sk_storage_get, "bpf_sk_storage_get", "5.9"));
-  RETURN_IF_ERROR(NetnsCookie());
+  RETURN_IF_ERROR(linux::NetnsCookie());
   return {};
 }
 
-std::string Sockets::MapDirectory() const { return Directory() + "/maps-" + std::to_string(KP_LAYOUT); }
+std::string Sockets::MapDirectory() const { return Directory() + "/" + dataplane::MapPins(); }
 
 Result<Sockets::Written> Sockets::Write(Plan& plan) {
   if (in_step_) {
@@ -192,9 +180,9 @@ Result<> Sockets::Open(const Plan& plan) {
     maps_[id] = std::move(map);
   }
   ASSIGN_OR_RETURN(bpf::Map settings, object.GetMap("settings"));
-  RETURN_IF_ERROR(settings.Put(uint32_t{0}, Settings{.node_netns = options_.node_netns}));
+  RETURN_IF_ERROR(settings.Put(uint32_t{0}, dataplane::NodeSettings{.node_netns = options_.node_netns}));
   ASSIGN_OR_RETURN(bpf::Map state, object.GetMap("outside_state"));
-  RETURN_IF_ERROR(state.Put(uint32_t{0}, OutsideState{.draining = 0}));
+  RETURN_IF_ERROR(state.Put(uint32_t{0}, dataplane::ExternalState{.draining = 0}));
   object_ = std::make_unique<bpf::Object>(std::move(object));
   return {};
 }
@@ -204,13 +192,14 @@ Result<> Sockets::Pin() {
   for (const std::string& name : object_->MapNames()) {
     const std::string path = MapDirectory() + "/" + name;
     ASSIGN_OR_RETURN(bpf::Map map, object_->GetMap(name));
-    Result<> pinned = map.Pin(path + "-new");
+    Result<> pinned = map.Pin(path + dataplane::kNewPinSuffix);
     if (!pinned && pinned.error().errnum() == EEXIST) {
-      RETURN_IF_ERROR(RemoveFile(path + "-new"));
-      pinned = map.Pin(path + "-new");
+      RETURN_IF_ERROR(RemoveFile(path + dataplane::kNewPinSuffix));
+      pinned = map.Pin(path + dataplane::kNewPinSuffix);
     }
     RETURN_IF_ERROR(pinned);
-    if (::rename((path + "-new").c_str(), path.c_str()) != 0) return ErrnoError("rename " + path);
+    if (::rename((path + dataplane::kNewPinSuffix).c_str(), path.c_str()) != 0)
+      return ErrnoError("rename " + path);
   }
   return {};
 }
@@ -233,7 +222,8 @@ Result<> Sockets::Attach(bool anew) {
   ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(Directory()));
   for (const std::string& name : names) {
     const std::string path = Directory() + "/" + name;
-    if (name.starts_with("maps-") && path != MapDirectory()) RETURN_IF_ERROR(bpf::RemovePinDirectory(path));
+    if (name.starts_with(dataplane::kMapPinsPrefix) && path != MapDirectory())
+      RETURN_IF_ERROR(bpf::RemovePinDirectory(path));
   }
   return {};
 }
@@ -257,9 +247,9 @@ Result<> Sockets::AttachDevices(bool anew) {
   devices_stale_ = false;
   if (!devices_) return {};
   DevicePrograms all;
-  ASSIGN_OR_RETURN(all.in, object_->GetProgram("from_outside"));
-  ASSIGN_OR_RETURN(all.out, object_->GetProgram("to_outside"));
-  ASSIGN_OR_RETURN(all.fast, object_->GetProgram("fast_outside"));
+  ASSIGN_OR_RETURN(all.in, object_->GetProgram(dataplane::kIngressFilter));
+  ASSIGN_OR_RETURN(all.out, object_->GetProgram(dataplane::kEgressFilter));
+  ASSIGN_OR_RETURN(all.fast, object_->GetProgram(dataplane::kXdpProgram));
   ASSIGN_OR_RETURN(bpf::Map devices, object_->GetMap("devices"));
   ASSIGN_OR_RETURN(bpf::Map direct, object_->GetMap("direct_devices"));
   ASSIGN_OR_RETURN(bpf::Map fast, object_->GetMap("fast_devices"));
@@ -286,7 +276,7 @@ Result<> Sockets::Remove() {
 }
 
 Result<> Sockets::RemoveAll(const std::string& pin_directory) {
-  for (const char* part : {"/v4", "/v6", kFastDirectory}) {
+  for (const char* part : {dataplane::kPinsV4, dataplane::kPinsV6, dataplane::kPinsXdp}) {
     RETURN_IF_ERROR(RemoveFamily(pin_directory + part));
   }
   (void)::rmdir(pin_directory.c_str());  // unless somebody has mounted it, or keeps something there

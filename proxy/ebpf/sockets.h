@@ -21,6 +21,7 @@
 
 #include "lib/base/error.h"
 #include "lib/bpf/object.h"
+#include "lib/dataplane/ebpf_layout.h"
 #include "proxy/ebpf/devices.h"
 #include "proxy/ebpf/plan.h"
 
@@ -35,7 +36,7 @@ struct Rooms {
 struct SocketOptions {
   std::string cgroup;              // a directory of cgroup2: whose sockets are served; empty: all
   std::string pin_directory;       // on a BPF file system
-  uint64_t node_netns = 0;         // NetnsCookie() of the node
+  uint64_t node_netns = 0;         // linux::NetnsCookie() of the node
   uint32_t least_entries = 16384;  // room that maps have at first
   uint32_t masquerade_mark = 0x4000;
   bool dsr = false;          // answers of other nodes' endpoints go straight to who asked (bpf/dsr.h)
@@ -43,8 +44,6 @@ struct SocketOptions {
   Rooms rooms;
 };
 
-// Of the calling thread's network namespace.
-Result<uint64_t> NetnsCookie();
 // Where cgroup2 is mounted; kNotFound when nowhere.
 Result<std::string> CgroupRoot();
 
@@ -86,7 +85,7 @@ class Sockets {
   Result<> AttachDevices(bool anew);
   Result<> AttachOne(const bpf::Program& program, int cgroup, uint64_t cgroup_id, bool anew);
   Result<> Apply(const Changes& changes);
-  std::string Directory() const { return options_.pin_directory + (v4_ ? "/v4" : "/v6"); }
+  std::string Directory() const { return dataplane::FamilyPins(options_.pin_directory, v4_); }
   std::string MapDirectory() const;
 
   const SocketOptions options_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/dataplane/nftables_names.h"
 #include "lib/nft/kernel.h"
 #include "lib/nft/program.h"
 
@@ -17,7 +18,7 @@ nft::Transaction WithoutProxyChains(const nft::LiveTable& table);
 std::string WithoutProxyChains(std::string_view saved);
 
 // The nftables table that mode ipvs has beside its virtual servers.
-inline std::string IpvsTable(const std::string& own_table) { return own_table + "-ipvs"; }
+inline std::string IpvsTable(const std::string& own_table) { return own_table + dataplane::kIpvsTableSuffix; }
 
 // Removes the tables of mode nftables (unless `own_table` has their name), the chains of mode iptables, and
 // the sets of mode ipvs. Of the calling thread's network namespace, which is `kernel`'s too. Needs no

@@ -22,25 +22,31 @@ class FixedWriter {
       const nft::Set& set = SetOf(static_cast<SetId>(id), options_.v4);
       out_.sets[set.name].set = set;
     }
-    Base("nat-prerouting", nft::HookType::kNat, nft::HookPoint::kPrerouting, kDnat);
-    Base("nat-output", nft::HookType::kNat, nft::HookPoint::kOutput, kDnat);
-    Base("nat-postrouting", nft::HookType::kNat, nft::HookPoint::kPostrouting, kSnat);
-    Base("filter-prerouting", nft::HookType::kFilter, nft::HookPoint::kPrerouting, kBeforeDnat);
-    Base("filter-input", nft::HookType::kFilter, nft::HookPoint::kInput, kBeforeDnat);
-    Base("filter-forward", nft::HookType::kFilter, nft::HookPoint::kForward, kBeforeDnat);
-    Base("filter-output", nft::HookType::kFilter, nft::HookPoint::kOutput, kBeforeDnat);
-    Base("filter-output-post-dnat", nft::HookType::kFilter, nft::HookPoint::kOutput, kAfterDnat);
-    for (const char* name : {"services", "dispatch", "dispatch-nodeports", "firewall", "filter",
-                             "cluster-ips", kServiceCidrsChain, "reject"}) {
+    Base(dataplane::kNatPreroutingChain, nft::HookType::kNat, nft::HookPoint::kPrerouting, kDnat);
+    Base(dataplane::kNatOutputChain, nft::HookType::kNat, nft::HookPoint::kOutput, kDnat);
+    Base(dataplane::kNatPostroutingChain, nft::HookType::kNat, nft::HookPoint::kPostrouting, kSnat);
+    Base(dataplane::kFilterPreroutingChain, nft::HookType::kFilter, nft::HookPoint::kPrerouting, kBeforeDnat);
+    Base(dataplane::kFilterInputChain, nft::HookType::kFilter, nft::HookPoint::kInput, kBeforeDnat);
+    Base(dataplane::kFilterForwardChain, nft::HookType::kFilter, nft::HookPoint::kForward, kBeforeDnat);
+    Base(dataplane::kFilterOutputChain, nft::HookType::kFilter, nft::HookPoint::kOutput, kBeforeDnat);
+    Base(dataplane::kFilterOutputPostDnatChain, nft::HookType::kFilter, nft::HookPoint::kOutput, kAfterDnat);
+    for (const char* name :
+         {dataplane::kServicesChain, dataplane::kDispatchChain, dataplane::kDispatchNodePortsChain,
+          dataplane::kFirewallChain, dataplane::kFilterChain, dataplane::kClusterIpsChain,
+          dataplane::kServiceCidrsChain, dataplane::kRejectChain}) {
       out_.chains[name].chain.name = name;
     }
-    for (const char* name : {"nat-prerouting", "nat-output"}) Add(Rule(name).Finish(nft::Jump("services")));
-    for (const char* name : {"filter-prerouting", "filter-output"}) JumpIfNew(name, "firewall");
-    for (const char* name : {"filter-input", "filter-forward", "filter-output-post-dnat"}) {
-      JumpIfNew(name, "filter");
+    for (const char* name : {dataplane::kNatPreroutingChain, dataplane::kNatOutputChain})
+      Add(Rule(name).Finish(nft::Jump(dataplane::kServicesChain)));
+    for (const char* name : {dataplane::kFilterPreroutingChain, dataplane::kFilterOutputChain})
+      JumpIfNew(name, dataplane::kFirewallChain);
+    for (const char* name : {dataplane::kFilterInputChain, dataplane::kFilterForwardChain,
+                             dataplane::kFilterOutputPostDnatChain}) {
+      JumpIfNew(name, dataplane::kFilterChain);
     }
-    for (const char* name : {"filter-forward", "filter-output-post-dnat"}) JumpIfNew(name, "cluster-ips");
-    if (options_.ipvs) JumpIfNew("filter-input", "cluster-ips");
+    for (const char* name : {dataplane::kFilterForwardChain, dataplane::kFilterOutputPostDnatChain})
+      JumpIfNew(name, dataplane::kClusterIpsChain);
+    if (options_.ipvs) JumpIfNew(dataplane::kFilterInputChain, dataplane::kClusterIpsChain);
     Services();
     Filter();
     ClusterIps();
@@ -63,43 +69,45 @@ class FixedWriter {
   }
 
   void Services() {
-    Rule vip("services");
+    Rule vip(dataplane::kServicesChain);
     build_.LoadVip(vip, 0);
     Add(vip.InSet(0, build_.Name(kServices)).Finish(nft::Goto(DispatchChain(false))));
-    Rule node_port = ToNode("services");
+    Rule node_port = ToNode(dataplane::kServicesChain);
     build_.LoadNodePort(node_port, 0);
     Add(node_port.InSet(0, build_.Name(kNodePorts)).Finish(nft::Goto(DispatchChain(true))));
   }
 
   void Filter() {
     auto vip = [&](SetId set, nft::Verdict verdict) {
-      Rule rule("filter");
+      Rule rule(dataplane::kFilterChain);
       build_.LoadVip(rule, 0);
       Add(rule.InSet(0, build_.Name(set)).Finish(std::move(verdict)));
     };
     auto node_port = [&](SetId set, nft::Verdict verdict) {
-      Rule rule = ToNode("filter");
+      Rule rule = ToNode(dataplane::kFilterChain);
       build_.LoadNodePort(rule, 0);
       Add(rule.InSet(0, build_.Name(set)).Finish(std::move(verdict)));
     };
     nft::Verdict drop{nft::Verdict::Kind::kDrop};
-    vip(kRejectServices, nft::Goto("reject"));
+    vip(kRejectServices, nft::Goto(dataplane::kRejectChain));
     vip(kDropServices, drop);
-    node_port(kRejectNodePorts, nft::Goto("reject"));
+    node_port(kRejectNodePorts, nft::Goto(dataplane::kRejectChain));
     node_port(kDropNodePorts, drop);
-    Rule tcp("reject");
+    Rule tcp(dataplane::kRejectChain);
     Add(tcp.Load(0, Field::kL4Proto).Equal(0, nft::Key().Proto(6).bytes()).RejectTcpReset());
-    Add(Rule("reject").RejectUnreachable());
+    Add(Rule(dataplane::kRejectChain).RejectUnreachable());
   }
 
   void ClusterIps() {
     const nft::Verdict back{nft::Verdict::Kind::kReturn};
-    Rule here("cluster-ips"), unused_port("cluster-ips");
+    Rule here(dataplane::kClusterIpsChain), unused_port(dataplane::kClusterIpsChain);
     // The cluster's DNS, say, answered by this node itself.
     here.Load(0, Field::kDaddrType).Equal(0, kLocalType).Finish(back);
-    unused_port.Load(0, build_.Destination()).InSet(0, build_.Name(kClusterIps)).Finish(nft::Goto("reject"));
+    unused_port.Load(0, build_.Destination())
+        .InSet(0, build_.Name(kClusterIps))
+        .Finish(nft::Goto(dataplane::kRejectChain));
     if (options_.ipvs) {
-      Rule used("cluster-ips");
+      Rule used(dataplane::kClusterIpsChain);
       build_.LoadVip(used, 0);
       Add(used.InSet(0, build_.Name(kServices)).Finish(back));
       Add(unused_port);
@@ -108,28 +116,28 @@ class FixedWriter {
       Add(here);
       Add(unused_port);
     }
-    Add(Rule("cluster-ips").Finish(nft::Goto(kServiceCidrsChain)));
+    Add(Rule(dataplane::kClusterIpsChain).Finish(nft::Goto(dataplane::kServiceCidrsChain)));
   }
 
   void Firewall() {
-    Rule rule("firewall");
+    Rule rule(dataplane::kFirewallChain);
     int next = build_.LoadVip(rule, 0);
     rule.InSet(0, build_.Name(kLimited)).Load(next, build_.Source()).NotInSet(0, build_.Name(kSourceRanges));
     Add(rule.Finish({nft::Verdict::Kind::kDrop}));
   }
 
   void Postrouting() {
-    Rule marked("nat-postrouting");
+    Rule marked(dataplane::kNatPostroutingChain);
     marked.AnyBit(Field::kMark, options_.masquerade_bit).UnmarkBits(options_.masquerade_bit);
     Add(Masquerade(marked));
     // A pod that reaches itself through a Service would answer itself directly.
-    for (Rule hairpin : Translated("nat-postrouting")) {
+    for (Rule hairpin : Translated(dataplane::kNatPostroutingChain)) {
       hairpin.Load(0, build_.Source()).Load(build_.width(), build_.Destination());
       Add(Masquerade(hairpin.InSet(0, build_.Name(kHairpin))));
     }
     if (!options_.replies_bypass_node) return;
     for (const IpPrefix& cidr : options_.pod_cidrs) {
-      for (Rule same_node : Translated("nat-postrouting")) {
+      for (Rule same_node : Translated(dataplane::kNatPostroutingChain)) {
         same_node.Load(0, build_.Destination()).InSet(0, build_.Name(kLocalEndpoints));
         build_.SourceInside(same_node, cidr, true);
         Add(Masquerade(same_node));
@@ -168,7 +176,7 @@ std::vector<nft::Rule> ServiceCidrRules(const std::vector<IpPrefix>& cidrs, cons
   std::vector<nft::Rule> out;
   for (const IpPrefix& cidr : cidrs) {
     if (cidr.is_v4() != options.v4) continue;
-    Rule rule(kServiceCidrsChain);
+    Rule rule(dataplane::kServiceCidrsChain);
     build.Inside(rule, build.Destination(), cidr, true);
     out.push_back(rule.Finish({nft::Verdict::Kind::kDrop}));
   }

@@ -29,15 +29,17 @@
 #include <string>
 #include <vector>
 
+#include "lib/dataplane/nftables_names.h"
+#include "lib/dataplane/nftables_sets.h"
 #include "lib/nft/model.h"
 
 namespace keelson::proxy::nftables {
 
 struct Options {
   bool v4 = true;
-  std::string table = "keelson-proxy";
+  std::string table = dataplane::kDefaultTable;
   bool masquerade_all = false;
-  uint32_t masquerade_bit = 0x4000;
+  uint32_t masquerade_bit = 1u << dataplane::kDefaultMasqueradeBit;
   // How pods are told from others: by source (of this family), by the bridge or the kind of interface that
   // they are behind. All empty: not at all.
   std::vector<IpPrefix> pod_cidrs;
@@ -60,29 +62,12 @@ struct Options {
   nft::Table Table() const { return {v4 ? nft::Family::kIpv4 : nft::Family::kIpv6, table}; }
 };
 
-enum SetId {
-  kServices,
-  kEndpoints,
-  kNodePorts,
-  kNodePortEndpoints,
-  kNodePortIps,
-  kClusterIps,
-  kRejectServices,
-  kDropServices,
-  kRejectNodePorts,
-  kDropNodePorts,
-  kHairpin,
-  kLocalEndpoints,
-  kLimited,
-  kSourceRanges,
-  kAffinity,
-  kNodePortAffinity,
-  kSetCount,
-};
-const nft::Set& SetOf(SetId id, bool v4);
+using dataplane::kFirstLocalSlot;
+using dataplane::SetId;
+using dataplane::SetOf;
+using enum dataplane::SetId;
 
-// How a chain picks. Slots of endpoints on this node start at kLocalSlots where there are two lists.
-inline constexpr uint32_t kLocalSlots = 0x10000;
+// How a chain picks. Slots of endpoints on this node start at kFirstLocalSlot where there are two lists.
 struct PickSpec {
   enum class Kind { kCluster, kExternal, kExternalLocal } kind = Kind::kCluster;
   bool node_port = false;
@@ -110,8 +95,7 @@ const char* DispatchChain(bool node_port);
 std::vector<nft::Rule> DispatchRules(bool node_port, const std::vector<PickSpec>& specs,
                                      const Options& options);
 
-// The chain `service-cidrs`: drops what goes to addresses that no Service has.
-inline constexpr char kServiceCidrsChain[] = "service-cidrs";
+// Of the chain kServiceCidrsChain: drops what goes to addresses that no Service has.
 std::vector<nft::Rule> ServiceCidrRules(const std::vector<IpPrefix>& cidrs, const Options& options);
 
 // Everything but pick chains, their sets, and elements; the dispatch chains

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "lib/dataplane/nftables_elements.h"
 #include "proxy/model/traffic.h"
 #include "proxy/nftables/slots.h"
 
@@ -38,10 +39,10 @@ class Collector {
 
  private:
   static std::string VipKey(const ServicePort& s, const IpAddress& ip) {
-    return nft::Key().Ip(ip).Proto(s.protocol).Port(s.port).bytes();
+    return dataplane::ServiceElement({ip, s.protocol, s.port});
   }
   static std::string NodePortKey(const ServicePort& s) {
-    return nft::Key().Proto(s.protocol).Port(s.node_port).bytes();
+    return dataplane::ServiceElement({std::nullopt, s.protocol, s.node_port});
   }
   void Put(SetId set, std::string key, Datum datum = "") {
     out_.items.push_back({set, std::move(key), std::move(datum)});
@@ -108,12 +109,12 @@ class Collector {
     auto put = [&](const std::vector<Backend>& list, uint32_t first) {
       for (size_t i = 0; i < list.size(); ++i) {
         if (IsHole(list[i])) continue;
-        std::string backend = nft::Key().Ip(list[i].ip).Port(list[i].port).bytes();
-        Put(endpoints, key + nft::Key().Mark(first + static_cast<uint32_t>(i)).bytes(), backend);
+        Put(endpoints, dataplane::EndpointElement(key, first + static_cast<uint32_t>(i)),
+            dataplane::EndpointData({list[i].ip, list[i].port}));
       }
     };
     put(cluster, 0);
-    put(local, kLocalSlots);
+    put(local, kFirstLocalSlot);
   }
 
   void SourceRanges(const ServicePort& s) {

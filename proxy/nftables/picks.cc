@@ -50,7 +50,7 @@ class PickWriter {
       Rule marked(chain_);
       Pick(marked.AnyBit(Field::kMark, options_.masquerade_bit), spec_.cluster, 0);
     }
-    if (spec_.local > 0) Pick(Rule(chain_), spec_.local, kLocalSlots);
+    if (spec_.local > 0) Pick(Rule(chain_), spec_.local, kFirstLocalSlot);
   }
 
   void Pick(const Rule& prefix, uint32_t count, uint32_t first_slot) {
@@ -119,12 +119,12 @@ class PickWriter {
 }  // namespace
 
 std::string PickSpec::ChainName() const {
-  std::string out = node_port ? "nodeport-" : "pick-";
-  if (kind == Kind::kExternal && !node_port) out += "external-";
-  if (kind == Kind::kExternalLocal) out += "local-";
+  std::string out = node_port ? dataplane::kNodePortPickChainPrefix : dataplane::kPickChainPrefix;
+  if (kind == Kind::kExternal && !node_port) out += dataplane::kPickExternal;
+  if (kind == Kind::kExternalLocal) out += dataplane::kPickLocal;
   out += std::to_string(cluster);
   if (kind == Kind::kExternalLocal) out += "-" + std::to_string(local);
-  if (affinity.count() > 0) out += "-sticky-" + std::to_string(affinity.count());
+  if (affinity.count() > 0) out += dataplane::kPickAffinity + std::to_string(affinity.count());
   return out;
 }
 
@@ -141,10 +141,13 @@ std::vector<PickSpec> StockPicks(const Options& options) {
 }
 
 nft::Set UseSet(const PickSpec& spec, bool v4) {
-  return {.name = "use-" + spec.ChainName(), .key = SetOf(spec.node_port ? kNodePorts : kServices, v4).key};
+  return {.name = dataplane::kUseSetPrefix + spec.ChainName(),
+          .key = SetOf(spec.node_port ? kNodePorts : kServices, v4).key};
 }
 
-const char* DispatchChain(bool node_port) { return node_port ? "dispatch-nodeports" : "dispatch"; }
+const char* DispatchChain(bool node_port) {
+  return node_port ? dataplane::kDispatchNodePortsChain : dataplane::kDispatchChain;
+}
 
 std::vector<nft::Rule> DispatchRules(bool node_port, const std::vector<PickSpec>& specs,
                                      const Options& options) {

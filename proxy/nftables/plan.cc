@@ -201,7 +201,7 @@ class Plan::Changes {
     }
     RemovePicks();
     if (std::exchange(plan_.service_cidrs_changed_, false)) {
-      out_.FlushChain(kServiceCidrsChain);
+      out_.FlushChain(dataplane::kServiceCidrsChain);
       for (const nft::Rule& rule : ServiceCidrRules(plan_.service_cidrs_, plan_.options_)) out_.AddRule(rule);
     }
     return std::move(out_);
@@ -294,7 +294,7 @@ nft::Transaction Plan::TakeChanges() { return Changes(*this).Run(); }
 
 nft::Ruleset Plan::Wanted() const {
   nft::Ruleset out = FixedRuleset(options_);
-  out.chains[kServiceCidrsChain].rules = ServiceCidrRules(service_cidrs_, options_);
+  out.chains[dataplane::kServiceCidrsChain].rules = ServiceCidrRules(service_cidrs_, options_);
   auto add = [&](const std::vector<PickSpec>& specs) {
     for (const PickSpec& spec : specs) {
       std::string name = spec.ChainName();

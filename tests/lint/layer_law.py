@@ -9,7 +9,7 @@ import sys
 
 # lib/ folders by layer: a folder includes lower layers and itself, never a sibling.
 LAYERS = {"base": 0, "api": 1, "event": 1, "linux": 1, "k8s": 2, "netlink": 2, "nft": 2, "bpf": 2, "http": 2,
-          "rpc": 2, "client": 3}
+          "rpc": 2, "client": 3, "dataplane": 3}
 PROGRAMS = {"kubelet", "proxy", "cni", "csi", "controlplane", "ctl"}
 
 # Foreign headers and the folders that may include them. A trailing "*" in a home stands for any suffix.

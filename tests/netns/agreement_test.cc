@@ -14,8 +14,8 @@
 namespace keelson::netns {
 namespace {
 
-using ctl::Call;
 using ctl::Path;
+using ctl::SocketCall;
 using proxy::Decision;
 using proxy::Fate;
 using Targets = std::set<std::pair<IpAddress, uint16_t>>;
@@ -111,14 +111,14 @@ class Agreement : public ::testing::TestWithParam<Setting> {
       const auto [ip, to] = block.Destination(entry, v4);
       const Decision decision =
           Decide(port, *EntryOf(entry), OriginOf(client), ClientAddress(client, v4), traffic);
-      std::vector<Call> calls = {Call::kConnect};
-      if (block.protocol == "udp" && source.kind != ctl::Source::kAddress) calls.push_back(Call::kSend);
-      for (Call call : calls) {
+      std::vector<SocketCall> calls = {SocketCall::kConnect};
+      if (block.protocol == "udp" && source.kind != ctl::Source::kAddress) calls.push_back(SocketCall::kSend);
+      for (SocketCall call : calls) {
         const Path path = FollowPacket(*node_, source, {.ip = ip, .port = to}, block.Protocol(), call);
         EXPECT_EQ(Difference(decision, path, ClientAddress(client, v4), source.kind,
                              EndpointAddress("host", v4), block.Has("sticky")),
                   "")
-            << client << " " << entry << " by " << (call == Call::kSend ? "sendmsg" : "connect");
+            << client << " " << entry << " by " << (call == SocketCall::kSend ? "sendmsg" : "connect");
         (source.kind == ctl::Source::kAddress ? at_devices_ : at_sockets_) += ChosenByEbpf(path);
         ++compared_;
       }

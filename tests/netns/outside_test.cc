@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ctl/ebpf/outside_packet.h"
+#include "ctl/ebpf/external_packet.h"
 #include "lib/base/file.h"
 #include "lib/bpf/tc.h"
 #include "lib/netlink/link.h"
@@ -235,29 +235,29 @@ TEST_F(OutsideTest, NodectlSeesDevicesChoicesAndConnections) {
     Write(sockets, plan);
     auto open = Conversation::Open(world_->Place("outside"), To("outside", to, 80));
     ASSERT_TRUE(open) << open.error().message();
-    std::vector<ctl::SocketMaps> read;
+    std::vector<ctl::EbpfMaps> read;
     ASSERT_TRUE(world_->node().Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(read, ctl::ReadSocketMaps(machine_->places().pins));
+      ASSIGN_OR_RETURN(read, ctl::ReadEbpfMaps(machine_->places().pins));
       return {};
     }));
     ASSERT_EQ(read.size(), 1u);
-    const ctl::SocketMaps& maps = read[0];
+    const ctl::EbpfMaps& maps = read[0];
     EXPECT_EQ(maps.v4, v4);
-    EXPECT_THAT(ctl::OutsideFaults(read), ::testing::IsEmpty());
-    const ctl::OutsideDevice* device = maps.outside.Device("outside");
+    EXPECT_THAT(ctl::ExternalFaults(read), ::testing::IsEmpty());
+    const ctl::ExternalDevice* device = maps.external.Device("outside");
     ASSERT_NE(device, nullptr);
-    EXPECT_TRUE(device->served && device->in && device->out);
-    auto flows = ctl::RememberedFlows(maps, proxy::kTcp);
+    EXPECT_TRUE(device->served && device->ingress_filter && device->egress_filter);
+    auto flows = ctl::NatFlows(maps, proxy::kTcp);
     ASSERT_EQ(flows.size(), 1u);
     EXPECT_EQ(flows[0].destination, to);
     EXPECT_EQ(flows[0].source, ClientAddress("outside", v4));
     auto meet = [&](const char* client, const IpAddress& ip, uint16_t at) {
-      return ctl::MeetFilter(maps,
-                             {.link = "outside", .client = ClientAddress(client, v4), .to = ip, .port = at});
+      return ctl::RunIngressFilter(
+          maps, {.link = "outside", .client = ClientAddress(client, v4), .to = ip, .port = at});
     };
-    const ctl::OutsideOutcome kept = meet("outside", to, 80), fresh = meet("stranger", to, 80);
+    const ctl::FilterOutcome kept = meet("outside", to, 80), fresh = meet("stranger", to, 80);
     ASSERT_EQ(kept.choices.size(), 1u) << kept.why;
-    EXPECT_EQ(kept.choices[0].target.ip, flows[0].replier);
+    EXPECT_EQ(kept.choices[0].endpoint.ip, flows[0].replier);
     ASSERT_EQ(fresh.choices.size(), 2u) << fresh.why;
     EXPECT_NEAR(fresh.choices[0].percent, 50, 10);
     EXPECT_TRUE(meet("outside", ClientAddress("node", v4), 30080).served);
@@ -265,8 +265,8 @@ TEST_F(OutsideTest, NodectlSeesDevicesChoicesAndConnections) {
     EXPECT_FALSE(meet("outside", port.service.load_balancer_ips[0], 80).served);
     EXPECT_FALSE(meet("remote", to, 80).served) << "a pod";
     ASSERT_TRUE(OnNode("tc filter del dev outside ingress"));
-    ASSERT_TRUE(world_->node().Run([&] { return ctl::ReadFilters(v4, read[0].outside); }));
-    EXPECT_EQ(ctl::OutsideFaults(read).size(), 1u);
+    ASSERT_TRUE(world_->node().Run([&] { return ctl::ReadFilters(v4, read[0].external); }));
+    EXPECT_EQ(ctl::ExternalFaults(read).size(), 1u);
     EXPECT_TRUE(sockets.Remove());
   }
 }

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "ctl/ebpf/socket_call.h"
+#include "ctl/ebpf/socket_lb.h"
 #include "tests/netns/packet_table.h"
 
 namespace keelson::netns {
@@ -62,19 +62,20 @@ void PlannedNode::Write() {
   }
   tables_ = {std::move(table)};
   if (!socket_plan_) return;
-  ctl::SocketMaps maps{.v4 = rules_.options().v4};
+  ctl::EbpfMaps maps{.v4 = rules_.options().v4};
   for (int id = 0; id < proxy::ebpf::kMapCount; ++id) {
     const auto map = static_cast<proxy::ebpf::MapId>(id);
     if (!maps.Decode(MapName(map), socket_plan_->Difference(map, {}).put)) std::abort();
   }
-  for (ctl::Call call : {ctl::Call::kConnect, ctl::Call::kSend}) {
+  for (ctl::SocketCall call : {ctl::SocketCall::kConnect, ctl::SocketCall::kSend}) {
     maps.programs.push_back({ctl::ProgramName(call, maps.v4), 1});
   }
   int index = 0;
   for (const char* link : {"outside", "other"}) {
-    maps.outside.devices[++index] = {.link = link, .served = true, .in = true, .out = true};
+    maps.external.devices[++index] = {
+        .link = link, .served = true, .ingress_filter = true, .egress_filter = true};
   }
-  sockets_ = {std::move(maps)};
+  ebpf_ = {std::move(maps)};
 }
 
 Result<ctl::Hop> PlannedNode::Route(const IpAddress& to) {

@@ -23,7 +23,7 @@ class PlannedNode final : public ctl::NodeView {
 
   const std::vector<nft::LiveTable>& tables() const override { return tables_; }
   const std::vector<IpAddress>& addresses() const override { return addresses_; }
-  const std::vector<ctl::SocketMaps>& sockets() const override { return sockets_; }
+  const std::vector<ctl::EbpfMaps>& ebpf() const override { return ebpf_; }
   Result<ctl::Hop> Route(const IpAddress& to) override;
   Result<std::vector<netlink::Flow>> Flows(bool, uint8_t) override { return std::vector<netlink::Flow>(); }
   std::optional<Balancer> FindBalancer(const netlink::ServerAddress& address) override;
@@ -36,7 +36,7 @@ class PlannedNode final : public ctl::NodeView {
   std::vector<IpAddress> machine_;  // the node's addresses, without Service addresses
   std::vector<nft::LiveTable> tables_;
   std::vector<IpAddress> addresses_;
-  std::vector<ctl::SocketMaps> sockets_;
+  std::vector<ctl::EbpfMaps> ebpf_;
   std::set<IpAddress> bound_;
 };
 

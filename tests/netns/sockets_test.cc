@@ -13,10 +13,9 @@
 #include <functional>
 #include <thread>
 
-#include "ctl/ebpf/socket_call.h"
+#include "ctl/ebpf/socket_lb.h"
 #include "lib/base/file.h"
 #include "lib/bpf/link.h"
-#include "proxy/ebpf/bpf/maps.h"
 #include "tests/netns/ebpf_node.h"
 
 namespace keelson::netns {
@@ -229,10 +228,10 @@ TEST_F(SocketsTest, AffinityHoldsUntilItsEndpointGoesOrItsTimeEnds) {
   for (int i = 0; i < 32; ++i) {
     const auto entries = *affinity->Dump();
     for (const auto& [key, value] : entries) {
-      proxy::ebpf::Sticky sticky;
-      std::memcpy(&sticky, value.data(), sizeof sticky);
-      sticky.used -= 4ull * 3600 * 1'000'000'000;
-      ASSERT_TRUE(affinity->Update(key, bpf::Map::Bytes(sticky)));
+      dataplane::AffinityEntry entry;
+      std::memcpy(&entry, value.data(), sizeof entry);
+      entry.last_used -= 4ull * 3600 * 1'000'000'000;
+      ASSERT_TRUE(affinity->Update(key, bpf::Map::Bytes(entry)));
     }
     got.insert(Ask("node", Ip("10.96.0.1")));
   }
@@ -387,48 +386,49 @@ TEST_F(SocketsTest, NodectlTellsWhatIsPinned) {
   Sockets sockets = Start();
   Write(sockets, plan);
   auto read = [&] {
-    auto families = ctl::ReadSocketMaps(machine_->places().pins);
+    auto families = ctl::ReadEbpfMaps(machine_->places().pins);
     EXPECT_TRUE(families) << families.error().message();
     EXPECT_EQ(families->size(), 1u);
     return families->at(0);
   };
-  auto call = [&](const ctl::SocketMaps& maps, ctl::Call how, const char* ip, uint8_t protocol) {
-    return ctl::CallSocket(maps, true, how, Ip(ip), protocol, 80);
+  auto call = [&](const ctl::EbpfMaps& maps, ctl::SocketCall how, const char* ip, uint8_t protocol) {
+    return ctl::RunSocketLb(maps, true, how, Ip(ip), protocol, 80);
   };
   const std::string who = Ask("node", Ip("10.96.0.1"));
   UniqueFd datagrams = Socket("node", AF_INET6, SOCK_DGRAM);
   const sockaddr_in6 to = SocketAddress6(Ip("10.96.0.2"), 80);
   ASSERT_EQ(::sendto(datagrams.get(), "who", 3, 0, reinterpret_cast<const sockaddr*>(&to), sizeof to), 3);
 
-  ctl::SocketMaps maps = read();
-  EXPECT_THAT(ctl::SocketFaults({maps}, true, "", node_), ::testing::IsEmpty());
+  ctl::EbpfMaps maps = read();
+  EXPECT_THAT(ctl::SocketLbFaults({maps}, true, "", node_), ::testing::IsEmpty());
   EXPECT_EQ(maps.node_netns, node_);
   EXPECT_EQ(maps.node_port_ips, std::set<IpAddress>{ClientAddress("node", true)});
   EXPECT_EQ(maps.services.size(), plan.Size(proxy::ebpf::kServices));
   EXPECT_EQ(maps.endpoints.size(), 3u);
-  EXPECT_EQ(call(maps, ctl::Call::kSend, "10.96.0.2", proxy::kUdp).targets,
-            std::vector<ctl::Target>({{EndpointAddress("remote", true), kEndpointPort}}));
-  EXPECT_EQ(call(maps, ctl::Call::kConnect, "10.96.0.1", proxy::kTcp).targets,
-            std::vector<ctl::Target>({{EndpointAddress(who, true), kEndpointPort}}))
+  EXPECT_EQ(call(maps, ctl::SocketCall::kSend, "10.96.0.2", proxy::kUdp).endpoints,
+            std::vector<dataplane::EndpointAddress>({{EndpointAddress("remote", true), kEndpointPort}}));
+  EXPECT_EQ(call(maps, ctl::SocketCall::kConnect, "10.96.0.1", proxy::kTcp).endpoints,
+            std::vector<dataplane::EndpointAddress>({{EndpointAddress(who, true), kEndpointPort}}))
       << "the node stays with " << who;
-  EXPECT_EQ(call(maps, ctl::Call::kConnect, "10.96.0.2", proxy::kTcp).answer, ctl::Answer::kRefuse);
+  EXPECT_EQ(call(maps, ctl::SocketCall::kConnect, "10.96.0.2", proxy::kTcp).verdict,
+            dataplane::kSocketRefuse);
   ASSERT_EQ(maps.flows.size(), 1u);
   ASSERT_EQ(maps.sent.size(), 1u);
-  EXPECT_EQ(maps.sent[0].vip, (ctl::Vip{Ip("10.96.0.2"), proxy::kUdp, 80}));
-  EXPECT_EQ(maps.sent[0].target, maps.flows[0].target);
+  EXPECT_EQ(maps.sent[0].service, (dataplane::ServiceAddress{Ip("10.96.0.2"), proxy::kUdp, 80}));
+  EXPECT_EQ(maps.sent[0].endpoint, maps.flows[0].endpoint);
   EXPECT_EQ(maps.sent[0].cookie, maps.flows[0].cookie);
 
   ASSERT_TRUE(bpf::Link::OpenPinned(Pins("connect4"))->Detach());
   ASSERT_TRUE(RemoveFile(Pins("sendmsg6")));
   ASSERT_TRUE(RemoveFile(Pins("maps-1/services")));
   std::vector<std::string> said;
-  for (const ctl::Problem& fault : ctl::SocketFaults({read()}, true, "", node_))
+  for (const ctl::Problem& fault : ctl::SocketLbFaults({read()}, true, "", node_))
     said.push_back(fault.message);
   EXPECT_THAT(said, ::testing::UnorderedElementsAre("IPv4: map services is not pinned",
                                                     "IPv4: program sendmsg6 is not pinned",
                                                     "IPv4: program connect4 is attached to nothing"));
   ASSERT_EQ(::rename(Pins("maps-1").c_str(), Pins("maps-9").c_str()), 0);
-  EXPECT_THAT(ctl::ReadSocketMaps(machine_->places().pins).error().message(), ::testing::HasSubstr("maps-9"));
+  EXPECT_THAT(ctl::ReadEbpfMaps(machine_->places().pins).error().message(), ::testing::HasSubstr("maps-9"));
 }
 
 TEST_F(SocketsTest, NothingStaysAfterRemoval) {

@@ -1,6 +1,7 @@
-// Connections from outside to endpoints on other nodes, sent on at the device that they came in by: to the
-// endpoint as the node's own, and answers to the client as the Service's. The node's routes and neighbours
-// decide about the way; its rules, connection tracking and IPsec are not asked. For outside.h.
+// Forwarding of external traffic to endpoints on other nodes at the device that it comes in by
+// (--ebpf-direct): with the node's address and a port of its own as the source (SNAT), and answers to the
+// client with the Service's. The kernel's routes and neighbours decide the path; rules, connection tracking
+// and IPsec see nothing. For external_traffic.h.
 #ifndef KEELSON_PROXY_EBPF_DIRECT_H_
 #define KEELSON_PROXY_EBPF_DIRECT_H_
 
@@ -12,55 +13,46 @@
 
 #include "proxy/ebpf/bpf/connections.h"
 #include "proxy/ebpf/bpf/dsr.h"
-#include "proxy/ebpf/bpf/maps.h"
 #include "proxy/ebpf/bpf/packet.h"
+#include "proxy/ebpf/bpf/service_maps.h"
 
 #define KP_AF_INET 2
 #define KP_AF_INET6 10
 
-// What the devices' packets may be sent on by; empty: nothing is.
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __uint(max_entries, 1024);
-  __type(key, __u32);
-  __type(value, struct DirectDevice);
-} direct_devices SEC(".maps");
-
-static __always_inline const struct DirectDevice* FindDirect(__u32 index) {
+static __always_inline const struct DirectDeviceEntry* FindDirect(__u32 index) {
   return bpf_map_lookup_elem(&direct_devices, &index);
 }
 
-// The way of a packet that has come in by the device `index`, as BPF_FIB_LKUP_RET_... says; `size`: of the
-// largest that may have to take it, 0: of this one, where it is known to the kernel.
-static __always_inline long LookUpWay(void* context, __u32 index, const __u32* source,
-                                      const __u32* destination, __u8 protocol, __u32 size,
-                                      struct bpf_fib_lookup* way) {
-  __builtin_memset(way, 0, sizeof *way);
-  way->ifindex = index;
-  way->l4_protocol = protocol;
-  way->tot_len = (__u16)size;
+// Looks up the route of a packet that has come in by the device `index`. Returns BPF_FIB_LKUP_RET_*. `size`:
+// of the largest packet that may take the route; 0: of this one, where the kernel knows it.
+static __always_inline long LookUpRoute(void* context, __u32 index, const __u32* source,
+                                        const __u32* destination, __u8 protocol, __u32 size,
+                                        struct bpf_fib_lookup* route) {
+  __builtin_memset(route, 0, sizeof *route);
+  route->ifindex = index;
+  route->l4_protocol = protocol;
+  route->tot_len = (__u16)size;
   if (serves_v4) {
-    way->family = KP_AF_INET;
-    way->ipv4_src = source[3];
-    way->ipv4_dst = destination[3];
+    route->family = KP_AF_INET;
+    route->ipv4_src = source[3];
+    route->ipv4_dst = destination[3];
   } else {
-    way->family = KP_AF_INET6;
-    __builtin_memcpy(way->ipv6_src, source, sizeof way->ipv6_src);
-    __builtin_memcpy(way->ipv6_dst, destination, sizeof way->ipv6_dst);
+    route->family = KP_AF_INET6;
+    __builtin_memcpy(route->ipv6_src, source, sizeof route->ipv6_src);
+    __builtin_memcpy(route->ipv6_dst, destination, sizeof route->ipv6_dst);
   }
-  return bpf_fib_lookup(context, way, sizeof *way, 0);
+  return bpf_fib_lookup(context, route, sizeof *route, 0);
 }
 
-// 0: there is none.
-static __always_inline int FindWay(struct __sk_buff* skb, const __u32* source, const __u32* destination,
-                                   __u8 protocol, __u32 size, struct bpf_fib_lookup* way) {
-  const long found = LookUpWay(skb, skb->ifindex, source, destination, protocol, size, way);
+// 0: there is no route.
+static __always_inline int FindRoute(struct __sk_buff* skb, const __u32* source, const __u32* destination,
+                                     __u8 protocol, __u32 size, struct bpf_fib_lookup* route) {
+  const long found = LookUpRoute(skb, skb->ifindex, source, destination, protocol, size, route);
   return found == BPF_FIB_LKUP_RET_SUCCESS || found == BPF_FIB_LKUP_RET_NO_NEIGH;
 }
 
-// As a router does. 0: it has come too far.
-static __always_inline int CountHop(struct __sk_buff* skb, const struct Packet* packet) {
+// 0: the hop limit is used up.
+static __always_inline int DecrementTtl(struct __sk_buff* skb, const struct Packet* packet) {
   if (!serves_v4) {
     const __u32 at = packet->ip + offsetof(struct ipv6hdr, hop_limit);
     __u8 limit = 0;
@@ -80,28 +72,30 @@ static __always_inline int CountHop(struct __sk_buff* skb, const struct Packet* 
   return bpf_skb_store_bytes(skb, at, now, 1, 0) == 0;
 }
 
-static __always_inline int SendOn(struct __sk_buff* skb, const struct Packet* packet,
-                                  const struct Connection* connection) {
-  if (!FindDirect(skb->ifindex)) return TC_ACT_SHOT;  // not any more: the node's rules do not know it
+static __always_inline int ForwardDirect(struct __sk_buff* skb, const struct Packet* packet,
+                                         const struct NatEntry* connection) {
+  if (!FindDirect(skb->ifindex))
+    return TC_ACT_SHOT;  // no longer direct: the node's rules do not know the connection
   __u32 source[4], destination[4];
   __builtin_memcpy(source, connection->source, sizeof source);
   __builtin_memcpy(destination, connection->destination, sizeof destination);
-  struct bpf_fib_lookup way;
-  if (!FindWay(skb, packet->tuple.source, destination, packet->tuple.protocol, 0, &way)) return TC_ACT_SHOT;
-  if (!CountHop(skb, packet) || !SetDestination(skb, packet, connection) ||
+  struct bpf_fib_lookup route;
+  if (!FindRoute(skb, packet->tuple.source, destination, packet->tuple.protocol, 0, &route))
+    return TC_ACT_SHOT;
+  if (!DecrementTtl(skb, packet) || !SetDestination(skb, packet, connection) ||
       !SetSource(skb, packet, connection)) {
     return TC_ACT_SHOT;
   }
-  if ((connection->flags & kStraight) && (packet->tcp_flags & KP_SYN) && !AddOption(skb, packet)) {
+  if ((connection->flags & kNatDsr) && (packet->tcp_flags & KP_SYN) && !AddDsrOption(skb, packet)) {
     return TC_ACT_SHOT;
   }
-  struct bpf_redir_neigh next = {.nh_family = way.family};
-  __builtin_memcpy(next.ipv6_nh, way.ipv6_dst, sizeof next.ipv6_nh);  // of IPv4 its first word
-  return bpf_redirect_neigh(way.ifindex, &next, sizeof next, 0);
+  struct bpf_redir_neigh next = {.nh_family = route.family};
+  __builtin_memcpy(next.ipv6_nh, route.ipv6_dst, sizeof next.ipv6_nh);  // of IPv4 its first word
+  return bpf_redirect_neigh(route.ifindex, &next, sizeof next, 0);
 }
 
-// Whether a socket of the node's own would get `answer`: one that was given such a port on purpose.
-static __always_inline int IsForSocket(struct __sk_buff* skb, const struct Tuple* answer) {
+// Whether `answer` would reach a socket of the node: a process may have bound such a port.
+static __always_inline int IsForSocket(struct __sk_buff* skb, const struct ConnectionTuple* answer) {
   struct bpf_sock_tuple tuple = {};
   __u32 size = sizeof tuple.ipv4;
   if (serves_v4) {
@@ -124,56 +118,57 @@ static __always_inline int IsForSocket(struct __sk_buff* skb, const struct Tuple
   return 1;
 }
 
-// A port of the node's for packets to there->destination, above those that its own sockets are given. Stores
-// the way back. 0: none was free.
-static __always_inline int TakePort(struct __sk_buff* skb, const struct Tuple* asked,
-                                    struct Connection* there) {
-  struct Connection back = {.source_port = asked->destination_port,
-                            .destination_port = asked->source_port,
-                            .flags = kBack | kDirect};
-  __builtin_memcpy(back.source, asked->destination, sizeof back.source);
-  __builtin_memcpy(back.destination, asked->source, sizeof back.destination);
-  back.used = there->used;
+// Chooses a free source port of the node (KP_FIRST_SNAT_PORT and above) for packets to forward->destination,
+// and stores the reply entry. 0: none of those tried was free.
+static __always_inline int AllocateSnatPort(struct __sk_buff* skb, const struct ConnectionTuple* original,
+                                            struct NatEntry* forward) {
+  struct NatEntry reply = {.source_port = original->destination_port,
+                           .destination_port = original->source_port,
+                           .flags = kNatReply | kNatDirect};
+  __builtin_memcpy(reply.source, original->destination, sizeof reply.source);
+  __builtin_memcpy(reply.destination, original->source, sizeof reply.destination);
+  reply.last_used = forward->last_used;
   const __u32 first = bpf_get_prandom_u32();
   for (int i = 0; i < 8; ++i) {
-    const __u32 port = KP_FIRST_PORT + (first + i * 577) % (0x10000 - KP_FIRST_PORT);
-    there->source_port = bpf_htons((__u16)port);
-    const struct Tuple key = OtherWay(there, asked->protocol);
+    const __u32 port = KP_FIRST_SNAT_PORT + (first + i * 577) % (0x10000 - KP_FIRST_SNAT_PORT);
+    forward->source_port = bpf_htons((__u16)port);
+    const struct ConnectionTuple key = ReplyTuple(forward, original->protocol);
     if (IsForSocket(skb, &key)) continue;
-    const struct Connection* holder = bpf_map_lookup_elem(&connections, &key);
+    const struct NatEntry* holder = bpf_map_lookup_elem(&connections, &key);
     if (holder) {
-      const struct Tuple its = OtherWay(holder, asked->protocol);
-      const struct Connection* other = bpf_map_lookup_elem(&connections, &its);
-      const int idle = asked->protocol == IPPROTO_UDP && other && IdleFor(holder, other) > 180 * KP_SECOND;
+      const struct ConnectionTuple holder_key = ReplyTuple(holder, original->protocol);
+      const struct NatEntry* other = bpf_map_lookup_elem(&connections, &holder_key);
+      const int idle = original->protocol == IPPROTO_UDP && other && IdleFor(holder, other) > 180 * KP_SECOND;
       if (other && !idle && !HasEnded(holder, other)) continue;
       bpf_map_delete_elem(&connections, &key);
     }
-    if (bpf_map_update_elem(&connections, &key, &back, BPF_NOEXIST) == 0) return 1;
+    if (bpf_map_update_elem(&connections, &key, &reply, BPF_NOEXIST) == 0) return 1;
   }
   return 0;
 }
 
-// Makes of `there`, whose endpoint is chosen, one that is sent on, and stores both ways. 0: the endpoint is
-// on this node, or on a way that this device's packets may be too large for: the node has to tell the client.
-static __always_inline int BeginDirect(struct __sk_buff* skb, const struct Packet* packet,
-                                       struct Connection* there) {
-  const struct DirectDevice* in = FindDirect(skb->ifindex);
+// Makes `forward`, which has its endpoint, a direct connection, and stores both entries. 0: not possible. The
+// endpoint is on this node, or packets of this device may be too large for the route, and only the node's own
+// stack tells the client so.
+static __always_inline int StartDirect(struct __sk_buff* skb, const struct Packet* packet,
+                                       struct NatEntry* forward) {
+  const struct DirectDeviceEntry* in = FindDirect(skb->ifindex);
   if (!in) return 0;
-  struct bpf_fib_lookup way;
-  if (!FindWay(skb, packet->tuple.source, there->destination, packet->tuple.protocol, in->mtu, &way))
+  struct bpf_fib_lookup route;
+  if (!FindRoute(skb, packet->tuple.source, forward->destination, packet->tuple.protocol, in->mtu, &route))
     return 0;
-  const struct DirectDevice* out = FindDirect(way.ifindex);
+  const struct DirectDeviceEntry* out = FindDirect(route.ifindex);
   if (!out || !out->address[3]) return 0;
-  struct Connection direct = *there;
-  direct.flags = kDirect;
-  if (CanBeStraight(skb, packet, in->mtu)) {
-    direct.flags |= kStraight;
+  struct NatEntry direct = *forward;
+  direct.flags = kNatDirect;
+  if (CanUseDsr(skb, packet, in->mtu)) {
+    direct.flags |= kNatDsr;
   } else {
     __builtin_memcpy(direct.source, out->address, sizeof direct.source);
-    if (!TakePort(skb, &packet->tuple, &direct)) return 0;
+    if (!AllocateSnatPort(skb, &packet->tuple, &direct)) return 0;
   }
   if (bpf_map_update_elem(&connections, &packet->tuple, &direct, BPF_ANY)) return 0;
-  *there = direct;
+  *forward = direct;
   return 1;
 }
 

@@ -1,5 +1,5 @@
-// ICMP errors about packets of TCP and UDP, which quote the beginning of what they are about: without them
-// nobody would learn that packets are too large, or that nobody listens. For outside.h.
+// Translation of ICMP errors about TCP and UDP packets, which quote the beginning of such a packet. Path MTU
+// discovery and "port unreachable" depend on them. For external_traffic.h.
 #ifndef KEELSON_PROXY_EBPF_ICMP_ERROR_H_
 #define KEELSON_PROXY_EBPF_ICMP_ERROR_H_
 
@@ -10,8 +10,8 @@
 #include <bpf/bpf_helpers.h>
 
 #include "proxy/ebpf/bpf/connections.h"
-#include "proxy/ebpf/bpf/maps.h"
 #include "proxy/ebpf/bpf/packet.h"
+#include "proxy/ebpf/bpf/service_maps.h"
 
 #define KP_ICMP_HEADER 8
 
@@ -25,8 +25,8 @@ static __always_inline int IsErrorType(__u8 type) {
   return type == ICMP_DEST_UNREACH || type == ICMP_TIME_EXCEEDED || type == ICMP_PARAMETERPROB;
 }
 
-// 0: it is something else. `quoted` has ports; of what else there is of its transport header nothing is
-// known.
+// 0: the packet is no such error. `quoted` has addresses and ports; the rest of its transport header may be
+// missing.
 static __always_inline int ReadError(struct __sk_buff* skb, __u32 header, struct Packet* outer,
                                      struct Packet* quoted) {
   __builtin_memset(outer, 0, sizeof *outer);
@@ -46,7 +46,7 @@ static __always_inline int ReadError(struct __sk_buff* skb, __u32 header, struct
   return 1;
 }
 
-// The checksum of the error is over what it quotes, and with IPv6 over its own addresses.
+// Updates the error's checksum, which covers the quoted bytes, and with IPv6 the error's own addresses.
 static __always_inline int SumUp(struct __sk_buff* skb, const struct Packet* outer, const __u32* old,
                                  const __u32* ip, __u64 flags) {
   const __u32 at = outer->transport + 2;
@@ -72,7 +72,7 @@ static __always_inline int SetQuoted(struct __sk_buff* skb, const struct Packet*
   __builtin_memcpy(old, source ? quoted->tuple.source : quoted->tuple.destination, sizeof old);
   __builtin_memcpy(ip, to, sizeof ip);
   if (!SameAddress(old, ip)) {
-    // Of IPv4 the quoted header's own checksum makes up for its new address.
+    // With IPv4 the quoted header's own checksum compensates for the new address.
     if (serves_v4 && !StoreAddress4(skb, quoted->ip, old[3], ip[3], source)) return 0;
     if (!serves_v4 && !(SumUp(skb, outer, old, ip, 0) && StoreAddress6(skb, quoted->ip, ip, source)))
       return 0;
@@ -83,10 +83,10 @@ static __always_inline int SetQuoted(struct __sk_buff* skb, const struct Packet*
   return bpf_skb_store_bytes(skb, quoted->transport + (source ? 0 : 2), &port, 2, 0) == 0;
 }
 
-// `connection`: of packets that go the other way than the quoted one. What is quoted becomes what its
-// receiver knows of it.
+// Makes the quoted packet what the error's receiver has sent. `connection`: the entry of the opposite
+// direction of the quoted packet.
 static __always_inline int TranslateQuoted(struct __sk_buff* skb, const struct Packet* outer,
-                                           const struct Packet* quoted, const struct Connection* connection) {
+                                           const struct Packet* quoted, const struct NatEntry* connection) {
   return SetQuoted(skb, outer, quoted, connection->destination, connection->destination_port, 1) &&
          SetQuoted(skb, outer, quoted, connection->source, connection->source_port, 0);
 }

@@ -1,7 +1,7 @@
-// Reading packets of TCP and UDP, and giving them other addresses and ports. For outside.h.
+// Reads TCP and UDP packets, and changes their addresses and ports. For external_traffic.h.
 //
-// What is not plain (fragments, options, extension headers, what is cut short) is not read: it is left to the
-// rules.
+// Packets with IP options or extension headers, fragments and truncated packets are not read: the rules get
+// them.
 #ifndef KEELSON_PROXY_EBPF_PACKET_H_
 #define KEELSON_PROXY_EBPF_PACKET_H_
 
@@ -15,9 +15,9 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#include "proxy/ebpf/bpf/maps.h"
+#include "proxy/ebpf/bpf/service_maps.h"
 
-// Of the family that this object serves. Set before loading.
+// The address family that this object serves. Set before loading.
 const volatile __u8 serves_v4 = 1;
 
 #define KP_FIN 0x01
@@ -25,12 +25,12 @@ const volatile __u8 serves_v4 = 1;
 #define KP_RST 0x04
 #define KP_ACK 0x10
 
-// Since Linux 6.16, where checksums of IPv6 are wrong without in the one case that the device has summed up
-// all of a packet.
+// Since Linux 6.16. Without it IPv6 checksums are wrong where the device has summed up the whole packet
+// (CHECKSUM_COMPLETE).
 #define KP_F_IPV6 (1ull << 7)
 
 struct Packet {
-  struct Tuple tuple;
+  struct ConnectionTuple tuple;
   __u32 ip, transport;  // offsets of headers
   __u8 tcp_flags;
 };
@@ -41,7 +41,7 @@ static __always_inline void Map4(__u32 ip, __u32 (*out)[4]) {
   (*out)[3] = ip;
 }
 
-// Of the header at out->ip.
+// Takes addresses and protocol from the header at out->ip. 0: it is not read, see above.
 static __always_inline int TakeHeader4(const struct iphdr* header, struct Packet* out) {
   if (header->version != 4 || header->ihl != 5) return 0;
   if (header->frag_off & bpf_htons(0x3fff)) return 0;  // more fragments follow, or this is a later one
@@ -61,7 +61,7 @@ static __always_inline int TakeHeader6(const struct ipv6hdr* header, struct Pack
   return 1;
 }
 
-// At out->ip, of this object's family.
+// Reads the header at out->ip, of this object's family. 0: it is not read.
 static __always_inline int ReadAddresses(struct __sk_buff* skb, struct Packet* out) {
   if (serves_v4) {
     struct iphdr header;
@@ -75,12 +75,12 @@ static __always_inline int IsOfFamily(const struct __sk_buff* skb) {
   return skb->protocol == (serves_v4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6));
 }
 
-// 0: it is something else.
+// Reads a packet whose IP header begins at `header`. 0: it is not read, see above.
 static __always_inline int ReadPacket(struct __sk_buff* skb, __u32 header, struct Packet* out) {
   __builtin_memset(out, 0, sizeof *out);
   out->ip = header;
   if (!IsOfFamily(skb) || !ReadAddresses(skb, out)) return 0;
-  // Ports, and of TCP as far as the flags; of UDP the whole header.
+  // Ports, and with TCP the flags; with UDP the whole header.
   __u8 start[14];
   if (out->tuple.protocol == IPPROTO_TCP) {
     if (bpf_skb_load_bytes(skb, out->transport, start, 14)) return 0;
@@ -99,18 +99,18 @@ static __always_inline __u32 ChecksumAt(const struct Packet* packet) {
   return packet->transport + (packet->tuple.protocol == IPPROTO_TCP ? 16 : 6);
 }
 
-// Of UDP a checksum may be absent.
+// A UDP checksum may be absent.
 static __always_inline __u64 ChecksumFlags(const struct Packet* packet) {
   return packet->tuple.protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
 }
 
-// Of RFC 1071.
+// RFC 1071.
 static __always_inline __u16 Fold(__u64 sum) {
   for (int i = 0; i < 3; ++i) sum = (sum & 0xffff) + (sum >> 16);
   return (__u16)~sum;
 }
 
-// With the checksum of the header.
+// Updates the header's checksum as well.
 static __always_inline int StoreAddress4(struct __sk_buff* skb, __u32 header, __u32 old, __u32 ip,
                                          int source) {
   const __u32 at = header + (source ? offsetof(struct iphdr, saddr) : offsetof(struct iphdr, daddr));
@@ -147,9 +147,9 @@ static __always_inline int SetPort(struct __sk_buff* skb, const struct Packet* p
   return bpf_skb_store_bytes(skb, packet->transport + (source ? 0 : 2), &port, 2, 0) == 0;
 }
 
-// 0: there was no memory, and the packet is of no use any more.
+// 0: the kernel has no memory, and the packet is spoilt.
 static __always_inline int SetSource(struct __sk_buff* skb, const struct Packet* packet,
-                                     const struct Connection* to) {
+                                     const struct NatEntry* to) {
   __u32 ip[4];
   __builtin_memcpy(ip, to->source, sizeof ip);
   return SetAddress(skb, packet, packet->tuple.source, ip, 1) &&
@@ -157,7 +157,7 @@ static __always_inline int SetSource(struct __sk_buff* skb, const struct Packet*
 }
 
 static __always_inline int SetDestination(struct __sk_buff* skb, const struct Packet* packet,
-                                          const struct Connection* to) {
+                                          const struct NatEntry* to) {
   __u32 ip[4];
   __builtin_memcpy(ip, to->destination, sizeof ip);
   return SetAddress(skb, packet, packet->tuple.destination, ip, 0) &&

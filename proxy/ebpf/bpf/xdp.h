@@ -1,10 +1,9 @@
-// Connections that are sent on (direct.h), before the kernel makes packets of its own of what has come in
-// (XDP). All that is decided is decided by the filter behind, outside.h: what it has let through within the
-// last second goes the same way here. So the filter sees how a connection begins and ends, when its endpoint
-// has gone, and a packet a second, which it sends on with the kernel's neighbours, who are asked again that
-// way. Nothing is written into maps here.
-#ifndef KEELSON_PROXY_EBPF_FAST_H_
-#define KEELSON_PROXY_EBPF_FAST_H_
+// Forwards direct connections (direct.h) in the driver (XDP), before the kernel has a packet of its own. The
+// tc filter behind (external_traffic.h) decides: what it has forwarded within the last second this program
+// repeats. So the filter sees how connections begin and end, when an endpoint has gone, and one packet a
+// second, by which the kernel keeps its neighbour entries fresh. This program writes no map.
+#ifndef KEELSON_PROXY_EBPF_XDP_H_
+#define KEELSON_PROXY_EBPF_XDP_H_
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -16,19 +15,10 @@
 
 #include "proxy/ebpf/bpf/connections.h"
 #include "proxy/ebpf/bpf/direct.h"
-#include "proxy/ebpf/bpf/maps.h"
 #include "proxy/ebpf/bpf/packet.h"
+#include "proxy/ebpf/bpf/service_maps.h"
 
-// By index; those whose driver has this program, and sends what it says.
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __uint(max_entries, 1024);
-  __type(key, __u32);
-  __type(value, struct FastDevice);
-} fast_devices SEC(".maps");
-
-// What of a frame is written to. All of it is there.
+// The parts of a frame that are written to. All of them are inside the frame.
 struct Frame {
   struct ethhdr* ethernet;
   struct iphdr* v4;
@@ -79,7 +69,7 @@ static __always_inline int ReadFrame(struct xdp_md* ctx, const __u8* mac, struct
   return 1;
 }
 
-static __always_inline void CountHopAndAddress4(struct iphdr* header, const struct Connection* to) {
+static __always_inline void RewriteHeader4(struct iphdr* header, const struct NatEntry* to) {
   __u16 hop;
   __builtin_memcpy(&hop, &header->ttl, sizeof hop);  // and the protocol: checksums are of pairs
   __u32 old[3] = {header->saddr, header->daddr, hop};
@@ -92,60 +82,61 @@ static __always_inline void CountHopAndAddress4(struct iphdr* header, const stru
   header->check = Fold((__u32)bpf_csum_diff(old, sizeof old, now, sizeof now, before));
 }
 
-static __always_inline void CountHopAndAddress6(struct ipv6hdr* header, const struct Connection* to) {
+static __always_inline void RewriteHeader6(struct ipv6hdr* header, const struct NatEntry* to) {
   --header->hop_limit;
   __builtin_memcpy(&header->saddr, to->source, sizeof header->saddr);
   __builtin_memcpy(&header->daddr, to->destination, sizeof header->daddr);
 }
 
-// What a Tuple and a Connection begin with is the same, and all that checksums cover of it.
+// A ConnectionTuple and a NatEntry begin with the same fields, which are what checksums cover.
 static __always_inline void SetTransport(const struct Frame* frame, const struct Packet* packet,
-                                         const struct Connection* to) {
+                                         const struct NatEntry* to) {
   frame->ports[0] = to->source_port;
   frame->ports[1] = to->destination_port;
   const int is_udp = packet->tuple.protocol == IPPROTO_UDP;
   if (is_udp && *frame->sum == 0) return;  // there is none
-  struct Tuple now = {.source_port = to->source_port, .destination_port = to->destination_port};
+  struct ConnectionTuple now = {.source_port = to->source_port, .destination_port = to->destination_port};
   __builtin_memcpy(now.source, to->source, sizeof now.source);
   __builtin_memcpy(now.destination, to->destination, sizeof now.destination);
   const __u32 before = (__u16) ~*frame->sum;
-  const __u32 size = offsetof(struct Tuple, protocol);
+  const __u32 size = offsetof(struct ConnectionTuple, protocol);
   const __u16 sum = Fold((__u32)bpf_csum_diff((__be32*)&packet->tuple, size, (__be32*)&now, size, before));
   *frame->sum = is_udp && sum == 0 ? 0xffff : sum;
 }
 
 SEC("xdp") int fast_outside(struct xdp_md* ctx) {
   const __u32 index = ctx->ingress_ifindex;
-  const struct FastDevice* device = bpf_map_lookup_elem(&fast_devices, &index);
+  const struct XdpDeviceEntry* device = bpf_map_lookup_elem(&fast_devices, &index);
   if (!device || !FindDirect(index)) return XDP_PASS;
   struct Frame frame;
   struct Packet packet;
   if (!ReadFrame(ctx, device->mac, &frame, &packet)) return XDP_PASS;
   if (packet.tcp_flags & (KP_SYN | KP_FIN | KP_RST)) return XDP_PASS;
-  const struct Connection* known = bpf_map_lookup_elem(&connections, &packet.tuple);
-  if (!known || !(known->flags & kDirect) || bpf_ktime_get_ns() - known->used > KP_SECOND) return XDP_PASS;
+  const struct NatEntry* known = bpf_map_lookup_elem(&connections, &packet.tuple);
+  if (!known || !(known->flags & kNatDirect) || bpf_ktime_get_ns() - known->last_used > KP_SECOND)
+    return XDP_PASS;
   if ((serves_v4 ? frame.v4->ttl : frame.v6->hop_limit) <= 1) return XDP_PASS;
   __u32 destination[4];
   __builtin_memcpy(destination, known->destination, sizeof destination);
-  struct bpf_fib_lookup way;
-  if (LookUpWay(ctx, index, packet.tuple.source, destination, packet.tuple.protocol, frame.size, &way) !=
+  struct bpf_fib_lookup route;
+  if (LookUpRoute(ctx, index, packet.tuple.source, destination, packet.tuple.protocol, frame.size, &route) !=
       BPF_FIB_LKUP_RET_SUCCESS) {
     return XDP_PASS;
   }
-  if (way.ifindex != index) {
-    const __u32 next = way.ifindex;
-    const struct FastDevice* out = bpf_map_lookup_elem(&fast_devices, &next);
+  if (route.ifindex != index) {
+    const __u32 next = route.ifindex;
+    const struct XdpDeviceEntry* out = bpf_map_lookup_elem(&fast_devices, &next);
     if (!out || !out->receives) return XDP_PASS;
   }
   SetTransport(&frame, &packet, known);
   if (serves_v4) {
-    CountHopAndAddress4(frame.v4, known);
+    RewriteHeader4(frame.v4, known);
   } else {
-    CountHopAndAddress6(frame.v6, known);
+    RewriteHeader6(frame.v6, known);
   }
-  __builtin_memcpy(frame.ethernet->h_dest, way.dmac, ETH_ALEN);
-  __builtin_memcpy(frame.ethernet->h_source, way.smac, ETH_ALEN);
-  return way.ifindex == index ? XDP_TX : (int)bpf_redirect(way.ifindex, 0);
+  __builtin_memcpy(frame.ethernet->h_dest, route.dmac, ETH_ALEN);
+  __builtin_memcpy(frame.ethernet->h_source, route.smac, ETH_ALEN);
+  return route.ifindex == index ? XDP_TX : (int)bpf_redirect(route.ifindex, 0);
 }
 
-#endif  // KEELSON_PROXY_EBPF_FAST_H_
+#endif  // KEELSON_PROXY_EBPF_XDP_H_

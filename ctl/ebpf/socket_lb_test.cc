@@ -1,6 +1,6 @@
 // Sockets that eBPF serves: what is said of them, and what becomes of packets after them.
 #include "ctl/proxy/dump.h"
-#include "ctl/trace/fake_node.h"
+#include "ctl/trace/testing/fake_node.h"
 
 namespace keelson::ctl {
 namespace {
@@ -11,10 +11,12 @@ using ::testing::IsEmpty;
 
 constexpr uint8_t kTcp = 6, kUdp = 17;
 
-Vip At(const char* ip, uint16_t port = 80, uint8_t protocol = kTcp) { return {Ip(ip), protocol, port}; }
+dataplane::ServiceAddress At(const char* ip, uint16_t port = 80, uint8_t protocol = kTcp) {
+  return {Ip(ip), protocol, port};
+}
 
-void Serve(SocketMaps& maps, const Vip& vip, const std::vector<std::string>& endpoints,
-           SocketService service = {.pods = Answer::kServe, .node = Answer::kServe}) {
+void Serve(EbpfMaps& maps, const dataplane::ServiceAddress& vip, const std::vector<std::string>& endpoints,
+           SocketLbService service = {.pods = dataplane::kSocketServe, .node = dataplane::kSocketServe}) {
   service.endpoints = static_cast<uint32_t>(endpoints.size());
   maps.services[vip] = service;
   for (uint32_t slot = 0; slot < service.endpoints; ++slot) {
@@ -22,80 +24,83 @@ void Serve(SocketMaps& maps, const Vip& vip, const std::vector<std::string>& end
   }
 }
 
-TEST(CallSocket, AsTheProgramsDecide) {
-  SocketMaps maps;
+TEST(RunSocketLb, AsTheProgramsDecide) {
+  EbpfMaps maps;
   Serve(maps, At("10.96.0.1"), {"10.244.0.1", "10.244.0.2"});
   Serve(maps, At("10.96.0.1", 53, kUdp), {"10.244.0.3"});
-  Serve(maps, {Ip("10.96.0.1"), 0, 0}, {}, {.pods = Answer::kRefuse, .node = Answer::kRefuse});
-  Serve(maps, {std::nullopt, kTcp, 30080}, {"10.244.0.4"}, {.pods = Answer::kPass, .node = Answer::kServe});
-  Serve(maps, At("10.96.0.2"), {}, {.pods = Answer::kDrop, .node = Answer::kDrop});
+  Serve(maps, {Ip("10.96.0.1"), 0, 0}, {},
+        {.pods = dataplane::kSocketRefuse, .node = dataplane::kSocketRefuse});
+  Serve(maps, {std::nullopt, kTcp, 30080}, {"10.244.0.4"},
+        {.pods = dataplane::kSocketPass, .node = dataplane::kSocketServe});
+  Serve(maps, At("10.96.0.2"), {}, {.pods = dataplane::kSocketDrop, .node = dataplane::kSocketDrop});
   Serve(maps, At("10.96.0.3"), {"", ""});  // a list that has just become empty
   maps.node_port_ips = {Ip(kNodeIp)};
   struct Case {
     bool node;
-    Call call;
+    SocketCall call;
     const char* ip;
     uint8_t protocol;
     uint16_t port;
-    Answer answer;
-    size_t targets;
+    dataplane::SocketVerdict verdict;
+    size_t endpoints;
   };
   for (const Case& c : {
-           Case{false, Call::kConnect, "10.96.0.1", kTcp, 80, Answer::kServe, 2},
-           Case{true, Call::kConnect, "10.96.0.1", kTcp, 80, Answer::kServe, 2},
-           Case{true, Call::kConnect, "10.96.0.1", kTcp, 81, Answer::kRefuse, 0},
-           Case{true, Call::kConnect, "10.96.0.1", 132, 80, Answer::kPass, 0},
-           Case{true, Call::kConnect, "10.96.0.1", kUdp, 53, Answer::kPass, 0},
-           Case{true, Call::kSend, "10.96.0.1", kUdp, 53, Answer::kServe, 1},
-           Case{false, Call::kConnect, kNodeIp, kTcp, 30080, Answer::kPass, 0},
-           Case{true, Call::kConnect, kNodeIp, kTcp, 30080, Answer::kServe, 1},
-           Case{true, Call::kConnect, "10.244.0.9", kTcp, 30080, Answer::kPass, 0},
-           Case{true, Call::kConnect, "10.96.0.2", kTcp, 80, Answer::kDrop, 0},
-           Case{true, Call::kConnect, "10.96.0.3", kTcp, 80, Answer::kRefuse, 0},
+           Case{false, SocketCall::kConnect, "10.96.0.1", kTcp, 80, dataplane::kSocketServe, 2},
+           Case{true, SocketCall::kConnect, "10.96.0.1", kTcp, 80, dataplane::kSocketServe, 2},
+           Case{true, SocketCall::kConnect, "10.96.0.1", kTcp, 81, dataplane::kSocketRefuse, 0},
+           Case{true, SocketCall::kConnect, "10.96.0.1", 132, 80, dataplane::kSocketPass, 0},
+           Case{true, SocketCall::kConnect, "10.96.0.1", kUdp, 53, dataplane::kSocketPass, 0},
+           Case{true, SocketCall::kSend, "10.96.0.1", kUdp, 53, dataplane::kSocketServe, 1},
+           Case{false, SocketCall::kConnect, kNodeIp, kTcp, 30080, dataplane::kSocketPass, 0},
+           Case{true, SocketCall::kConnect, kNodeIp, kTcp, 30080, dataplane::kSocketServe, 1},
+           Case{true, SocketCall::kConnect, "10.244.0.9", kTcp, 30080, dataplane::kSocketPass, 0},
+           Case{true, SocketCall::kConnect, "10.96.0.2", kTcp, 80, dataplane::kSocketDrop, 0},
+           Case{true, SocketCall::kConnect, "10.96.0.3", kTcp, 80, dataplane::kSocketRefuse, 0},
        }) {
-    SocketOutcome out = CallSocket(maps, c.node, c.call, Ip(c.ip), c.protocol, c.port);
+    SocketLbOutcome out = RunSocketLb(maps, c.node, c.call, Ip(c.ip), c.protocol, c.port);
     const std::string what = std::string(c.ip) + ":" + std::to_string(c.port) + (c.node ? " node" : " pod");
-    EXPECT_EQ(out.answer, c.answer) << what << ": " << out.why;
-    EXPECT_EQ(out.targets.size(), c.targets) << what;
+    EXPECT_EQ(out.verdict, c.verdict) << what << ": " << out.why;
+    EXPECT_EQ(out.endpoints.size(), c.endpoints) << what;
     EXPECT_FALSE(out.why.empty());
   }
 }
 
-TEST(CallSocket, TheNodeStaysWithAnEndpointWhileItsTimeLasts) {
-  SocketMaps maps{.read_at = std::chrono::seconds(1000), .node_netns = 7};
+TEST(RunSocketLb, TheNodeStaysWithAnEndpointWhileItsTimeLasts) {
+  EbpfMaps maps{.read_at = std::chrono::seconds(1000), .node_netns = 7};
   Serve(maps, At("10.96.0.1"), {"10.244.0.1", "10.244.0.2"},
-        {.affinity = std::chrono::seconds(100), .pods = Answer::kServe, .node = Answer::kServe});
-  auto targets = [&](bool node) {
-    return CallSocket(maps, node, Call::kConnect, Ip("10.96.0.1"), kTcp, 80).targets.size();
+        {.affinity = std::chrono::seconds(100),
+         .pods = dataplane::kSocketServe,
+         .node = dataplane::kSocketServe});
+  auto endpoints = [&](bool node) {
+    return RunSocketLb(maps, node, SocketCall::kConnect, Ip("10.96.0.1"), kTcp, 80).endpoints.size();
   };
-  EXPECT_EQ(targets(true), 2u);
+  EXPECT_EQ(endpoints(true), 2u);
   maps.affinity = {{.cookie = 7,
-                    .vip = At("10.96.0.1"),
-                    .target = {Ip("10.244.0.2"), 8080},
-                    .used = std::chrono::seconds(950)}};
-  EXPECT_EQ(targets(true), 1u);
-  EXPECT_EQ(targets(false), 2u) << "another client";
-  maps.affinity[0].used = std::chrono::seconds(900);
-  EXPECT_EQ(targets(true), 2u) << "its time has passed";
-  maps.affinity[0].used = std::chrono::seconds(950);
-  maps.affinity[0].target.ip = Ip("10.244.0.3");
-  EXPECT_EQ(targets(true), 2u) << "no endpoint any more";
+                    .service = At("10.96.0.1"),
+                    .endpoint = {Ip("10.244.0.2"), 8080},
+                    .last_used = std::chrono::seconds(950)}};
+  EXPECT_EQ(endpoints(true), 1u);
+  EXPECT_EQ(endpoints(false), 2u) << "another client";
+  maps.affinity[0].last_used = std::chrono::seconds(900);
+  EXPECT_EQ(endpoints(true), 2u) << "its time has passed";
+  maps.affinity[0].last_used = std::chrono::seconds(950);
+  maps.affinity[0].endpoint.ip = Ip("10.244.0.3");
+  EXPECT_EQ(endpoints(true), 2u) << "no endpoint any more";
 }
 
-TEST(SocketFaults, NameWhatIsMissing) {
-  SocketMaps maps{
-      .node_netns = 7, .programs = {{"connect4", 1}, {"sendmsg4", 0}}, .missing = {"map services"}};
+TEST(SocketLbFaults, NameWhatIsMissing) {
+  EbpfMaps maps{.node_netns = 7, .programs = {{"connect4", 1}, {"sendmsg4", 0}}, .missing = {"map services"}};
   std::vector<std::string> reasons;
-  for (const Problem& fault : SocketFaults({maps}, true, "/pins", 8)) reasons.push_back(fault.reason);
+  for (const Problem& fault : SocketLbFaults({maps}, true, "/pins", 8)) reasons.push_back(fault.reason);
   EXPECT_THAT(reasons, ElementsAre("NotPinned", "NotAttached", "OtherNode"));
-  EXPECT_THAT(SocketFaults({}, false, "/pins", 8), IsEmpty());
-  auto nothing = SocketFaults({}, true, "/pins", 8);
+  EXPECT_THAT(SocketLbFaults({}, false, "/pins", 8), IsEmpty());
+  auto nothing = SocketLbFaults({}, true, "/pins", 8);
   ASSERT_EQ(nothing.size(), 1u);
   EXPECT_THAT(nothing[0].message, HasSubstr("/pins"));
 }
 
 TEST_F(TraceServiceTest, SocketsChooseAndPacketsGoThere) {
-  SocketMaps& maps = node_.ServeSockets();
+  EbpfMaps& maps = node_.ServeByEbpf();
   Serve(maps, At(kVip), {"10.244.0.2", "10.244.1.2"});
   for (const Source& source : {kPod, kHost}) {
     TracedPath out = Trace(source);
@@ -118,8 +123,8 @@ TEST_F(TraceServiceTest, SocketsChooseAndPacketsGoThere) {
 }
 
 TEST_F(TraceServiceTest, WhatSocketsRefuseAndLack) {
-  SocketMaps& maps = node_.ServeSockets();
-  Serve(maps, At(kVip), {}, {.pods = Answer::kRefuse, .node = Answer::kDrop});
+  EbpfMaps& maps = node_.ServeByEbpf();
+  Serve(maps, At(kVip), {}, {.pods = dataplane::kSocketRefuse, .node = dataplane::kSocketDrop});
   EXPECT_EQ(Trace(kPod).path.verdict, Path::kRejected);
   EXPECT_EQ(Trace(kHost).path.verdict, Path::kDropped);
   EXPECT_THAT(Reasons(Trace(kPod)), ElementsAre("Refused")) << "though there are endpoints";
@@ -137,27 +142,31 @@ TEST_F(TraceServiceTest, WhatSocketsRefuseAndLack) {
 }
 
 TEST_F(TraceServiceTest, DatagramsBySocketAndByPacket) {
-  SocketMaps& maps = node_.ServeSockets();
+  EbpfMaps& maps = node_.ServeByEbpf();
   Serve(maps, At(kVip, 80, kUdp), {"10.244.0.2"});
   node_.Program(kVip, 80, {"10.244.1.2"});
   const Frontend frontend{Frontend::kClusterIp, Ip(kVip), 80};
-  Path sent = FollowPacket(node_, kPod, frontend, kUdp, Call::kSend);
+  Path sent = FollowPacket(node_, kPod, frontend, kUdp, SocketCall::kSend);
   ASSERT_EQ(sent.backends.size(), 1u);
   EXPECT_EQ(sent.backends[0].ip, Ip("10.244.0.2"));
-  Path connected = FollowPacket(node_, kPod, frontend, kUdp, Call::kConnect);
+  Path connected = FollowPacket(node_, kPod, frontend, kUdp, SocketCall::kConnect);
   ASSERT_EQ(connected.backends.size(), 1u);
   EXPECT_EQ(connected.backends[0].ip, Ip("10.244.1.2"));
 }
 
 TEST(ProxyDump, SocketsOfModeEbpf) {
-  SocketMaps maps{.read_at = std::chrono::seconds(50), .node_netns = 7, .fill = {{"services", 3, 16384}}};
+  EbpfMaps maps{.read_at = std::chrono::seconds(50), .node_netns = 7, .fill = {{"services", 3, 16384}}};
   Serve(maps, At("10.96.0.1"), {"10.244.0.1", "10.244.0.2"},
-        {.affinity = std::chrono::seconds(100), .pods = Answer::kServe, .node = Answer::kServe});
-  Serve(maps, {Ip("10.96.0.1"), 0, 0}, {}, {.pods = Answer::kRefuse, .node = Answer::kRefuse});
-  Serve(maps, {std::nullopt, kTcp, 30080}, {"10.244.0.1"}, {.pods = Answer::kPass, .node = Answer::kServe});
+        {.affinity = std::chrono::seconds(100),
+         .pods = dataplane::kSocketServe,
+         .node = dataplane::kSocketServe});
+  Serve(maps, {Ip("10.96.0.1"), 0, 0}, {},
+        {.pods = dataplane::kSocketRefuse, .node = dataplane::kSocketRefuse});
+  Serve(maps, {std::nullopt, kTcp, 30080}, {"10.244.0.1"},
+        {.pods = dataplane::kSocketPass, .node = dataplane::kSocketServe});
   maps.affinity = {{7, At("10.96.0.1"), {Ip("10.244.0.2"), 8080}, std::chrono::seconds(40)}};
   maps.flows = {{99, At("10.96.0.1", 53, kUdp), {Ip("10.244.0.2"), 53}, {}}};
-  const Dump dump{DumpSockets(maps), {maps}, {{"NotAttached", "connect4"}}};
+  const Dump dump{DumpSocketLb(maps), {maps}, {{"NotAttached", "connect4"}}};
   EXPECT_EQ(ToTable(dump),
             "MODE   PROTOCOL   ADDRESS        FROM                  LEADS TO\n"
             "ebpf   TCP        *:30080        sockets of pods       leaves to packets\n"

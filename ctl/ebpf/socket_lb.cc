@@ -1,4 +1,4 @@
-#include "ctl/ebpf/socket_call.h"
+#include "ctl/ebpf/socket_lb.h"
 
 #include <algorithm>
 
@@ -10,39 +10,44 @@ namespace {
 constexpr uint8_t kTcp = 6, kUdp = 17;
 
 // As the programs look: the address itself, then a NodePort, or any other port of a cluster IP.
-const SocketService* Find(const SocketMaps& maps, Vip& vip) {
+const SocketLbService* Find(const EbpfMaps& maps, dataplane::ServiceAddress& vip) {
   auto found = maps.services.find(vip);
   if (found == maps.services.end()) {
-    vip =
-        maps.node_port_ips.contains(*vip.ip) ? Vip{std::nullopt, vip.protocol, vip.port} : Vip{vip.ip, 0, 0};
+    vip = maps.node_port_ips.contains(*vip.ip)
+              ? dataplane::ServiceAddress{std::nullopt, vip.protocol, vip.port}
+              : dataplane::ServiceAddress{vip.ip, 0, 0};
     found = maps.services.find(vip);
   }
   return found == maps.services.end() ? nullptr : &found->second;
 }
 
-void Pick(const SocketMaps& maps, const Vip& vip, const SocketService& service, SocketOutcome& out) {
+void SelectEndpoints(const EbpfMaps& maps, const dataplane::ServiceAddress& vip,
+                     const SocketLbService& service, SocketLbOutcome& out) {
   for (uint32_t slot = 0; slot < service.endpoints; ++slot) {
     auto found = maps.endpoints.find({vip, slot});
     if (found == maps.endpoints.end()) {
       out.misses = true;
     } else {
-      out.targets.push_back(found->second);
+      out.endpoints.push_back(found->second);
     }
   }
 }
 
 // An endpoint that the node stays with while it is one.
-void Stick(const SocketMaps& maps, const Vip& vip, std::chrono::seconds affinity, SocketOutcome& out) {
-  for (const Stay& stay : maps.affinity) {
-    if (stay.cookie != maps.node_netns || stay.vip != vip || maps.read_at - stay.used >= affinity) continue;
-    if (std::find(out.targets.begin(), out.targets.end(), stay.target) == out.targets.end()) continue;
+void ApplyAffinity(const EbpfMaps& maps, const dataplane::ServiceAddress& vip, std::chrono::seconds affinity,
+                   SocketLbOutcome& out) {
+  for (const SessionAffinity& entry : maps.affinity) {
+    if (entry.cookie != maps.node_netns || entry.service != vip || maps.read_at - entry.last_used >= affinity)
+      continue;
+    if (std::find(out.endpoints.begin(), out.endpoints.end(), entry.endpoint) == out.endpoints.end())
+      continue;
     out.why += ", and the node stays with one";
-    out.targets = {stay.target};
+    out.endpoints = {entry.endpoint};
     return;
   }
 }
 
-void AddFaults(const SocketMaps& maps, uint64_t node_netns, std::vector<Problem>& out) {
+void AddFaults(const EbpfMaps& maps, uint64_t node_netns, std::vector<Problem>& out) {
   const std::string family = maps.v4 ? "IPv4: " : "IPv6: ";
   for (const std::string& name : maps.missing) out.push_back({"NotPinned", family + name + " is not pinned"});
   for (const SocketProgram& program : maps.programs) {
@@ -56,49 +61,49 @@ void AddFaults(const SocketMaps& maps, uint64_t node_netns, std::vector<Problem>
 
 }  // namespace
 
-std::string ProgramName(Call call, bool v4) {
-  return std::string(call == Call::kConnect ? "connect" : "sendmsg") + (v4 ? "4" : "6");
+std::string ProgramName(SocketCall call, bool v4) {
+  return std::string(call == SocketCall::kConnect ? "connect" : "sendmsg") + (v4 ? "4" : "6");
 }
 
-SocketOutcome CallSocket(const SocketMaps& maps, bool from_node, Call call, const IpAddress& ip,
-                         uint8_t protocol, uint16_t port) {
+SocketLbOutcome RunSocketLb(const EbpfMaps& maps, bool from_node, SocketCall call, const IpAddress& ip,
+                            uint8_t protocol, uint16_t port) {
   const std::string asked = AddressText(ip, port) + "/" + ProtocolName(protocol);
   if (protocol != kTcp && protocol != kUdp) return {.why = "only TCP and UDP are served at sockets"};
-  Vip vip{ip, protocol, port};
-  const SocketService* service = Find(maps, vip);
+  dataplane::ServiceAddress vip{ip, protocol, port};
+  const SocketLbService* service = Find(maps, vip);
   if (!service) return {.why = asked + " is not in services"};
-  SocketOutcome out{.answer = from_node ? service->node : service->pods};
-  switch (out.answer) {
-    case Answer::kServe:
+  SocketLbOutcome out{.verdict = from_node ? service->node : service->pods};
+  switch (out.verdict) {
+    case dataplane::kSocketServe:
       break;
-    case Answer::kRefuse:
+    case dataplane::kSocketRefuse:
       out.why = vip.protocol == 0 ? asked + " is no port of this address" : asked + " has no endpoints";
       return out;
-    case Answer::kDrop:
+    case dataplane::kSocketDrop:
       out.why = asked + " has no endpoints on this node";
       return out;
-    case Answer::kPass:
+    case dataplane::kSocketPass:
       out.why = asked + " is left to packets";
       return out;
   }
-  if (call == Call::kConnect && protocol == kUdp) {
+  if (call == SocketCall::kConnect && protocol == kUdp) {
     return {.why = asked + ": connected sockets of UDP are left to packets"};
   }
   out.why = asked + " has " + std::to_string(service->endpoints) + " endpoint(s)";
-  Pick(maps, vip, *service, out);
-  if (out.targets.empty()) {  // as the programs do when there is none any more
-    out.answer = Answer::kRefuse;
+  SelectEndpoints(maps, vip, *service, out);
+  if (out.endpoints.empty()) {  // as the programs do when there is none any more
+    out.verdict = dataplane::kSocketRefuse;
     out.misses = false;
     out.why += ", none of which is in endpoints";
   }
-  if (service->affinity.count() > 0 && from_node) Stick(maps, vip, service->affinity, out);
+  if (service->affinity.count() > 0 && from_node) ApplyAffinity(maps, vip, service->affinity, out);
   return out;
 }
 
-std::vector<Problem> SocketFaults(const std::vector<SocketMaps>& families, bool rules,
-                                  const std::string& pin_directory, uint64_t node_netns) {
+std::vector<Problem> SocketLbFaults(const std::vector<EbpfMaps>& families, bool rules,
+                                    const std::string& pin_directory, uint64_t node_netns) {
   std::vector<Problem> out;
-  for (const SocketMaps& maps : families) AddFaults(maps, node_netns, out);
+  for (const EbpfMaps& maps : families) AddFaults(maps, node_netns, out);
   if (rules && families.empty()) {
     out.push_back(
         {"NotPinned", "the rules of mode ebpf are here, but nothing is pinned in " + pin_directory});

@@ -75,10 +75,10 @@ class FakeNode : public NodeView {
 
   const std::vector<nft::LiveTable>& tables() const override { return tables_; }
   const std::vector<IpAddress>& addresses() const override { return addresses_; }
-  const std::vector<SocketMaps>& sockets() const override { return sockets_; }
+  const std::vector<EbpfMaps>& ebpf() const override { return ebpf_; }
   // Sockets are served from here on, by these.
-  SocketMaps& ServeSockets() {
-    SocketMaps& maps = sockets_.emplace_back();
+  EbpfMaps& ServeByEbpf() {
+    EbpfMaps& maps = ebpf_.emplace_back();
     for (const char* name : {"connect4", "sendmsg4"}) maps.programs.push_back({name, 1});
     maps.node_netns = 7;
     return maps;
@@ -114,7 +114,7 @@ class FakeNode : public NodeView {
   }
   std::vector<nft::LiveTable> tables_ = std::vector<nft::LiveTable>(1);
   std::vector<IpAddress> addresses_ = {Ip(kNodeIp)};
-  std::vector<SocketMaps> sockets_;
+  std::vector<EbpfMaps> ebpf_;
   std::map<netlink::ServerAddress, Balancer> balancers_;
 };
 

@@ -1,8 +1,10 @@
+#include "lib/dataplane/nftables_sets.h"
+
 #include <array>
+#include <chrono>
+#include <vector>
 
-#include "proxy/nftables/chains.h"
-
-namespace keelson::proxy::nftables {
+namespace keelson::dataplane {
 namespace {
 
 using nft::Type;
@@ -53,4 +55,4 @@ const nft::Set& SetOf(SetId id, bool v4) {
   return (v4 ? kV4 : kV6)[id];
 }
 
-}  // namespace keelson::proxy::nftables
+}  // namespace keelson::dataplane
