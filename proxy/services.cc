@@ -93,7 +93,7 @@ DataplaneMode MakeMode(const std::string& name, const Config& config, TableWatch
                       {.devices = config.ebpf_devices,
                        .direct = config.ebpf_direct,
                        .dsr = config.ebpf_dsr,
-                       .fast = config.ebpf_xdp},
+                       .xdp = config.ebpf_xdp},
                       {config.ebpf_affinity_clients, config.ebpf_udp_sockets});
   v4.table = v6.table = IpvsTable(config.table);
   ipvs::Options options{.scheduler = config.ipvs.scheduler,
@@ -323,8 +323,8 @@ Result<> Cleanup(const Config& config) {
   ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
   Result<> link = RemoveDnsLink();
   Result<> others = RemoveLeftovers(*kernel, config.table);
-  Result<> servers = RemoveVirtualServers(), outside = ebpf::DetachOutside(config.ebpf_pins),
-           sockets = ebpf::Sockets::RemoveAll(config.ebpf_pins), rules;
+  Result<> servers = RemoveVirtualServers(), outside = ebpf::DetachFilters(config.ebpf_pins),
+           sockets = ebpf::Datapath::RemoveAll(config.ebpf_pins), rules;
   for (bool is_v4 : {true, false}) {
     nft::Table table = DataplaneOptions(config, is_v4).Table();
     for (const std::string& name : {config.table, IpvsTable(config.table), ebpf::TableName(config.table)}) {

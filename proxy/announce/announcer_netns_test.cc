@@ -11,7 +11,7 @@
 #include "lib/netlink/neigh.h"
 #include "proxy/announce/announcer.h"
 #include "proxy/nftables/dataplane.h"
-#include "proxy/nftables/packet_fixture.h"
+#include "proxy/nftables/testing/packet_fixture.h"
 
 namespace keelson::proxy {
 namespace {

@@ -42,14 +42,14 @@ struct Config {
   std::string mode = "nftables";  // what that means: nftables, ipvs or ebpf
   std::string table = dataplane::kDefaultTable;
   std::string ebpf_cgroup;  // whose sockets mode ebpf serves; empty: where cgroup2 is mounted
-  // Clients that mode ebpf remembers at most (proxy/ebpf/sockets.h); 0: by the machine's memory.
+  // Clients that mode ebpf remembers at most (proxy/ebpf/datapath.h); 0: by the machine's memory.
   uint32_t ebpf_affinity_clients = 0, ebpf_udp_sockets = 0;
   std::string ebpf_pins = dataplane::kDefaultPinDirectory;  // what outlives the program in mode ebpf
   std::vector<std::string>
       ebpf_devices;          // who comes from outside comes by these; empty: by what has addresses
   bool ebpf_dsr = false;     // whose answers go straight to who asked
   bool ebpf_direct = false;  // past the node's rules, to endpoints on other nodes
-  std::vector<std::string> ebpf_xdp = {"auto"};  // by which drivers (proxy/ebpf/fast_path.h)
+  std::vector<std::string> ebpf_xdp = {"auto"};  // by which drivers (proxy/ebpf/xdp_programs.h)
   std::vector<IpPrefix> cluster_cidrs;
   std::string detect_local_mode = "ClusterCIDR";  // or NodeCIDR, BridgeInterface, InterfaceNamePrefix
   std::string pod_bridge, pod_interface_prefix;   // for the last two

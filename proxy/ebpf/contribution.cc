@@ -5,7 +5,6 @@
 #include "lib/dataplane/ebpf_codec.h"
 #include "proxy/ebpf/maglev.h"
 #include "proxy/model/traffic.h"
-#include "proxy/nftables/slots.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
@@ -14,7 +13,7 @@ using dataplane::BytesOf, dataplane::kPresent;
 
 class Collector {
  public:
-  Collector(const Options& options, SlotsByPort& slots)
+  Collector(const Options& options, EndpointSlotsByPort& slots)
       : options_(options), old_slots_(std::exchange(slots, {})), slots_(slots) {}
 
   void Add(const ResolvedPort& port) {
@@ -28,19 +27,19 @@ class Collector {
     Put(kServices, ServiceKeyBytes({service.cluster_ip, 0, 0}), BytesOf(refuse));
     if (service.protocol != kTcp && service.protocol != kUdp) return;
     const std::string name = service.name + "/" + std::to_string(service.protocol);
-    const Slots& before = old_slots_[name];
-    Slots& now = slots_[name];
-    now = {nftables::KeepSlots(before.cluster, port.cluster), nftables::KeepSlots(before.local, port.local)};
-    At(port, now, Entry::kClusterIp, &service.cluster_ip);
-    for (const IpAddress& ip : service.external_ips) At(port, now, Entry::kExternalIp, &ip);
-    for (const IpAddress& ip : service.load_balancer_ips) At(port, now, Entry::kLoadBalancerIp, &ip);
-    if (service.node_port != 0) At(port, now, Entry::kNodePort, nullptr);
+    const EndpointSlots& before = old_slots_[name];
+    EndpointSlots& now = slots_[name];
+    now = {nftables::AssignSlots(before.cluster, port.cluster),
+           nftables::AssignSlots(before.local, port.local)};
+    At(port, now, Frontend::kClusterIp, &service.cluster_ip);
+    for (const IpAddress& ip : service.external_ips) At(port, now, Frontend::kExternalIp, &ip);
+    for (const IpAddress& ip : service.load_balancer_ips) At(port, now, Frontend::kLoadBalancerIp, &ip);
+    if (service.node_port != 0) At(port, now, Frontend::kNodePort, nullptr);
   }
 
-  std::vector<ebpf::Entry> Take() { return std::move(out_); }
+  std::vector<MapEntry> Take() { return std::move(out_); }
 
  private:
-  using Entry = proxy::Entry;
   using Backends = std::vector<Backend>;
 
   void Put(MapId map, std::string key, std::string value) {
@@ -48,25 +47,26 @@ class Collector {
   }
 
   uint8_t VerdictOf(const Decision& decision, Origin origin) const {
-    switch (decision.fate) {
-      case Fate::kRefused:
+    switch (decision.verdict) {
+      case TrafficVerdict::kRefused:
         return dataplane::kSocketRefuse;
-      case Fate::kDropped:
+      case TrafficVerdict::kDropped:
         return dataplane::kSocketDrop;
-      case Fate::kServed:
+      case TrafficVerdict::kServed:
         break;
     }
     // The node has an address of its own on the way to every endpoint: it needs no masquerading.
     return decision.masquerade && origin == Origin::kPod ? dataplane::kSocketPass : dataplane::kSocketServe;
   }
 
-  void At(const ResolvedPort& port, const Slots& slots, Entry entry, const IpAddress* ip) {
+  void At(const ResolvedPort& port, const EndpointSlots& slots, Frontend frontend, const IpAddress* ip) {
     const ServicePort& service = port.service;
-    const std::string key = ServiceKeyBytes({ip ? std::optional(*ip) : std::nullopt, service.protocol,
-                                             entry == Entry::kNodePort ? service.node_port : service.port});
-    const Backends* at_sockets = AtSockets(port, slots, entry, key);
+    const std::string key =
+        ServiceKeyBytes({ip ? std::optional(*ip) : std::nullopt, service.protocol,
+                         frontend == Frontend::kNodePort ? service.node_port : service.port});
+    const Backends* at_sockets = AtSockets(port, slots, frontend, key);
     const Backends* from_outside =
-        entry == Entry::kClusterIp ? nullptr : FromOutside(port, slots, entry, key);
+        frontend == Frontend::kClusterIp ? nullptr : FromOutside(port, slots, frontend, key);
     const bool stay = service.affinity.count() != 0 || service.protocol == kUdp;
     if (at_sockets) PutEndpoints(key, *at_sockets, 0, stay || from_outside == at_sockets);
     if (from_outside && from_outside != at_sockets) {
@@ -88,26 +88,27 @@ class Collector {
   }
 
   // Which endpoints clients on this node may get there; null: none.
-  const Backends* AtSockets(const ResolvedPort& port, const Slots& slots, Entry entry,
+  const Backends* AtSockets(const ResolvedPort& port, const EndpointSlots& slots, Frontend frontend,
                             const std::string& key) {
     const ServicePort& service = port.service;
     // Which address the client will send from is not known yet.
-    if (entry == Entry::kLoadBalancerIp && !service.source_ranges.empty()) return nullptr;
+    if (frontend == Frontend::kLoadBalancerIp && !service.source_ranges.empty()) return nullptr;
     const TrafficOptions traffic{.masquerade_all = options_.masquerade_all,
                                  .detects_pods = options_.detects_pods};
-    const Decision pods = Decide(port, entry, Origin::kPod, {}, traffic);
-    const Decision node = Decide(port, entry, Origin::kNode, {}, traffic);
+    const Decision pods = Decide(port, frontend, Origin::kPod, {}, traffic);
+    const Decision node = Decide(port, frontend, Origin::kNode, {}, traffic);
     dataplane::ServiceEntry value{};
     value.affinity = static_cast<__u32>(service.affinity.count());
     value.pods = VerdictOf(pods, Origin::kPod);
     value.node = VerdictOf(node, Origin::kNode);
     // Pods that packets cannot tell from strangers are left to what packets meet.
-    if (!options_.detects_pods && entry != Entry::kClusterIp && pods.fate != Fate::kRefused) {
+    if (!options_.detects_pods && frontend != Frontend::kClusterIp &&
+        pods.verdict != TrafficVerdict::kRefused) {
       value.pods = dataplane::kSocketPass;
     }
     if (value.pods == dataplane::kSocketPass && value.node == dataplane::kSocketPass) return nullptr;
     const Backends* list = nullptr;
-    if (node.fate == Fate::kServed) {
+    if (node.verdict == TrafficVerdict::kServed) {
       list = node.endpoints == &port.local ? &slots.local : &slots.cluster;
       value.endpoints = static_cast<__u32>(list->size());
     }
@@ -116,13 +117,13 @@ class Collector {
   }
 
   // Which endpoints who comes from outside may get there; null: the rules say what becomes of it.
-  const Backends* FromOutside(const ResolvedPort& port, const Slots& slots, Entry entry,
+  const Backends* FromOutside(const ResolvedPort& port, const EndpointSlots& slots, Frontend frontend,
                               const std::string& key) {
     const ServicePort& service = port.service;
-    const bool limited = entry == Entry::kLoadBalancerIp && !service.source_ranges.empty();
+    const bool limited = frontend == Frontend::kLoadBalancerIp && !service.source_ranges.empty();
     // Source ranges are looked at for each packet.
-    const Decision decision = Decide(port, limited ? Entry::kExternalIp : entry, Origin::kOutside, {});
-    if (decision.fate != Fate::kServed) return nullptr;
+    const Decision decision = Decide(port, limited ? Frontend::kExternalIp : frontend, Origin::kExternal, {});
+    if (decision.verdict != TrafficVerdict::kServed) return nullptr;
     const Backends& list = decision.endpoints == &port.local ? slots.local : slots.cluster;
     dataplane::ExternalServiceEntry value{};
     value.endpoints = static_cast<__u32>(list.size());
@@ -134,7 +135,7 @@ class Collector {
     for (const IpPrefix& range : service.source_ranges) {
       if (limited) PutRange(key, range);
     }
-    Put(kOutside, key, BytesOf(value));
+    Put(kExternalServices, key, BytesOf(value));
     return &list;
   }
 
@@ -155,9 +156,9 @@ class Collector {
   }
 
   const Options& options_;
-  SlotsByPort old_slots_;
-  SlotsByPort& slots_;
-  std::vector<ebpf::Entry> out_;
+  EndpointSlotsByPort old_slots_;
+  EndpointSlotsByPort& slots_;
+  std::vector<MapEntry> out_;
 };
 
 }  // namespace
@@ -177,8 +178,8 @@ std::string EndpointBytes(const dataplane::EndpointAddress& endpoint) {
   return BytesOf(dataplane::Encode(endpoint));
 }
 
-std::vector<Entry> NodePortEntries(const std::vector<IpAddress>& ips, bool v4) {
-  std::vector<Entry> out;
+std::vector<MapEntry> NodePortEntries(const std::vector<IpAddress>& ips, bool v4) {
+  std::vector<MapEntry> out;
   for (const IpAddress& ip : ips) {
     if (ip.is_v4() != v4) continue;
     dataplane::AddressKey key{};
@@ -188,15 +189,15 @@ std::vector<Entry> NodePortEntries(const std::vector<IpAddress>& ips, bool v4) {
   return out;
 }
 
-std::vector<Entry> PodEntries(const std::vector<IpPrefix>& cidrs) {
-  std::vector<Entry> out;
+std::vector<MapEntry> PodEntries(const std::vector<IpPrefix>& cidrs) {
+  std::vector<MapEntry> out;
   for (const IpPrefix& cidr : cidrs)
-    out.push_back({kPods, BytesOf(dataplane::EncodePodCidr(cidr)), BytesOf(kPresent)});
+    out.push_back({kPodCidrs, BytesOf(dataplane::EncodePodCidr(cidr)), BytesOf(kPresent)});
   return out;
 }
 
-std::vector<Entry> ContributionOf(const std::vector<ResolvedPort>& ports, const Options& options,
-                                  SlotsByPort& slots) {
+std::vector<MapEntry> ContributionOf(const std::vector<ResolvedPort>& ports, const Options& options,
+                                     EndpointSlotsByPort& slots) {
   Collector collector(options, slots);
   for (const ResolvedPort& port : ports) collector.Add(port);
   return collector.Take();

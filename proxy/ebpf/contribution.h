@@ -1,41 +1,42 @@
-// What one Service puts into the maps of mode ebpf (bpf/maps.h). Pure.
+// The entries that one Service has in the maps of mode ebpf (lib/dataplane/ebpf_maps.h). Pure.
 //
-//   services       Vip -> how many endpoints, and what pods and the node get to hear at their sockets
-//   outside        Vip -> how packets from outside are served, of NodePorts, external and load balancer
-//   addresses endpoints      Vip . slot -> endpoint; those on this node, for policy Local, from
-//   KP_LOCAL_SLOTS on members        Vip . endpoint, of Services with affinity or of UDP, and of `outside`
-//   maglev         Vip . row -> slots by hash, of `outside`
-//   source_ranges  Vip . range of addresses that is let in from outside
+//   services       Service address -> verdicts for sockets, number of endpoints
+//   outside        Service address -> how external traffic is served: NodePorts, external and load balancer addresses
+//   endpoints      Service address . slot -> endpoint; those of policy Local from KP_FIRST_LOCAL_SLOT on
+//   members        Service address . endpoint: with session affinity, of UDP, and in `outside`
+//   maglev         Service address . chunk -> slots by hash, of `outside`
+//   source_ranges  Service address . range of clients that are let in
 //
-// What is refused or dropped from outside, pods that would have to be masqueraded, and those that come to an
-// address with source ranges are left to the rules.
+// The rules serve the rest: external traffic that is refused or dropped, pods that have to be masqueraded,
+// and pods that connect to an address with source ranges.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "lib/dataplane/addresses.h"
 #include "proxy/model/service_port.h"
+#include "proxy/nftables/endpoint_slots.h"
 
 namespace keelson::proxy::ebpf {
 
-// In the order in which entries are written, and the other way round removed: a program that finds a Service
-// finds its endpoints.
+// The maps that a Plan fills. Entries are written in this order and removed in the opposite one, so that a
+// program that finds a Service finds its endpoints.
 enum MapId {
   kEndpoints,
   kMembers,
   kMaglev,
   kSourceRanges,
-  kPods,
+  kPodCidrs,
   kNodePortIps,
   kServices,
-  kOutside,
+  kExternalServices,
   kMapCount,
 };
+// The map's name in ebpf_maps.h.
 const char* MapName(MapId map);
 
-struct Entry {
+struct MapEntry {
   MapId map;
   std::string key, value;
 };
@@ -43,27 +44,25 @@ struct Entry {
 struct Options {
   bool v4 = true;
   bool masquerade_all = false;
-  bool detects_pods = true;  // as nftables::Options::DetectsPods(), for what both have to agree upon
-  std::vector<IpPrefix> pod_cidrs = {};  // whose packets are none from outside; of this family
+  bool detects_pods = true;              // nftables::Options::DetectsPods() of the rules below
+  std::vector<IpPrefix> pod_cidrs = {};  // of this family; their traffic is not external
 };
 
-// The endpoints of a Service port by slot, those of the cluster and those of this node.
-struct Slots {
-  std::vector<Backend> cluster, local;
-};
-using SlotsByPort = std::map<std::string, Slots>;
+using nftables::EndpointSlots;
+using nftables::EndpointSlotsByPort;
 
-// `slots` are those of last time, and then of this time: what stays keeps its slot.
-std::vector<Entry> ContributionOf(const std::vector<ResolvedPort>& ports, const Options& options,
-                                  SlotsByPort& slots);
+// All entries of a Service. `slots`: those of the last call, replaced by those of this one. An endpoint that
+// stays keeps its slot if it can.
+std::vector<MapEntry> ContributionOf(const std::vector<ResolvedPort>& ports, const Options& options,
+                                     EndpointSlotsByPort& slots);
 
-// Entries of `ips` of the family: where NodePorts answer.
-std::vector<Entry> NodePortEntries(const std::vector<IpAddress>& ips, bool v4);
+// Entries of kNodePortIps for those of `ips` that are of the family.
+std::vector<MapEntry> NodePortEntries(const std::vector<IpAddress>& ips, bool v4);
 
-// Entries of `cidrs`.
-std::vector<Entry> PodEntries(const std::vector<IpPrefix>& cidrs);
+// Entries of kPodCidrs.
+std::vector<MapEntry> PodEntries(const std::vector<IpPrefix>& cidrs);
 
-// As keys and values of maps.
+// Bytes of keys and values.
 std::string ServiceKeyBytes(const dataplane::ServiceAddress& service);
 std::string EndpointBytes(const dataplane::EndpointAddress& endpoint);
 

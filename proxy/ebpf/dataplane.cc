@@ -23,11 +23,11 @@ Options PlanOptions(const nftables::Options& packets) {
 
 }  // namespace
 
-Dataplane::Dataplane(std::unique_ptr<nft::Kernel> kernel, nftables::Options packets, SocketOptions sockets,
+Dataplane::Dataplane(std::unique_ptr<nft::Kernel> kernel, nftables::Options packets, DatapathOptions datapath,
                      std::unique_ptr<Devices> devices)
     : packets_(std::move(kernel), packets),
       plan_(PlanOptions(packets)),
-      sockets_(std::move(sockets), packets.v4, std::move(devices)) {}
+      datapath_(std::move(datapath), packets.v4, std::move(devices)) {}
 
 void Dataplane::SetService(const std::string& key, const std::vector<ResolvedPort>& ports) {
   packets_.SetService(key, ports);
@@ -39,24 +39,24 @@ void Dataplane::SetNodeIps(const std::vector<IpAddress>& ips) {
   plan_.SetNodeIps(ips);
 }
 
-Result<SyncStats> Dataplane::WithSockets(Result<SyncStats> stats) {
+Result<SyncStats> Dataplane::WithDatapath(Result<SyncStats> stats) {
   if (!stats) return stats;
-  ASSIGN_OR_RETURN(Sockets::Written written, sockets_.Write(plan_));
+  ASSIGN_OR_RETURN(Datapath::Written written, datapath_.Write(plan_));
   stats->operations += written.entries;
   stats->full = stats->full || written.compared;
   return stats;
 }
 
-Result<SyncStats> Dataplane::Sync() { return WithSockets(packets_.Sync()); }
-Result<SyncStats> Dataplane::Verify() { return WithSockets(packets_.Verify()); }
+Result<SyncStats> Dataplane::Sync() { return WithDatapath(packets_.Sync()); }
+Result<SyncStats> Dataplane::Verify() { return WithDatapath(packets_.Verify()); }
 
 void Dataplane::Distrust() {
   packets_.Distrust();
-  sockets_.Distrust();
+  datapath_.Distrust();
 }
 
 Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
-  ASSIGN_OR_RETURN(bool gone, sockets_.Retire());
+  ASSIGN_OR_RETURN(bool gone, datapath_.Retire());
   RETURN_IF_ERROR(packets_.Retire());
   if (gone) return std::optional<std::chrono::milliseconds>();
   return std::optional<std::chrono::milliseconds>(kLookAgain);
@@ -67,25 +67,26 @@ std::string TableName(const std::string& nftables_table) {
 }
 
 DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKernel open_kernel,
-                   std::string cgroup, std::string pin_directory, OutsideOptions outside, Rooms rooms) {
+                   std::string cgroup, std::string pin_directory, ExternalTrafficOptions external,
+                   MapSizes map_sizes) {
   v4.table = TableName(v4.table);
   v6.table = TableName(v6.table);
   auto make = [=](bool is_v4, const std::optional<std::vector<IpPrefix>>& pod_cidrs)
       -> Result<std::unique_ptr<proxy::Dataplane>> {
     nftables::Options packets = nftables::WithPods(is_v4 ? v4 : v6, pod_cidrs);
     // The ports above are those of connections that are sent on past the rules.
-    if (outside.direct) packets.masquerade_below = KP_FIRST_SNAT_PORT;
+    if (external.direct) packets.masquerade_below = KP_FIRST_SNAT_PORT;
     // Also where this mode cannot run one is made: to take away what is left of it.
-    SocketOptions sockets{.cgroup = cgroup,
-                          .pin_directory = pin_directory,
-                          .node_netns = linux::NetnsCookie().value_or(0),
-                          .masquerade_mark = packets.masquerade_bit,
-                          .dsr = outside.dsr,
-                          .rooms = rooms};
+    DatapathOptions datapath{.cgroup = cgroup,
+                             .pin_directory = pin_directory,
+                             .node_netns = linux::NetnsCookie().value_or(0),
+                             .masquerade_mark = packets.masquerade_bit,
+                             .dsr = external.dsr,
+                             .map_sizes = map_sizes};
     ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::OpenCurrent());
-    DeviceOptions devices{.names = outside.devices,
-                          .direct = outside.direct,
-                          .fast = outside.fast,
+    DeviceOptions devices{.names = external.devices,
+                          .direct = external.direct,
+                          .xdp = external.xdp,
                           .pod_cidrs = nftables::WithPods(v4, pod_cidrs).pod_cidrs,
                           .pod_bridge = packets.pod_bridge,
                           .pod_interface_prefix = packets.pod_interface_prefix,
@@ -95,7 +96,7 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
     Result<std::unique_ptr<nft::Kernel>> kernel = open_kernel();
     if (!kernel) return kernel.error().Wrap("reach the kernel's nftables");
     return std::unique_ptr<proxy::Dataplane>(
-        std::make_unique<Dataplane>(std::move(*kernel), std::move(packets), std::move(sockets),
+        std::make_unique<Dataplane>(std::move(*kernel), std::move(packets), std::move(datapath),
                                     std::make_unique<Devices>(std::move(netns), std::move(devices), is_v4)));
   };
   auto left = [pin_directory, rules = nftables::Mode(v4, v6, open_kernel).left]() -> Result<bool> {
@@ -104,7 +105,7 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
     }
     return rules();
   };
-  return {.name = "ebpf", .check = Sockets::Check, .left = std::move(left), .make = std::move(make)};
+  return {.name = "ebpf", .check = Datapath::Check, .left = std::move(left), .make = std::move(make)};
 }
 
 }  // namespace keelson::proxy::ebpf

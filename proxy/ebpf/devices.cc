@@ -86,9 +86,9 @@ Result<> DetachAll(bool v4, const OwnClsact& clsact) {
 
 }  // namespace
 
-std::map<int, uint32_t> OutsideDevices(const std::vector<netlink::Link>& links,
-                                       const std::vector<netlink::Address>& addresses,
-                                       const DeviceOptions& options) {
+std::map<int, uint32_t> ExternalDevices(const std::vector<netlink::Link>& links,
+                                        const std::vector<netlink::Address>& addresses,
+                                        const DeviceOptions& options) {
   std::map<int, uint32_t> out;
   for (const netlink::Link& link : links) {
     if (link.loopback) continue;
@@ -99,14 +99,14 @@ std::map<int, uint32_t> OutsideDevices(const std::vector<netlink::Link>& links,
   return out;
 }
 
-std::map<int, DirectWay> DirectWays(const std::map<int, uint32_t>& devices,
-                                    const std::vector<netlink::Link>& links,
-                                    const std::vector<netlink::Address>& addresses, bool v4) {
-  std::map<int, DirectWay> out;
+std::map<int, DirectDevice> DirectDevices(const std::map<int, uint32_t>& devices,
+                                          const std::vector<netlink::Link>& links,
+                                          const std::vector<netlink::Address>& addresses, bool v4) {
+  std::map<int, DirectDevice> out;
   for (const netlink::Address& address : addresses) {
     if (address.link_scope || address.prefix.is_v4() != v4 || !devices.contains(address.link_index)) continue;
     // The first one of a device is what the kernel chooses, too.
-    DirectWay& way = out[address.link_index];
+    DirectDevice& way = out[address.link_index];
     if (way.mtu != 0) continue;
     way.address = address.prefix.address();
     for (const netlink::Link& link : links) {
@@ -138,9 +138,9 @@ Result<> Devices::Attach(const DevicePrograms& programs, const DeviceMaps& maps,
     ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
     ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
     ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket));
-    const std::map<int, uint32_t> wanted = OutsideDevices(links, addresses, options_);
-    std::map<int, DirectWay> ways;
-    if (MaySendOn()) ways = DirectWays(wanted, links, addresses, v4_);
+    const std::map<int, uint32_t> wanted = ExternalDevices(links, addresses, options_);
+    std::map<int, DirectDevice> ways;
+    if (MaySendOn()) ways = DirectDevices(wanted, links, addresses, v4_);
     for (const auto& [index, way] : ways) {
       dataplane::DirectDeviceEntry value{.address = {}, .mtu = way.mtu};
       dataplane::EncodeIp(way.address, value.address);
@@ -160,20 +160,20 @@ Result<> Devices::Attach(const DevicePrograms& programs, const DeviceMaps& maps,
     RETURN_IF_ERROR(KeepOnly(maps.devices, wanted));
     attached_ = wanted;
     std::erase_if(links, [&](const netlink::Link& link) {
-      return ways.empty() || !wanted.contains(link.index) || !WantsFast(link, options_.fast);
+      return ways.empty() || !wanted.contains(link.index) || !WantsXdp(link, options_.xdp);
     });
-    return AttachFast(programs.fast, maps.fast, links, all);
+    return AttachXdp(programs.xdp, maps.xdp, links, all);
   });
 }
 
 // Where there are any: drivers repeat what filters send on, and that only.
-Result<> Devices::AttachFast(const bpf::Program& program, const bpf::Map& map,
-                             const std::vector<netlink::Link>& links, bool all) {
+Result<> Devices::AttachXdp(const bpf::Program& program, const bpf::Map& map,
+                            const std::vector<netlink::Link>& links, bool all) {
   std::map<int, dataplane::XdpDeviceEntry> ready;
   if (!links.empty()) {
-    ASSIGN_OR_RETURN(ready, fast_.Attach(program, links, all));
-  } else if (all || fast_.attached()) {
-    RETURN_IF_ERROR(fast_.Detach());
+    ASSIGN_OR_RETURN(ready, xdp_.Attach(program, links, all));
+  } else if (all || xdp_.attached()) {
+    RETURN_IF_ERROR(xdp_.Detach());
   }
   for (const auto& [index, value] : ready) RETURN_IF_ERROR(map.Put(static_cast<uint32_t>(index), value));
   return KeepOnly(map, ready);
@@ -182,7 +182,7 @@ Result<> Devices::AttachFast(const bpf::Program& program, const bpf::Map& map,
 Result<> Devices::AttachTo(netlink::Socket& socket, int link_index, const DevicePrograms& programs) const {
   // Answers first: what comes in is translated only when they can be.
   for (bool ingress : {false, true}) {
-    const bpf::Program& program = ingress ? programs.in : programs.out;
+    const bpf::Program& program = ingress ? programs.ingress : programs.egress;
     const bpf::TcPlace place = PlaceOf(link_index, v4_, ingress);
     ASSIGN_OR_RETURN(bool there, bpf::IsAttachedTc(program, place));
     if (there) continue;
@@ -194,11 +194,11 @@ Result<> Devices::AttachTo(netlink::Socket& socket, int link_index, const Device
 
 Result<> Devices::Detach() {
   attached_.clear();
-  RETURN_IF_ERROR(fast_.Detach());
+  RETURN_IF_ERROR(xdp_.Detach());
   return netns_.Run([this] { return DetachAll(v4_, clsact_); });
 }
 
-Result<> DetachOutside(const std::string& pin_directory) {
+Result<> DetachFilters(const std::string& pin_directory) {
   const OwnClsact clsact(pin_directory);
   for (bool v4 : {true, false}) RETURN_IF_ERROR(DetachAll(v4, clsact));
   return clsact.ForgetAll();

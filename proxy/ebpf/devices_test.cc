@@ -22,7 +22,7 @@ netlink::Address At(int index, const char* prefix, bool link_scope = false) {
   return {.link_index = index, .prefix = *IpPrefix::Parse(prefix), .link_scope = link_scope};
 }
 
-TEST(OutsideDevices, AreThoseWithAddresses) {
+TEST(ExternalDevices, AreThoseWithAddresses) {
   netlink::Link lo = Link(1, "lo", "", false);
   lo.loopback = true;
   const std::vector<netlink::Link> links = {lo,
@@ -36,34 +36,35 @@ TEST(OutsideDevices, AreThoseWithAddresses) {
   const std::vector<netlink::Address> addresses = {
       At(1, "127.0.0.1/8", true), At(2, "192.0.2.10/24"), At(3, "10.1.0.254/24"),  At(4, "fe80::1/64", true),
       At(5, "10.96.0.10/32"),     At(6, "192.0.2.77/32"), At(7, "198.51.100.7/24")};
-  EXPECT_THAT(OutsideDevices(links, addresses, {.pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}}),
+  EXPECT_THAT(ExternalDevices(links, addresses, {.pod_cidrs = {*IpPrefix::Parse("10.1.0.0/16")}}),
               ElementsAre(Pair(2, 14), Pair(6, 0)));
-  EXPECT_THAT(OutsideDevices(links, addresses, {.pod_bridge = "cni0"}), ElementsAre(Pair(2, 14), Pair(6, 0)));
-  EXPECT_THAT(OutsideDevices(links, addresses, {.pod_interface_prefix = "cni"}),
+  EXPECT_THAT(ExternalDevices(links, addresses, {.pod_bridge = "cni0"}),
               ElementsAre(Pair(2, 14), Pair(6, 0)));
-  EXPECT_THAT(OutsideDevices(links, addresses, {}), ElementsAre(Pair(2, 14), Pair(3, 14), Pair(6, 0)))
+  EXPECT_THAT(ExternalDevices(links, addresses, {.pod_interface_prefix = "cni"}),
+              ElementsAre(Pair(2, 14), Pair(6, 0)));
+  EXPECT_THAT(ExternalDevices(links, addresses, {}), ElementsAre(Pair(2, 14), Pair(3, 14), Pair(6, 0)))
       << "who is a pod is not known";
 }
 
-TEST(OutsideDevices, OrThoseNamed) {
+TEST(ExternalDevices, OrThoseNamed) {
   const std::vector<netlink::Link> links = {Link(2, "eth0", ""), Link(3, "eth1", ""), Link(4, "ens3", ""),
                                             Link(5, "ib0", "", false)};
-  EXPECT_THAT(OutsideDevices(links, {}, {.names = {"eth?"}}), ElementsAre(Pair(2, 14), Pair(3, 14)));
-  EXPECT_THAT(OutsideDevices(links, {}, {.names = {"ens*", "eth0"}}), ElementsAre(Pair(2, 14), Pair(4, 14)));
-  EXPECT_THAT(OutsideDevices(links, {}, {.names = {"ib0"}}), IsEmpty()) << "its headers are not known";
+  EXPECT_THAT(ExternalDevices(links, {}, {.names = {"eth?"}}), ElementsAre(Pair(2, 14), Pair(3, 14)));
+  EXPECT_THAT(ExternalDevices(links, {}, {.names = {"ens*", "eth0"}}), ElementsAre(Pair(2, 14), Pair(4, 14)));
+  EXPECT_THAT(ExternalDevices(links, {}, {.names = {"ib0"}}), IsEmpty()) << "its headers are not known";
 }
 
-TEST(DirectWays, HaveAnAddressOfTheFamily) {
+TEST(DirectDevices, HaveAnAddressOfTheFamily) {
   std::vector<netlink::Link> links = {Link(2, "eth0", ""), Link(3, "eth1", ""), Link(4, "eth2", "")};
   for (netlink::Link& link : links) link.mtu = 1500 + link.index;
   const std::vector<netlink::Address> addresses = {At(2, "fe80::1/64", true), At(2, "192.0.2.10/24"),
                                                    At(2, "192.0.2.11/24"), At(3, "2001:db8::3/64"),
                                                    At(4, "192.0.2.12/24")};
   const std::map<int, uint32_t> devices = {{2, 14}, {3, 14}};
-  EXPECT_THAT(DirectWays(devices, links, addresses, true),
-              ElementsAre(Pair(2, DirectWay{*IpAddress::Parse("192.0.2.10"), 1502})));
-  EXPECT_THAT(DirectWays(devices, links, addresses, false),
-              ElementsAre(Pair(3, DirectWay{*IpAddress::Parse("2001:db8::3"), 1503})));
+  EXPECT_THAT(DirectDevices(devices, links, addresses, true),
+              ElementsAre(Pair(2, DirectDevice{*IpAddress::Parse("192.0.2.10"), 1502})));
+  EXPECT_THAT(DirectDevices(devices, links, addresses, false),
+              ElementsAre(Pair(3, DirectDevice{*IpAddress::Parse("2001:db8::3"), 1503})));
 }
 
 TEST(FastDevices, AreThoseNamedOrNoVeths) {
@@ -75,9 +76,9 @@ TEST(FastDevices, AreThoseNamedOrNoVeths) {
   } const cases[] = {{{"auto"}, true, false}, {{"off"}, false, false},  {{"eth*"}, true, false},
                      {{"*"}, true, true},     {{"veth?"}, false, true}, {{"eth0", "veth0"}, true, true}};
   for (const auto& c : cases) {
-    EXPECT_EQ(WantsFast(nic, c.names), c.nic) << c.names[0];
-    EXPECT_EQ(WantsFast(veth, c.names), c.veth) << c.names[0];
-    EXPECT_FALSE(WantsFast(bare, c.names)) << c.names[0];
+    EXPECT_EQ(WantsXdp(nic, c.names), c.nic) << c.names[0];
+    EXPECT_EQ(WantsXdp(veth, c.names), c.veth) << c.names[0];
+    EXPECT_FALSE(WantsXdp(bare, c.names)) << c.names[0];
   }
 }
 
@@ -99,7 +100,7 @@ TEST(FastDevices, AreUsedForWhatTheirDriversCan) {
       {"a veth on an old kernel", veth, std::nullopt, false, false},
   };
   for (const auto& c : cases) {
-    const std::optional<dataplane::XdpDeviceEntry> use = FastUse(c.link, c.features);
+    const std::optional<dataplane::XdpDeviceEntry> use = XdpUse(c.link, c.features);
     ASSERT_EQ(use.has_value(), c.used) << c.what;
     if (!use) continue;
     EXPECT_EQ(use->receives, c.receives) << c.what;

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "lib/base/socket_address.h"
-#include "proxy/ebpf/direct_testing.h"
+#include "proxy/ebpf/testing/direct.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
@@ -187,8 +187,7 @@ TEST_P(Direct, WhatWasSentOnGoesNoOtherWay) {
   for (uint32_t device : {in_, out_}) {
     ASSERT_TRUE(kernel_->Map("direct_devices").Delete(bpf::Map::Bytes(device)));
   }
-  EXPECT_EQ(kernel_->RunFast(Onto(data.Frame(), kIn, kClients), in_).verdict,
-            static_cast<uint32_t>(XDP_PASS));
+  EXPECT_EQ(kernel_->RunXdp(Onto(data.Frame(), kIn, kClients), in_).verdict, static_cast<uint32_t>(XDP_PASS));
   ExpectLeft(In(data), data, TC_ACT_SHOT, "there");
   ExpectLeft(Back(answer), answer, TC_ACT_SHOT, "back");
 }
@@ -200,7 +199,7 @@ TEST_P(Direct, PacketsThatHaveComeTooFarEnd) {
   packet.hops = 1;
   packet.tcp_flags = kAck;
   ExpectLeft(In(packet), packet, TC_ACT_SHOT, "the filter");
-  const Seen fast = kernel_->RunFast(Onto(packet.Frame(), kIn, kClients), in_);
+  const Seen fast = kernel_->RunXdp(Onto(packet.Frame(), kIn, kClients), in_);
   ExpectLeft(fast, packet, XDP_PASS, "the driver leaves it to that");
 }
 
@@ -232,7 +231,7 @@ TEST_P(Direct, DriversSendBackByTheirOwnDevice) {
   packet.tcp_flags = kAck;
   WirePacket at = FromNode(packet, port, near);
   at.source = n_.node;
-  PutFast(in_, kIn, false);
+  PutXdp(in_, kIn, false);
   const Seen seen = Fast(packet);
   EXPECT_EQ(seen.verdict, static_cast<uint32_t>(XDP_TX));
   EXPECT_EQ(seen.packet, Onto(at.Frame(), kNear, kIn));
@@ -242,7 +241,7 @@ TEST_P(Direct, DriversLeaveAllElseToTheFilter) {
   Serve();
   const WirePacket begin = To(n_.external, 80), data = To(n_.external, 80, kAck);
   Begin(begin);
-  auto fast = [&](const std::string& frame) { return kernel_->RunFast(frame, in_); };
+  auto fast = [&](const std::string& frame) { return kernel_->RunXdp(frame, in_); };
   auto onto = [&](const std::string& ip) { return Onto(FrameOf(ip), kIn, kClients); };
   std::vector<std::pair<std::string, std::string>> frames;
   for (uint8_t flags : {kSyn, kFin, kRst}) {
@@ -289,11 +288,11 @@ TEST_P(Direct, DriversLeaveAllElseToTheFilter) {
     EXPECT_TRUE(seen.packet == frame) << what;
   }
   EXPECT_EQ(Fast(data).verdict, static_cast<uint32_t>(XDP_REDIRECT)) << "the packet that they were made of";
-  PutFast(out_, kOut, false);
+  PutXdp(out_, kOut, false);
   EXPECT_EQ(fast(whole).verdict, static_cast<uint32_t>(XDP_PASS)) << "the other driver does not take it";
   ASSERT_TRUE(kernel_->Map("fast_devices").Delete(bpf::Map::Bytes(out_)));
   EXPECT_EQ(fast(whole).verdict, static_cast<uint32_t>(XDP_PASS)) << "nor is it known";
-  PutFast(out_, kOut, true);
+  PutXdp(out_, kOut, true);
   // As if a second had passed.
   auto connections = kernel_->Map("connections").Dump();
   ASSERT_TRUE(connections);

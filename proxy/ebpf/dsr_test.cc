@@ -1,7 +1,7 @@
 // Answers that go straight to clients, packet in, packet out: what one node sends on, another one takes.
 #include "lib/dataplane/ebpf_codec.h"
-#include "proxy/ebpf/direct_testing.h"
-#include "proxy/ebpf/outside_connections.h"
+#include "proxy/ebpf/external_connections.h"
+#include "proxy/ebpf/testing/direct.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
@@ -196,19 +196,19 @@ TEST_P(Straight, DrainingWaitsForIt) {
   ASSERT_EQ(entries().size(), 1u);
   std::memcpy(&one, entries()[0].second.data(), sizeof one);
   constexpr uint64_t kMinute = 60'000'000'000;
-  EXPECT_TRUE(AnyAlive(entries(), std::chrono::nanoseconds(one.last_used + 60 * kMinute)));
-  EXPECT_FALSE(AnyAlive(entries(), std::chrono::nanoseconds(one.last_used + 25 * 60 * kMinute)))
+  EXPECT_TRUE(AnyOpen(entries(), std::chrono::nanoseconds(one.last_used + 60 * kMinute)));
+  EXPECT_FALSE(AnyOpen(entries(), std::chrono::nanoseconds(one.last_used + 25 * 60 * kMinute)))
       << "a day of silence";
   WirePacket end = begin;
   end.tcp_flags = kFin | kAck;
   In(end);
   std::memcpy(&one, entries()[0].second.data(), sizeof one);
-  EXPECT_TRUE(AnyAlive(entries(), std::chrono::nanoseconds(one.last_used + kMinute)))
+  EXPECT_TRUE(AnyOpen(entries(), std::chrono::nanoseconds(one.last_used + kMinute)))
       << "the server may have more to say";
-  EXPECT_FALSE(AnyAlive(entries(), std::chrono::nanoseconds(one.last_used + 3 * kMinute)));
+  EXPECT_FALSE(AnyOpen(entries(), std::chrono::nanoseconds(one.last_used + 3 * kMinute)));
   end.tcp_flags = kRst;
   In(end);
-  EXPECT_FALSE(AnyAlive(entries(), std::chrono::nanoseconds(one.last_used + kMinute)));
+  EXPECT_FALSE(AnyOpen(entries(), std::chrono::nanoseconds(one.last_used + kMinute)));
 }
 
 }  // namespace

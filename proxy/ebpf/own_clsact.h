@@ -1,7 +1,7 @@
-// Filters hang on a device's queueing discipline "clsact", which others use as well. Those that this node's
-// proxies have made go with the last filter. Which these are is told by directories in a BPF file system,
-// PINS/clsact/INDEX, that are there before the discipline is: no process need be, and a kill leaves nothing
-// that stays.
+// Notes which devices got their queueing discipline "clsact", which filters are attached to, from kube-proxy.
+// Those are removed with kube-proxy's last filter; one that somebody else has made stays. The notes are
+// directories in a BPF file system, PINS/clsact/INDEX, made before the discipline, so that they outlive a
+// process that is killed.
 #pragma once
 
 #include <string>
@@ -15,17 +15,17 @@ namespace keelson::proxy::ebpf {
 
 class OwnClsact {
  public:
-  // Empty: no note is taken, and all stay.
+  // Empty: no notes are taken, and every clsact stays.
   explicit OwnClsact(const std::string& pin_directory)
       : directory_(pin_directory.empty() ? "" : pin_directory + dataplane::kPinsClsact) {}
 
-  // Before a filter is attached, which makes the discipline if there is none.
+  // Call before a filter is attached. Notes a device that has no clsact yet.
   Result<> Note(netlink::Socket& socket, int link_index) const;
-  // After filters have gone.
+  // Call after filters were removed. Removes a noted clsact without filters, and its note.
   Result<> Release(netlink::Socket& socket, int link_index) const;
-  // Of devices that are no more there is nothing to be told.
+  // Removes the notes of devices that have gone.
   Result<> Forget(const std::vector<netlink::Link>& links_there) const;
-  // Whatever is left.
+  // Removes all notes.
   Result<> ForgetAll() const;
 
  private:

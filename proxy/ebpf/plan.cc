@@ -49,18 +49,19 @@ void Plan::Drop(Owner& owner, MapId map, const std::string& key) {
   if (found->second.empty()) claims_[map].erase(found);
 }
 
-void Plan::Replace(Owner& owner, std::vector<Entry> now) {
+void Plan::Replace(Owner& owner, std::vector<MapEntry> now) {
   // One owner claims a key once, however many of its ports ask for it.
-  std::stable_sort(now.begin(), now.end(), [](const Entry& a, const Entry& b) {
+  std::stable_sort(now.begin(), now.end(), [](const MapEntry& a, const MapEntry& b) {
     return std::tie(a.map, a.key) < std::tie(b.map, b.key);
   });
-  now.erase(std::unique(now.begin(), now.end(),
-                        [](const Entry& a, const Entry& b) { return a.map == b.map && a.key == b.key; }),
-            now.end());
+  now.erase(
+      std::unique(now.begin(), now.end(),
+                  [](const MapEntry& a, const MapEntry& b) { return a.map == b.map && a.key == b.key; }),
+      now.end());
   auto old = owner.keys.begin();
   std::vector<std::pair<MapId, const std::string*>> keys;
   keys.reserve(now.size());
-  for (Entry& entry : now) {
+  for (MapEntry& entry : now) {
     while (old != owner.keys.end() && std::tie(old->first, *old->second) < std::tie(entry.map, entry.key)) {
       Drop(owner, old->first, *old->second);
       ++old;

@@ -1,7 +1,7 @@
-// What should be in the maps of mode ebpf, of one address family. Pure: no kernel, no clock.
+// The wanted contents of mode ebpf's maps, of one address family. Pure: no kernel, no clock. Not thread safe.
 //
-// TakeChanges gives what has changed since the last call and costs as much. Two Services may claim one
-// address and port: the first keeps it, and the next one gets it when the first has gone.
+// Two Services may claim one address and port: the first keeps it, and the next one gets it when the first
+// has gone.
 #pragma once
 
 #include <optional>
@@ -28,24 +28,28 @@ class Plan {
  public:
   explicit Plan(Options options);
 
-  void SetService(const std::string& key, const std::vector<ResolvedPort>& ports);  // no ports: gone
-  void SetNodeIps(const std::vector<IpAddress>& ips);                               // where NodePorts answer
+  // Replaces what a Service (namespace/name) has. No ports: the Service has gone.
+  void SetService(const std::string& key, const std::vector<ResolvedPort>& ports);
+  // The addresses that NodePorts answer on.
+  void SetNodeIps(const std::vector<IpAddress>& ips);
 
+  // The changes since the last call, or since StartOver(). Costs as much as has changed.
   Changes TakeChanges();
-  // For who brings the kernel up by comparison: changes are noted from there on, and not before the first
-  // time.
+  // Forgets the changes noted so far, for a caller that compares all maps by Difference(). No changes are
+  // noted before the first call.
   void StartOver();
-  // What makes `found` what is wanted.
+  // What turns a map that holds `found` into the wanted one.
   MapChanges Difference(MapId map, const std::vector<std::pair<std::string, std::string>>& found) const;
+  // Entries that are wanted.
   size_t Size(MapId map) const { return claims_[map].size(); }
   const Options& options() const { return options_; }
 
  private:
   struct Owner {
     std::vector<std::pair<MapId, const std::string*>> keys;  // sorted; the strings are those of claims_
-    SlotsByPort slots;
+    EndpointSlotsByPort slots;
   };
-  void Replace(Owner& owner, std::vector<Entry> now);
+  void Replace(Owner& owner, std::vector<MapEntry> now);
   void Drop(Owner& owner, MapId map, const std::string& key);
   void Touch(MapId map, const std::string& key);
 

@@ -5,7 +5,7 @@
 #include <linux/pkt_cls.h>
 
 #include "lib/dataplane/ebpf_codec.h"
-#include "proxy/ebpf/programs_testing.h"
+#include "proxy/ebpf/testing/programs.h"
 
 namespace keelson::proxy::ebpf {
 namespace {

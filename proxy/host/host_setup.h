@@ -1,4 +1,4 @@
-// What kube-proxy asks of the machine beyond its tables.
+// Kernel parameters that kube-proxy sets.
 #pragma once
 
 #include "lib/base/error.h"
@@ -6,17 +6,19 @@
 
 namespace keelson::proxy {
 
-// Kernel parameters of connection tracking. Where the kernel says no (in a network namespace, say) that is
-// logged and left. The table is made larger if need be, never smaller.
+// Sets the limits of connection tracking. A parameter that the kernel refuses (in a network namespace, say)
+// is logged. The table becomes larger if need be, never smaller.
 void SetConntrackLimits(const ConntrackLimits& limits);
 
-// Entries that the table should have at least; 0: as it is. Pure.
+// The least size of the table in entries; 0: any. Pure.
 int WantedConntrackMax(const ConntrackLimits& limits, int cores);
 
-// Without forwarding no Service works; a read-only /proc/sys may have it on already. IPv6's is left to who
-// sets the node's network up: switching it on makes a host forget the routes that it learned from routers.
+// Switches IPv4 forwarding on, without which no Service works. A failure is logged: a read-only /proc/sys may
+// have it on already. IPv6 forwarding is left to the node's network setup: with it a host drops routes that
+// it learned from router advertisements.
 void EnsureForwarding();
 
+// Sets this process's oom_score_adj. A failure is logged.
 void SetOomScore(int score);
 
 }  // namespace keelson::proxy

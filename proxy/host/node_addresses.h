@@ -1,5 +1,5 @@
-// Which of this machine's addresses NodePorts answer on. Those that mode ipvs has given it are not the
-// machine's own.
+// This machine's addresses, as far as NodePorts answer on them. Addresses on the device of mode ipvs do not
+// count.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace keelson::proxy {
 
-// `wanted` holds CIDRs, or is empty or "primary": then the Node's own addresses (`node_ips`), or while the
-// Node has none, every address of the machine but loopback and link-local ones.
+// The addresses for --nodeport-addresses. `wanted`: CIDRs; or empty or "primary" for the Node's addresses
+// (`node_ips`), or while the Node has none, every address of the machine but loopback and link-local ones.
 Result<std::vector<IpAddress>> NodePortAddresses(const std::vector<std::string>& wanted,
                                                  const std::vector<IpAddress>& node_ips);
 
-// All of them but loopback and link-local ones, sorted.
+// All addresses of the machine but loopback and link-local ones, sorted.
 Result<std::vector<IpAddress>> OwnAddresses();
 
-// The device of mode ipvs; 0: there is none.
+// Index of the device of mode ipvs; 0: there is none.
 int IpvsDeviceIndex();
 
 }  // namespace keelson::proxy

@@ -7,7 +7,7 @@
 
 #include "lib/nft/testing/fake.h"
 #include "lib/nft/text.h"
-#include "proxy/ipvs/fake.h"
+#include "proxy/ipvs/testing/fake_kernel.h"
 
 namespace keelson::proxy::ipvs {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "lib/linux/netns.h"
 #include "lib/netlink/link.h"
-#include "proxy/ipvs/fake.h"
+#include "proxy/ipvs/testing/fake_kernel.h"
 
 namespace keelson::proxy::ipvs {
 namespace {

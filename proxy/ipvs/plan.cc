@@ -23,11 +23,11 @@ Plan::Contribution Plan::ContributionOf(const std::vector<ResolvedPort>& ports) 
     const ServicePort& s = port.service;
     out.vips.insert(s.cluster_ip);
     // Who asks for one address twice means the first time.
-    if (InternalFate(port) == Fate::kServed) {
+    if (InternalVerdict(port) == TrafficVerdict::kServed) {
       out.servers.try_emplace({s.protocol, s.cluster_ip, s.port},
                               ServerOf(s, s.internal_local ? port.local : port.cluster));
     }
-    const bool served = ExternalFate(port) == Fate::kServed;
+    const bool served = ExternalVerdict(port) == TrafficVerdict::kServed;
     const std::vector<Backend>& external = s.external_local ? port.local : port.cluster;
     for (const auto* list : {&s.external_ips, &s.load_balancer_ips}) {
       for (const IpAddress& ip : *list) {

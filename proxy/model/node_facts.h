@@ -1,4 +1,4 @@
-// What kube-proxy takes from its Node. Pure.
+// The fields of its Node object that kube-proxy uses. Pure.
 #pragma once
 
 #include <string>
@@ -19,9 +19,10 @@ struct NodeFacts {
   bool operator==(const NodeFacts&) const = default;
 };
 
+// Fields that are missing or malformed are left out.
 NodeFacts FactsOf(const api::core::v1::Node& node);
 
-// False for a node that leaves: load balancers should send it nothing new (KEP-3836).
+// False for a node that is being deleted: load balancers should send it no new connections (KEP-3836).
 bool IsEligible(const api::core::v1::Node& node);
 
 }  // namespace keelson::proxy

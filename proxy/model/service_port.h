@@ -1,4 +1,4 @@
-// The words that dataplanes and their model share: Service ports and the endpoints behind them.
+// Service ports and the endpoints (backends) behind them: what the model tells dataplanes.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,7 @@ namespace keelson::proxy {
 
 enum Protocol : uint8_t { kTcp = 6, kUdp = 17, kSctp = 132 };
 
+// An endpoint's address and port.
 struct Backend {
   IpAddress ip;
   uint16_t port = 0;
@@ -29,7 +30,7 @@ struct ServicePort {
   uint16_t node_port = 0;                    // 0: none
   std::vector<IpAddress> external_ips;       // spec.externalIPs
   std::vector<IpAddress> load_balancer_ips;  // ingress addresses with ipMode VIP
-  std::vector<IpPrefix> source_ranges;       // who may use load_balancer_ips; empty: everybody. Disjoint.
+  std::vector<IpPrefix> source_ranges;       // spec.loadBalancerSourceRanges; empty: all clients. Disjoint.
   bool internal_local = false;               // internalTrafficPolicy: Local
   bool external_local = false;               // externalTrafficPolicy: Local
   std::chrono::seconds affinity{0};          // sessionAffinity: ClientIP; 0: none
@@ -38,7 +39,7 @@ struct ServicePort {
   bool ExternallyAccessible() const {
     return node_port != 0 || !external_ips.empty() || !load_balancer_ips.empty();
   }
-  // Even with external policy Local, pods and this node reach external addresses by way of all endpoints.
+  // Also with external policy Local: pods and this node reach external addresses through all endpoints.
   bool UsesClusterEndpoints() const { return !internal_local || ExternallyAccessible(); }
   bool UsesLocalEndpoints() const { return internal_local || (external_local && ExternallyAccessible()); }
 };
@@ -48,8 +49,8 @@ struct ResolvedPort {
   ServicePort service;
   std::vector<Backend> cluster;  // for policy Cluster; empty if the port never uses it
   std::vector<Backend> local;    // for policy Local; empty if the port never uses it
-  std::vector<Backend> serving;  // of UDP ports: whatever still answers, whichever the policies
-  bool has_endpoints = false;    // somewhere in the cluster, reachable from here or not
+  std::vector<Backend> serving;  // UDP only: all endpoints that still serve, regardless of policies
+  bool has_endpoints = false;    // ready anywhere in the cluster, whatever the policies
 };
 
 }  // namespace keelson::proxy

@@ -16,7 +16,7 @@ bool IsLeaving(const Endpoint& e) { return !e.ready && e.serving && e.terminatin
 
 // Hints hold only when every ready endpoint carries them and some point here: a slice that is half updated
 // must not send everything to one endpoint.
-Preference FollowHints(const std::vector<EndpointPort>& endpoints, const NodePlace& here) {
+Preference FollowHints(const std::vector<EndpointPort>& endpoints, const NodeTopology& here) {
   bool any = false, all_nodes = true, all_zones = true, this_node = false, this_zone = false;
   for (const auto& [endpoint, port] : endpoints) {
     if (!endpoint->ready) continue;
@@ -47,7 +47,8 @@ std::vector<Backend> Pick(const std::vector<EndpointPort>& endpoints, Wanted wan
 
 }  // namespace
 
-void Categorize(const std::vector<EndpointPort>& endpoints, const NodePlace& here, ResolvedPort& out) {
+void CategorizeEndpoints(const std::vector<EndpointPort>& endpoints, const NodeTopology& here,
+                         ResolvedPort& out) {
   if (out.service.protocol == kUdp) {
     out.serving = Pick(endpoints, [](const Endpoint& e) { return e.serving; });
   }

@@ -1,5 +1,5 @@
-// Which of a Service port's endpoints this node uses: readiness, termination, traffic policies and topology
-// hints (KEP-1669, KEP-2433, KEP-3015). Pure.
+// Selects the endpoints of a Service port that this node uses, by readiness, termination, traffic policies
+// and topology hints (KEP-1669, KEP-2433, KEP-3015). Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 
 namespace keelson::proxy {
 
-// Where this node is.
-struct NodePlace {
+// This node's name and zone.
+struct NodeTopology {
   std::string name, zone;
-  bool operator==(const NodePlace&) const = default;
+  bool operator==(const NodeTopology&) const = default;
 };
 
-// An endpoint as EndpointSlices describe it. Endpoints of publishNotReadyAddresses Services are ready there.
+// An endpoint of an EndpointSlice. Endpoints of publishNotReadyAddresses Services are ready in
+// EndpointSlices.
 struct Endpoint {
   IpAddress ip;
   bool ready = false, serving = false, terminating = false, local = false;
@@ -29,7 +30,8 @@ struct EndpointPort {
   uint16_t port;
 };
 
-// Fills all of `out` but the service, which it reads.
-void Categorize(const std::vector<EndpointPort>& endpoints, const NodePlace& here, ResolvedPort& out);
+// Fills the endpoint lists of `out`, by the policies of out.service. `here`: this node.
+void CategorizeEndpoints(const std::vector<EndpointPort>& endpoints, const NodeTopology& here,
+                         ResolvedPort& out);
 
 }  // namespace keelson::proxy

@@ -67,7 +67,7 @@ TEST_P(CategorizeTest, Picks) {
   out.service.internal_local = policies.find('i') != std::string::npos;
   out.service.external_local = policies.find('e') != std::string::npos;
   if (policies.find('x') != std::string::npos) out.service.node_port = 30000;
-  Categorize(ports, {"here", "a"}, out);
+  CategorizeEndpoints(ports, {"here", "a"}, out);
   EXPECT_EQ(Text(out.cluster), c.cluster);
   EXPECT_EQ(Text(out.local), c.local);
   EXPECT_EQ(out.has_endpoints, c.any);
@@ -104,18 +104,18 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(All, CategorizeTest, ::testing::ValuesIn(kCases),
                          [](const auto& made) { return made.param.name; });
 
-TEST(Categorize, WithoutAZoneZoneHintsSayNothing) {
+TEST(CategorizeEndpoints, WithoutAZoneZoneHintsSayNothing) {
   Endpoint e = Parse("1@"), f = Parse("2@b");
   ResolvedPort out;
-  Categorize({{&e, 80}, {&f, 80}}, {"here", ""}, out);
+  CategorizeEndpoints({{&e, 80}, {&f, 80}}, {"here", ""}, out);
   EXPECT_EQ(Text(out.cluster), "1 2");
 }
 
-TEST(Categorize, UdpRemembersWhoStillAnswers) {
+TEST(CategorizeEndpoints, UdpRemembersWhoStillAnswers) {
   Endpoint e = Parse("1t"), f = Parse("2@b"), g = Parse("3@a"), h = Parse("4d");
   ResolvedPort out;
   out.service.protocol = kUdp;
-  Categorize({{&e, 80}, {&f, 80}, {&g, 80}, {&h, 80}}, {"here", "a"}, out);
+  CategorizeEndpoints({{&e, 80}, {&f, 80}, {&g, 80}, {&h, 80}}, {"here", "a"}, out);
   EXPECT_EQ(Text(out.cluster), "3");
   EXPECT_EQ(Text(out.serving), "1 2 3");
 }

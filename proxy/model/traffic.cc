@@ -11,40 +11,41 @@ bool Admits(const std::vector<IpPrefix>& ranges, const IpAddress& source) {
 }
 
 Decision Serve(const std::vector<Backend>& endpoints, bool masquerade) {
-  return {.fate = Fate::kServed, .endpoints = &endpoints, .masquerade = masquerade};
+  return {.verdict = TrafficVerdict::kServed, .endpoints = &endpoints, .masquerade = masquerade};
 }
 
 }  // namespace
 
-Fate InternalFate(const ResolvedPort& port) {
-  if (!port.has_endpoints) return Fate::kRefused;
+TrafficVerdict InternalVerdict(const ResolvedPort& port) {
+  if (!port.has_endpoints) return TrafficVerdict::kRefused;
   const auto& endpoints = port.service.internal_local ? port.local : port.cluster;
-  return endpoints.empty() ? Fate::kDropped : Fate::kServed;
+  return endpoints.empty() ? TrafficVerdict::kDropped : TrafficVerdict::kServed;
 }
 
-Fate ExternalFate(const ResolvedPort& port) {
-  if (!port.has_endpoints) return Fate::kRefused;
+TrafficVerdict ExternalVerdict(const ResolvedPort& port) {
+  if (!port.has_endpoints) return TrafficVerdict::kRefused;
   const auto& endpoints = port.service.external_local ? port.local : port.cluster;
-  return endpoints.empty() ? Fate::kDropped : Fate::kServed;
+  return endpoints.empty() ? TrafficVerdict::kDropped : TrafficVerdict::kServed;
 }
 
-Decision Decide(const ResolvedPort& port, Entry entry, Origin origin, const IpAddress& source,
+Decision Decide(const ResolvedPort& port, Frontend frontend, Origin origin, const IpAddress& source,
                 const TrafficOptions& options) {
   const ServicePort& service = port.service;
-  if (entry == Entry::kLoadBalancerIp && !service.source_ranges.empty() &&
+  if (frontend == Frontend::kLoadBalancerIp && !service.source_ranges.empty() &&
       !Admits(service.source_ranges, source)) {
-    return {.fate = Fate::kDropped};
+    return {.verdict = TrafficVerdict::kDropped};
   }
-  if (!port.has_endpoints) return {.fate = Fate::kRefused};
+  if (!port.has_endpoints) return {.verdict = TrafficVerdict::kRefused};
   bool known_pod = origin == Origin::kPod && options.detects_pods;
-  if (entry == Entry::kClusterIp) {
-    if (Fate fate = InternalFate(port); fate != Fate::kServed) return {.fate = fate};
+  if (frontend == Frontend::kClusterIp) {
+    if (TrafficVerdict verdict = InternalVerdict(port); verdict != TrafficVerdict::kServed)
+      return {.verdict = verdict};
     bool masquerade = options.masquerade_all || (options.detects_pods && origin != Origin::kPod);
     return Serve(service.internal_local ? port.local : port.cluster, masquerade);
   }
   if (!service.external_local) return Serve(port.cluster, true);
   if (known_pod || origin == Origin::kNode) return Serve(port.cluster, origin == Origin::kNode);
-  if (port.local.empty()) return {.fate = Fate::kDropped};
+  if (port.local.empty()) return {.verdict = TrafficVerdict::kDropped};
   return Serve(port.local, false);
 }
 

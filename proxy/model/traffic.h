@@ -1,5 +1,5 @@
-// What becomes of a connection to a Service: the rules that every dataplane has to follow, and what tests
-// hold them to. Pure.
+// What becomes of a connection to a Service: the rules that every dataplane follows, and that tests hold it
+// to. Pure.
 //
 //               | pod                  | this node's processes | from outside
 //   cluster IP  | internal policy      | internal policy, m    | internal policy, m
@@ -7,8 +7,8 @@
 //     policy Cluster | all, m          | all, m                | all, m
 //     policy Local   | all             | all, m                | those on this node; none: dropped
 //
-// m: masqueraded. Pods and the node are short-circuited past policy Local, as if they had gone out to a load
-// balancer and come back. Without any endpoint in the cluster everything is refused.
+// m: masqueraded. For pods and the node policy Local is short-circuited, as if their traffic had gone out to
+// a load balancer and come back. Without any endpoint in the cluster everything is refused.
 #pragma once
 
 #include <vector>
@@ -17,33 +17,35 @@
 
 namespace keelson::proxy {
 
-enum class Entry { kClusterIp, kExternalIp, kLoadBalancerIp, kNodePort };
-enum class Origin { kPod, kNode, kOutside };
+// The kinds of addresses that a Service is reached at, and of clients.
+enum class Frontend { kClusterIp, kExternalIp, kLoadBalancerIp, kNodePort };
+enum class Origin { kPod, kNode, kExternal };
 
-enum class Fate { kServed, kRefused, kDropped };
+enum class TrafficVerdict { kServed, kRefused, kDropped };
 
-// Of what comes to the cluster IP.
-Fate InternalFate(const ResolvedPort& port);
-// Of what comes from outside to any other address, if source ranges let it in.
-Fate ExternalFate(const ResolvedPort& port);
+// The verdict for the cluster IP (internalTrafficPolicy).
+TrafficVerdict InternalVerdict(const ResolvedPort& port);
+// The verdict for external traffic to any other address (externalTrafficPolicy), if source ranges let it in.
+TrafficVerdict ExternalVerdict(const ResolvedPort& port);
 
 struct TrafficOptions {
   bool masquerade_all = false;
-  bool detects_pods = true;  // pods can be told from others; else they count as outside
+  bool detects_pods = true;  // pods can be told from others; else their traffic is external
 };
 
 struct Decision {
-  Fate fate = Fate::kServed;
-  const std::vector<Backend>* endpoints = nullptr;  // kServed: of `port`
-  bool masquerade = false;                          // besides what goes back to the client itself (hairpin)
+  TrafficVerdict verdict = TrafficVerdict::kServed;
+  const std::vector<Backend>* endpoints = nullptr;  // kServed: a list of `port`
+  bool masquerade = false;  // hairpin traffic, to the client itself, is masqueraded in any case
 };
 
-// `source` and `vip` matter to load balancer addresses with source ranges: a node that has the address itself
-// appears as that address, and is let in when the ranges include the node (`node_ips`).
-Decision Decide(const ResolvedPort& port, Entry entry, Origin origin, const IpAddress& source,
+// What becomes of a connection from `origin` to a frontend of `port`. `source`: the client's address, which
+// matters to load balancer addresses with source ranges only. The result points into `port`.
+Decision Decide(const ResolvedPort& port, Frontend frontend, Origin origin, const IpAddress& source,
                 const TrafficOptions& options = {});
 
-// Source ranges of `port` with what they imply for the node itself.
+// The source ranges of `port`. Where one includes the node, the load balancer addresses are added: the node
+// itself connects from these.
 std::vector<IpPrefix> AdmittedSources(const ServicePort& port, const std::vector<IpAddress>& node_ips);
 
 }  // namespace keelson::proxy

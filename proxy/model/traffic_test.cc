@@ -27,13 +27,13 @@ ResolvedPort Port(const std::string& what) {
 
 struct Case {
   const char* what;  // i, e: policies Local; r: source ranges; 0: no endpoint; R: remote endpoints only
-  Entry entry;
+  Frontend frontend;
   Origin origin;
   const char* expected;  // "all", "local", "refused", "dropped"; "+m": masqueraded
 };
 
-constexpr Entry kVip = Entry::kClusterIp, kPort = Entry::kNodePort, kLb = Entry::kLoadBalancerIp;
-constexpr Origin kPod = Origin::kPod, kNode = Origin::kNode, kOut = Origin::kOutside;
+constexpr Frontend kVip = Frontend::kClusterIp, kPort = Frontend::kNodePort, kLb = Frontend::kLoadBalancerIp;
+constexpr Origin kPod = Origin::kPod, kNode = Origin::kNode, kOut = Origin::kExternal;
 
 const Case kCases[] = {
     {"", kVip, kPod, "all"},
@@ -56,31 +56,31 @@ const Case kCases[] = {
     {"eR", kPort, kOut, "dropped"},
     {"eR", kVip, kOut, "all+m"},
     {"e0", kPort, kOut, "refused"},
-    {"", Entry::kExternalIp, kOut, "all+m"},
-    {"e", Entry::kExternalIp, kOut, "local"},
+    {"", Frontend::kExternalIp, kOut, "all+m"},
+    {"e", Frontend::kExternalIp, kOut, "local"},
     {"r", kLb, kOut, "dropped"},
     {"r", kPort, kOut, "all+m"},
-    {"r", Entry::kExternalIp, kOut, "all+m"},
+    {"r", Frontend::kExternalIp, kOut, "all+m"},
     {"r0", kLb, kOut, "dropped"},
 };
 
 TEST(Decide, Table) {
   for (const Case& c : kCases) {
     ResolvedPort port = Port(c.what);
-    Decision got = Decide(port, c.entry, c.origin, Ip("172.30.0.2"));
-    std::string text = got.fate == Fate::kRefused     ? "refused"
-                       : got.fate == Fate::kDropped   ? "dropped"
-                       : got.endpoints == &port.local ? "local"
-                                                      : "all";
+    Decision got = Decide(port, c.frontend, c.origin, Ip("172.30.0.2"));
+    std::string text = got.verdict == TrafficVerdict::kRefused   ? "refused"
+                       : got.verdict == TrafficVerdict::kDropped ? "dropped"
+                       : got.endpoints == &port.local            ? "local"
+                                                                 : "all";
     if (got.masquerade) text += "+m";
-    EXPECT_EQ(text, c.expected) << c.what << " entry " << static_cast<int>(c.entry) << " origin "
+    EXPECT_EQ(text, c.expected) << c.what << " entry " << static_cast<int>(c.frontend) << " origin "
                                 << static_cast<int>(c.origin);
   }
 }
 
 TEST(Decide, SourceRangesLetTheirOwnIn) {
   ResolvedPort port = Port("r");
-  EXPECT_EQ(Decide(port, kLb, kOut, Ip("203.0.113.9")).fate, Fate::kServed);
+  EXPECT_EQ(Decide(port, kLb, kOut, Ip("203.0.113.9")).verdict, TrafficVerdict::kServed);
 }
 
 TEST(Decide, WithoutDetectionPodsAreOutside) {

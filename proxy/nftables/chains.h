@@ -88,7 +88,7 @@ std::vector<PickSpec> StockPicks(const Options& options);
 
 // The set of the addresses or NodePorts that are picked for so.
 nft::Set UseSet(const PickSpec& spec, bool v4);
-std::vector<nft::Rule> PickRules(const PickSpec& spec, const Options& options);
+std::vector<nft::Rule> PickChainRules(const PickSpec& spec, const Options& options);
 
 // `dispatch` or `dispatch-nodeports`, and its rules. `specs` are those of that kind.
 const char* DispatchChain(bool node_port);

@@ -1,5 +1,5 @@
-// Who wants an element in a set, and with what. The first one to claim it has it; nearly always there is one
-// only, and one alone takes no memory of its own.
+// The owners that want one element of a set, each with its datum. The first to claim it has it. Nearly always
+// there is one owner, which takes no memory besides the object.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,16 @@ class Claims {
   };
 
   bool empty() const { return !first_.owner; }
+  // The first owner's. Not when empty().
   const Datum& Held() const { return first_.datum; }
-  // Null: none of this owner.
+  // The owner's datum; null: it has no claim.
   Datum* Of(const void* owner) {
     if (first_.owner == owner) return &first_.datum;
     if (!rest_) return nullptr;
     auto found = Find(owner);
     return found == rest_->end() ? nullptr : &found->datum;
   }
+  // The owner must have no claim yet.
   void Add(const void* owner, Datum datum) {
     if (empty()) {
       first_ = {owner, std::move(datum)};
@@ -35,6 +37,7 @@ class Claims {
     if (!rest_) rest_ = std::make_unique<std::vector<Claim>>();
     rest_->push_back({owner, std::move(datum)});
   }
+  // The owner must have a claim.
   void Remove(const void* owner) {
     if (rest_ && first_.owner != owner) {
       rest_->erase(Find(owner));

@@ -4,21 +4,21 @@
 
 #include "lib/dataplane/nftables_elements.h"
 #include "proxy/model/traffic.h"
-#include "proxy/nftables/slots.h"
+#include "proxy/nftables/endpoint_slots.h"
 
 namespace keelson::proxy::nftables {
 namespace {
 
 class Collector {
  public:
-  Collector(const std::vector<IpAddress>& node_ips, bool ipvs, SlotsByPort& slots)
+  Collector(const std::vector<IpAddress>& node_ips, bool ipvs, EndpointSlotsByPort& slots)
       : node_ips_(node_ips), ipvs_(ipvs), old_slots_(std::move(slots)), slots_(slots) {
     slots_.clear();
   }
 
   void Add(const ResolvedPort& port) {
     const ServicePort& service = port.service;
-    const Slots& slots = Place(port);
+    const EndpointSlots& slots = Place(port);
     if (!ipvs_) Put(kClusterIps, nft::Key().Ip(service.cluster_ip).bytes());
     ClusterIp(port, slots);
     for (const auto* list : {&service.external_ips, &service.load_balancer_ips}) {
@@ -48,21 +48,21 @@ class Collector {
     out_.items.push_back({set, std::move(key), std::move(datum)});
   }
 
-  const Slots& Place(const ResolvedPort& port) {
+  const EndpointSlots& Place(const ResolvedPort& port) {
     const std::string name = port.service.name + "/" + std::to_string(port.service.protocol);
-    const Slots& before = old_slots_[name];
-    auto keep = port.service.affinity.count() > 0 ? KeepStickySlots : KeepSlots;
-    Slots& slots = slots_[name];
+    const EndpointSlots& before = old_slots_[name];
+    auto keep = port.service.affinity.count() > 0 ? AssignAffinitySlots : AssignSlots;
+    EndpointSlots& slots = slots_[name];
     slots = {keep(before.cluster, port.cluster), keep(before.local, port.local)};
     return slots;
   }
 
-  void ClusterIp(const ResolvedPort& port, const Slots& slots) {
+  void ClusterIp(const ResolvedPort& port, const EndpointSlots& slots) {
     const ServicePort& s = port.service;
     const auto& list = s.internal_local ? slots.local : slots.cluster;
     std::string key = VipKey(s, s.cluster_ip);
-    if (Fate fate = InternalFate(port); fate != Fate::kServed) {
-      Put(fate == Fate::kRefused ? kRejectServices : kDropServices, key);
+    if (TrafficVerdict verdict = InternalVerdict(port); verdict != TrafficVerdict::kServed) {
+      Put(verdict == TrafficVerdict::kRefused ? kRejectServices : kDropServices, key);
       return;
     }
     PickSpec spec{.kind = PickSpec::Kind::kCluster,
@@ -73,13 +73,13 @@ class Collector {
   }
 
   // `ip` null: the NodePort.
-  void External(const ResolvedPort& port, const Slots& slots, const IpAddress* ip) {
+  void External(const ResolvedPort& port, const EndpointSlots& slots, const IpAddress* ip) {
     const ServicePort& s = port.service;
     std::string key = ip ? VipKey(s, *ip) : NodePortKey(s);
     const std::vector<Backend> none;
     const auto& local = s.external_local ? slots.local : none;
-    Fate fate = ExternalFate(port);
-    if (fate == Fate::kRefused) {
+    TrafficVerdict verdict = ExternalVerdict(port);
+    if (verdict == TrafficVerdict::kRefused) {
       Put(ip ? kRejectServices : kRejectNodePorts, key);
       return;
     }
@@ -89,7 +89,7 @@ class Collector {
                   .local = static_cast<uint32_t>(local.size()),
                   .affinity = s.affinity};
     // What nobody picked an endpoint for came from outside.
-    if (fate == Fate::kDropped) Put(ip ? kDropServices : kDropNodePorts, key);
+    if (verdict == TrafficVerdict::kDropped) Put(ip ? kDropServices : kDropNodePorts, key);
     if (ipvs_ && !s.external_local) return Mark({.kind = spec.kind, .node_port = spec.node_port}, key);
     if (ipvs_) spec.local = 0;
     Install(spec, key, slots.cluster, ipvs_ ? none : local);
@@ -108,7 +108,7 @@ class Collector {
     SetId endpoints = spec.node_port ? kNodePortEndpoints : kEndpoints;
     auto put = [&](const std::vector<Backend>& list, uint32_t first) {
       for (size_t i = 0; i < list.size(); ++i) {
-        if (IsHole(list[i])) continue;
+        if (IsEmptySlot(list[i])) continue;
         Put(endpoints, dataplane::EndpointElement(key, first + static_cast<uint32_t>(i)),
             dataplane::EndpointData({list[i].ip, list[i].port}));
       }
@@ -131,15 +131,15 @@ class Collector {
 
   const std::vector<IpAddress>& node_ips_;
   const bool ipvs_;
-  SlotsByPort old_slots_;
-  SlotsByPort& slots_;
+  EndpointSlotsByPort old_slots_;
+  EndpointSlotsByPort& slots_;
   Contribution out_;
 };
 
 }  // namespace
 
 Contribution ContributionOf(const std::vector<ResolvedPort>& ports, const std::vector<IpAddress>& node_ips,
-                            bool ipvs, SlotsByPort& slots) {
+                            bool ipvs, EndpointSlotsByPort& slots) {
   Collector collector(node_ips, ipvs, slots);
   for (const ResolvedPort& port : ports) collector.Add(port);
   return collector.Take();

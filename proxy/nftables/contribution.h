@@ -1,17 +1,17 @@
-// What one Service puts into the table: elements and ways of picking. Pure.
+// What one Service has in the table: elements of sets, and the chains that pick its endpoints. Pure.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "proxy/model/service_port.h"
 #include "proxy/nftables/chains.h"
+#include "proxy/nftables/endpoint_slots.h"
 
 namespace keelson::proxy::nftables {
 
-// What there is to an element beside its key: a map's datum, a range's last key, or (kServices, kNodePorts)
-// the name of the pick chain, which says to which of the sets the key goes.
+// The rest of an element: a map's datum, a range's last key, or (kServices, kNodePorts) the name of the pick
+// chain, whose set gets the key as well.
 using Datum = std::string;
 
 struct Item {
@@ -25,15 +25,9 @@ struct Contribution {
   std::vector<PickSpec> picks;
 };
 
-// Of one Service port.
-struct Slots {
-  std::vector<Backend> cluster, local;  // port 0: a hole
-};
-using SlotsByPort = std::map<std::string, Slots>;
-
-// `slots` are those of last time, and then of this time. `node_ips` tells source ranges that mean this node.
-// `ipvs` as in Options.
+// `slots`: those of the last call, replaced by those of this one. `node_ips`: source ranges that include one
+// let the node in. `ipvs` as in Options.
 Contribution ContributionOf(const std::vector<ResolvedPort>& ports, const std::vector<IpAddress>& node_ips,
-                            bool ipvs, SlotsByPort& slots);
+                            bool ipvs, EndpointSlotsByPort& slots);
 
 }  // namespace keelson::proxy::nftables

@@ -8,7 +8,7 @@
 #include "lib/nft/diff.h"
 #include "lib/nft/testing/fake.h"
 #include "lib/nft/text.h"
-#include "proxy/nftables/plan_testing.h"
+#include "proxy/nftables/testing/resolved_ports.h"
 
 namespace keelson::proxy::nftables {
 namespace {

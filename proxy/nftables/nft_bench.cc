@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "proxy/nftables/bench_memory.h"
 #include "proxy/nftables/dataplane.h"
+#include "proxy/nftables/testing/bench_memory.h"
 
 namespace keelson::proxy::nftables {
 namespace {

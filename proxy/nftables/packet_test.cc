@@ -8,7 +8,7 @@
 #include "lib/linux/sysctl.h"
 #include "lib/nft/trace.h"
 #include "proxy/nftables/dataplane.h"
-#include "proxy/nftables/packet_fixture.h"
+#include "proxy/nftables/testing/packet_fixture.h"
 #include "proxy/sync/conntrack_cleaner.h"
 
 namespace keelson::proxy::nftables {

@@ -229,7 +229,7 @@ class Plan::Changes {
     for (const auto& [spec, users] : plan_.picks_) {
       if (users == 0 || plan_.installed_picks_.contains(spec)) continue;
       out_.AddChain({.name = spec.ChainName()});
-      for (const nft::Rule& rule : PickRules(spec, plan_.options_)) out_.AddRule(rule);
+      for (const nft::Rule& rule : PickChainRules(spec, plan_.options_)) out_.AddRule(rule);
       out_.AddSet(UseSet(spec, v4_));
       plan_.installed_picks_.insert(spec);
     }
@@ -298,7 +298,7 @@ nft::Ruleset Plan::Wanted() const {
   auto add = [&](const std::vector<PickSpec>& specs) {
     for (const PickSpec& spec : specs) {
       std::string name = spec.ChainName();
-      out.chains[name] = {{.name = name}, PickRules(spec, options_)};
+      out.chains[name] = {{.name = name}, PickChainRules(spec, options_)};
       nft::Set use = UseSet(spec, options_.v4);
       out.sets[use.name].set = use;
     }

@@ -61,7 +61,7 @@ class Plan {
   struct Owner {
     std::vector<std::pair<SetId, const std::string*>> keys;  // sorted; the strings are those of claims_
     std::vector<PickSpec> picks;
-    SlotsByPort slots;
+    EndpointSlotsByPort slots;
   };
 
   class Changes;

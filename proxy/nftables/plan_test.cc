@@ -10,7 +10,7 @@
 #include "lib/nft/testing/fake.h"
 #include "lib/nft/text.h"
 #include "proxy/nftables/dataplane.h"
-#include "proxy/nftables/plan_testing.h"
+#include "proxy/nftables/testing/resolved_ports.h"
 
 namespace keelson::proxy::nftables {
 namespace {
@@ -346,10 +346,10 @@ TEST(Plan, PodsAreToldByCidrOrInterface) {
   auto text = [](Options options) {
     std::string out;
     for (const nft::Rule& rule :
-         PickRules({.kind = PickSpec::Kind::kExternalLocal, .cluster = 1, .local = 1}, options)) {
+         PickChainRules({.kind = PickSpec::Kind::kExternalLocal, .cluster = 1, .local = 1}, options)) {
       out += nft::ToText(rule) + "\n";
     }
-    for (const nft::Rule& rule : PickRules({.cluster = 1}, options)) out += nft::ToText(rule) + "\n";
+    for (const nft::Rule& rule : PickChainRules({.cluster = 1}, options)) out += nft::ToText(rule) + "\n";
     return out;
   };
   EXPECT_THAT(

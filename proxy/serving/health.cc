@@ -106,7 +106,7 @@ HealthCheckServers::HealthCheckServers(const Health& health, std::string node_na
 HealthCheckServers::~HealthCheckServers() = default;
 
 std::unique_ptr<HealthCheckServers::Listener> HealthCheckServers::Open(const std::string& key,
-                                                                       const HealthCheck& check) {
+                                                                       const HealthCheckNodePort& check) {
   auto listener = std::make_unique<Listener>();
   listener->port = check.port;
   auto handler = [this, key, local = listener->local](std::shared_ptr<const http::ServerRequest>,
@@ -138,7 +138,7 @@ std::unique_ptr<HealthCheckServers::Listener> HealthCheckServers::Open(const std
   return listener;
 }
 
-void HealthCheckServers::Sync(const std::map<std::string, HealthCheck>& wanted) {
+void HealthCheckServers::Sync(const std::map<std::string, HealthCheckNodePort>& wanted) {
   std::erase_if(listeners_, [&](const auto& entry) {
     auto still = wanted.find(entry.first);
     return still == wanted.end() || still->second.port != entry.second->port;

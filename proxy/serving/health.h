@@ -1,5 +1,5 @@
-// /healthz and /livez of kube-proxy, and the ports that load balancers ask whether this node has endpoints
-// of a Service (spec.healthCheckNodePort).
+// /healthz and /livez of kube-proxy, and the servers on spec.healthCheckNodePort, where load balancers ask
+// whether this node has endpoints of a Service.
 #pragma once
 
 #include <chrono>
@@ -11,14 +11,14 @@
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
 #include "lib/http/server/server.h"
-#include "proxy/model/service_map.h"
+#include "proxy/model/service_change_tracker.h"
 
 namespace keelson::proxy {
 
-// Whether the kernel follows the API. Thread safe.
+// Tells whether the kernel follows the API in time. Thread safe.
 class Health {
  public:
-  // Unhealthy when a change has waited longer than `patience` for the kernel; healthy while starting up.
+  // Unhealthy when a change has not been in the kernel after `patience`; healthy while starting up.
   Health(std::chrono::milliseconds patience, Clock& clock) : patience_(patience), clock_(clock) {}
 
   void Queued();                          // a change came
@@ -26,7 +26,7 @@ class Health {
   void SetNodeEligible(bool eligible);    // false: the node is leaving, load balancers should too
   bool Live() const;                      // /livez: in time
   bool Healthy() const;                   // /healthz: in time and eligible
-  std::string Describe(bool live) const;  // what /livez or /healthz answers: JSON with times in Go's form
+  std::string Describe(bool live) const;  // the body of /livez or /healthz: JSON with times in Go's form
 
   // Serves /healthz and /livez.
   http::Handler Handler();
@@ -41,22 +41,22 @@ class Health {
   bool node_eligible_ GUARDED_BY(mutex_) = true;
 };
 
-// What a health check port of the Service `key` (namespace/name) answers, as upstream writes it.
+// The body that a healthCheckNodePort answers with, as upstream's. `key`: the Service's namespace/name.
 std::string HealthCheckAnswer(const std::string& key, size_t local_endpoints, bool healthy);
 
-// One listener a healthCheckNodePort, on every address of the machine.
+// Serves every healthCheckNodePort on all addresses of the machine. Not thread safe.
 class HealthCheckServers {
  public:
-  // Told of a Service whose port cannot be opened; it is tried again with the next change.
+  // Called with a Service whose port cannot be opened. The next Sync() tries again.
   using OnFailure = std::function<void(const std::string& key, const std::string& message)>;
   HealthCheckServers(const Health& health, std::string node_name, OnFailure on_failure);
   ~HealthCheckServers();
   // Opens and closes ports as needed; keys are namespace/name.
-  void Sync(const std::map<std::string, HealthCheck>& wanted);
+  void Sync(const std::map<std::string, HealthCheckNodePort>& wanted);
 
  private:
   struct Listener;
-  std::unique_ptr<Listener> Open(const std::string& key, const HealthCheck& check);
+  std::unique_ptr<Listener> Open(const std::string& key, const HealthCheckNodePort& check);
 
   const Health& health_;
   const std::string node_name_;

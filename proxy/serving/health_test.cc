@@ -33,7 +33,7 @@ TEST(Health, IsWellWhileChangesGetThroughInTime) {
                   R"(\{"lastUpdated": "[0-9 :.-]+ \+0000 UTC","currentTime": "[0-9 :.-]+ \+0000 UTC"\})"));
 }
 
-TEST(HealthCheck, AnswersInUpstreamsForm) {
+TEST(HealthCheckNodePort, AnswersInUpstreamsForm) {
   EXPECT_EQ(HealthCheckAnswer("default/web", 2, true),
             "{\n\t\"service\": {\n\t\t\"namespace\": \"default\",\n\t\t\"name\": \"web\"\n\t},\n"
             "\t\"localEndpoints\": 2,\n\t\"serviceProxyHealthy\": true\n}");

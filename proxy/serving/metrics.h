@@ -1,4 +1,4 @@
-// What kube-proxy counts and times, under upstream's names. Made once, on first use.
+// kube-proxy's metrics, under upstream's names. Made on first use. Thread safe.
 #pragma once
 
 #include "lib/base/clock.h"
@@ -6,13 +6,13 @@
 
 namespace keelson::proxy {
 
-// Of one address family.
+// The metrics of one address family.
 struct FamilyMetrics {
   explicit FamilyMetrics(const char* family);
   metrics::Histogram &sync, &full_sync, &partial_sync, &programming, &conntrack_sync;
   metrics::Value &last_synced, &last_queued, &sync_failures, &cleanup_failures, &flows_deleted;
-  metrics::Value &no_local_internal, &no_local_external;  // Services whose Local policy finds nobody here
-  metrics::Value& refused;                                // Services that the kernel does not take
+  metrics::Value &no_local_internal, &no_local_external;  // Services with policy Local and no endpoint here
+  metrics::Value& refused;                                // Services that the kernel refuses
 };
 
 struct ChangeMetrics {
@@ -22,7 +22,7 @@ struct ChangeMetrics {
 
 FamilyMetrics& MetricsOf(bool v4);
 ChangeMetrics& MetricsOfChanges();
-// Of /healthz and /livez.
+// Counts a request to /livez or /healthz by its status code.
 void CountHealthAnswer(bool live, int code);
 
 inline double Seconds(std::chrono::nanoseconds duration) {

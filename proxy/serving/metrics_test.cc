@@ -7,7 +7,7 @@
 #include "lib/client/transport.h"
 #include "lib/k8s/feature_gates.h"
 #include "lib/metrics/conformance.h"
-#include "proxy/serving/absent_metrics.h"
+#include "proxy/serving/testing/absent_metrics.h"
 
 namespace keelson::proxy {
 namespace {

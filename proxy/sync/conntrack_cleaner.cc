@@ -32,7 +32,7 @@ void ConntrackCleaner::SetService(const std::string& key, const std::vector<Reso
   services_[key] = std::move(now);
 }
 
-bool ConntrackCleaner::LeadsAstray(const netlink::Flow& flow, const std::set<Target>& endpoints) {
+bool ConntrackCleaner::IsStale(const netlink::Flow& flow, const std::set<Target>& endpoints) {
   return !endpoints.contains({flow.replier, flow.replier_port});
 }
 
@@ -41,12 +41,12 @@ std::vector<netlink::Flow> ConntrackCleaner::TakeStale(const std::vector<netlink
   for (const netlink::Flow& flow : flows) {
     auto vip = changed_vips_.find({flow.destination, flow.destination_port});
     if (vip != changed_vips_.end()) {
-      if (LeadsAstray(flow, vip->second)) out.push_back(flow);
+      if (IsStale(flow, vip->second)) out.push_back(flow);
       continue;
     }
     auto node_port = changed_node_ports_.find(flow.destination_port);
     if (node_port != changed_node_ports_.end() && node_ips_.contains(flow.destination) &&
-        LeadsAstray(flow, node_port->second)) {
+        IsStale(flow, node_port->second)) {
       out.push_back(flow);
     }
   }

@@ -1,7 +1,9 @@
-// UDP has no end of connection: a client that goes on sending from one port stays with the endpoint that its
-// first packet was translated to, even when that endpoint has gone, or with none at all when there was none
-// yet. So tracked flows to a Service that lead elsewhere than to an endpoint that still answers are removed,
-// and the next packet is translated afresh. Where nobody answers there is nothing better: flows stay.
+// Removes stale UDP flows from connection tracking. A UDP client that sends from one port stays with the
+// endpoint that its first packet was translated to, even when that endpoint has gone, and stays untranslated
+// when there was no endpoint yet. So flows to a Service that do not lead to a serving endpoint are removed,
+// and the next packet is translated anew. Flows of a Service without serving endpoints stay.
+//
+// Not thread safe.
 #pragma once
 
 #include <map>
@@ -16,17 +18,19 @@ namespace keelson::proxy {
 
 class ConntrackCleaner {
  public:
-  // What a Service's UDP ports lead to now; remembered until it changes. No ports: the Service has gone.
+  // Replaces the endpoints of a Service's UDP ports. No ports: the Service has gone.
   void SetService(const std::string& key, const std::vector<ResolvedPort>& v4,
                   const std::vector<ResolvedPort>& v6 = {});
+  // The addresses that NodePorts answer on.
   void SetNodeIps(const std::vector<IpAddress>& ips) { node_ips_ = {ips.begin(), ips.end()}; }
-  // Flows that lead astray, of Services set since the last call. Pure.
+  // Whether Services have changed since the last TakeStale().
   bool NeedsLook() const { return !changed_.empty(); }
+  // Stale flows among `flows`, of Services that have changed since the last call. Pure.
   std::vector<netlink::Flow> TakeStale(const std::vector<netlink::Flow>& flows);
   struct Removed {
     int v4 = 0, v6 = 0;
   };
-  // TakeStale on the kernel's flows, and their removal.
+  // TakeStale() on the kernel's flows, and removes these.
   Result<Removed> Clean(netlink::Socket& socket);
 
  private:
@@ -37,7 +41,7 @@ class ConntrackCleaner {
     bool operator==(const Service&) const = default;
   };
   static void Add(const ResolvedPort& port, Service& into);
-  static bool LeadsAstray(const netlink::Flow& flow, const std::set<Target>& endpoints);
+  static bool IsStale(const netlink::Flow& flow, const std::set<Target>& endpoints);
 
   std::set<IpAddress> node_ips_;
   std::map<std::string, Service> services_;

@@ -1,4 +1,4 @@
-// Threads that wait for the kernel to tell of changes by others, and pass them on.
+// Threads that receive the kernel's notifications about changes by other programs.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@
 
 namespace keelson::proxy {
 
-// Changes of nftables tables. Without notifications the proxier looks from time to time.
+// Watches nftables tables. Where the kernel sends no notifications, the proxier looks every sync period.
 class TableWatch {
  public:
-  // For the proxier: what it writes much of at once, the watch does not listen to.
+  // A kernel for the proxier. While it writes large transactions the watch does not listen.
   Result<std::unique_ptr<nft::Kernel>> OpenKernel();
-  // From the first sync until `stop`.
+  // Waits for the first sync, then tells `proxier` of changes until `stop`.
   Result<> Run(std::stop_token stop, Proxier& proxier);
 
  private:
@@ -29,10 +29,10 @@ class TableWatch {
   Proxier* proxier_ GUARDED_BY(mutex_) = nullptr;  // set with the first monitor
 };
 
-// Addresses that come and go, and filters of devices that somebody takes away, until `stop`. On return or
-// failure `changed` has been called once more.
+// Calls `changed` when this machine's addresses change, or filters of its devices are removed, until `stop`;
+// and once more before it returns or fails.
 Result<> WatchAddresses(std::stop_token stop, const std::function<void()>& changed);
-// The same of IPsec policies.
+// The same for IPsec policies.
 Result<> WatchPolicies(std::stop_token stop, const std::function<void()>& changed);
 
 }  // namespace keelson::proxy

@@ -38,7 +38,7 @@ Proxier::Proxier(ProxierOptions options, DataplaneMode mode, ReadIps read_ips, W
       health_(health),
       clock_(clock),
       started_(clock.Now()),
-      services_(NodePlace{options_.node_name, ""}, options_.external_ips),
+      services_(NodeTopology{options_.node_name, ""}, options_.external_ips),
       mode_(std::move(mode)),
       health_checks_(health, options_.node_name, [this](const std::string& key, const std::string& message) {
         warn_(key, "FailedToStartServiceHealthcheck", message);
@@ -76,7 +76,7 @@ void Proxier::OnNode(const corev1::Node* node) {
   NodeFacts facts = FactsOf(*node);
   MutexLock lock(mutex_);
   if (facts == node_) return;
-  services_.SetPlace({options_.node_name, facts.zone});
+  services_.SetNodeTopology({options_.node_name, facts.zone});
   if (options_.pods_of_node_cidr && facts.pod_cidrs != node_.pod_cidrs) services_.MarkAllChanged();
   addresses_changed_ = addresses_changed_ || facts.ips != node_.ips;
   node_ = std::move(facts);
@@ -169,7 +169,7 @@ std::optional<Proxier::Batch> Proxier::NextBatch(std::stop_token stop, SteadyTim
   for (const auto& [key, cidrs] : service_cidrs_) {
     batch.service_cidrs.insert(batch.service_cidrs.end(), cidrs.begin(), cidrs.end());
   }
-  batch.health_checks = services_.HealthChecks();
+  batch.health_checks = services_.HealthCheckNodePorts();
   batch.triggers = std::exchange(triggers_, {});
   batch.next_mode = std::exchange(next_mode_, std::nullopt);
   batch.look_at_tables = std::exchange(look_at_tables_, false) || (batch.periodic && !watched_);

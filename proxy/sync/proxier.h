@@ -1,7 +1,7 @@
 // From API events to kernel: handlers note what changed, one thread works it off.
 //
 //   handlers (informer threads)            Run (one thread)
-//   OnService, OnSlice -> ServiceMap  -->  changed Services -> Dataplane of each family -> kernel
+//   OnService, OnSlice -> ServiceChangeTracker  -->  changed Services -> Dataplane of each family -> kernel
 //   OnNode, OnServiceCidr                   -> stale UDP flows -> health check ports -> Health
 //   OnTables, OnAddressesChanged (kernel)
 //
@@ -23,10 +23,10 @@
 #include "lib/nft/monitor.h"
 #include "proxy/model/dataplane.h"
 #include "proxy/model/node_facts.h"
-#include "proxy/model/service_map.h"
+#include "proxy/model/service_change_tracker.h"
 #include "proxy/serving/health.h"
 #include "proxy/sync/conntrack_cleaner.h"
-#include "proxy/sync/policy_gaps.h"
+#include "proxy/sync/no_local_endpoints.h"
 
 namespace keelson::api::networking::v1 {
 class ServiceCIDR;
@@ -106,7 +106,7 @@ class Proxier {
 
   Mutex mutex_;
   CondVar wake_;
-  ServiceMap services_ GUARDED_BY(mutex_);
+  ServiceChangeTracker services_ GUARDED_BY(mutex_);
   NodeFacts node_ GUARDED_BY(mutex_);
   std::map<std::string, std::vector<IpPrefix>> service_cidrs_ GUARDED_BY(mutex_);
   std::vector<WallTime> triggers_ GUARDED_BY(mutex_);  // when the pending endpoint changes began
@@ -135,7 +135,7 @@ class Proxier {
   bool looked_for_others_ = false;
   ConntrackCleaner cleaner_;
   HealthCheckServers health_checks_;
-  PolicyGaps gaps_v4_, gaps_v6_;
+  NoLocalEndpoints no_local_endpoints_v4_, no_local_endpoints_v6_;
 };
 
 }  // namespace keelson::proxy

@@ -16,7 +16,7 @@ struct Proxier::Batch {
     std::vector<ResolvedPort> v4, v6;
   };
   std::vector<Change> changes;
-  std::map<std::string, HealthCheck> health_checks;
+  std::map<std::string, HealthCheckNodePort> health_checks;
   NodeFacts node;
   std::vector<IpPrefix> service_cidrs;
   std::vector<WallTime> triggers;

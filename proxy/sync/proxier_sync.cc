@@ -152,8 +152,8 @@ Result<> Proxier::Apply(const Batch& batch) {
   if (batch.addresses_changed) all = FollowIps(batch.node);
   for (const Batch::Change& change : batch.changes) {
     cleaner_.SetService(change.key, change.v4, change.v6);
-    gaps_v4_.SetService(change.key, change.v4);
-    gaps_v6_.SetService(change.key, change.v6);
+    no_local_endpoints_v4_.SetService(change.key, change.v4);
+    no_local_endpoints_v6_.SetService(change.key, change.v6);
   }
   for (auto& dataplane : dataplanes_) {
     for (const Batch::Change& change : batch.changes) {
@@ -170,7 +170,7 @@ Result<> Proxier::Apply(const Batch& batch) {
   CleanConntrack();
   health_checks_.Sync(batch.health_checks);
   for (bool v4 : {true, false}) {
-    const PolicyGaps& gaps = v4 ? gaps_v4_ : gaps_v6_;
+    const NoLocalEndpoints& gaps = v4 ? no_local_endpoints_v4_ : no_local_endpoints_v6_;
     MetricsOf(v4).no_local_internal.Set(gaps.internal());
     MetricsOf(v4).no_local_external.Set(gaps.external());
   }

@@ -8,7 +8,7 @@
 #include "controlplane/apiserver/testing/absent_metrics.h"
 #include "lib/metrics/conformance.h"
 #include "lib/metrics/kubernetes_metrics.h"
-#include "proxy/serving/absent_metrics.h"
+#include "proxy/serving/testing/absent_metrics.h"
 
 namespace keelson::metrics {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "ctl/trace/path.h"
-#include "proxy/model/service_map.h"
+#include "proxy/model/service_change_tracker.h"
 #include "tests/netns/planned_node.h"
 #include "tests/netns/random_services.h"
 
@@ -17,7 +17,7 @@ namespace {
 using ctl::Path;
 using ctl::SocketCall;
 using proxy::Decision;
-using proxy::Fate;
+using proxy::TrafficVerdict;
 using Targets = std::set<std::pair<IpAddress, uint16_t>>;
 
 constexpr int kServices = 6, kRounds = 60;
@@ -72,9 +72,10 @@ std::string Difference(const Decision& decision, const Path& path, const IpAddre
                        ctl::Source::Kind kind, const IpAddress& host, bool sticky) {
   const std::string verdict = "verdict " + std::string(VerdictName(path.verdict));
   if (!path.not_understood.empty()) return "not understood: " + path.not_understood[0];
-  if (decision.fate == Fate::kRefused)
+  if (decision.verdict == TrafficVerdict::kRefused)
     return path.verdict == Path::kRejected ? "" : verdict + ", not refused";
-  if (decision.fate == Fate::kDropped) return path.verdict == Path::kDropped ? "" : verdict + ", not dropped";
+  if (decision.verdict == TrafficVerdict::kDropped)
+    return path.verdict == Path::kDropped ? "" : verdict + ", not dropped";
   if (path.verdict != Path::kDelivered) return verdict + ", not served";
   Targets wanted, got;
   for (const proxy::Backend& backend : *decision.endpoints) wanted.insert({backend.ip, backend.port});
@@ -133,7 +134,7 @@ TEST_P(Agreement, PlansDoWhatTheModelSays) {
   for (uint32_t seed : {1u, 20260101u}) {
     RandomServices random(seed);
     node_ = std::make_unique<PlannedNode>(setting.mode, OptionsOf(setting));
-    proxy::ServiceMap map(proxy::NodePlace{"here", "a"});
+    proxy::ServiceChangeTracker map(proxy::NodeTopology{"here", "a"});
     std::map<int, ServiceBlock> blocks;
     for (int round = 0; round < kRounds && !HasFailure(); ++round) {
       const int number = 1 + round % kServices;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "proxy/ebpf/sockets.h"
+#include "proxy/ebpf/datapath.h"
 #include "tests/netns/service_world.h"
 
 namespace keelson::netns {
@@ -24,7 +24,7 @@ class EbpfNodeTest : public ::testing::Test {
     world_ = std::move(*world);
     auto possible = world_->node().Run([&]() -> Result<> {
       ASSIGN_OR_RETURN(node_, linux::NetnsCookie());
-      return proxy::ebpf::Sockets::Check();
+      return proxy::ebpf::Datapath::Check();
     });
     if (!possible) GTEST_SKIP() << possible.error().message();
   }
@@ -32,7 +32,7 @@ class EbpfNodeTest : public ::testing::Test {
   static proxy::Backend At(const char* endpoint, bool v4 = true) {
     return {EndpointAddress(endpoint, v4), kEndpointPort, true};
   }
-  void Write(proxy::ebpf::Sockets& sockets, proxy::ebpf::Plan& plan) {
+  void Write(proxy::ebpf::Datapath& sockets, proxy::ebpf::Plan& plan) {
     auto written = sockets.Write(plan);
     ASSERT_TRUE(written) << written.error().message();
     last_ = *written;
@@ -44,8 +44,8 @@ class EbpfNodeTest : public ::testing::Test {
 
   std::unique_ptr<NodeMachine> machine_;
   std::unique_ptr<ServiceWorld> world_;
-  uint64_t node_ = 0;  // cookie of the node's network namespace
-  proxy::ebpf::Sockets::Written last_;
+  uint64_t node_ = 0;  // cookie of its network namespace
+  proxy::ebpf::Datapath::Written last_;
 };
 
 }  // namespace keelson::netns

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "proxy/model/service_map.h"
+#include "proxy/model/service_change_tracker.h"
 #include "tests/netns/ways.h"
 
 namespace keelson::netns {
@@ -14,7 +14,7 @@ namespace {
 class EverySwitch : public WayTest {};
 
 TEST_P(EverySwitch, AThousandConnectionsLiveOn) {
-  proxy::ServiceMap map(proxy::NodePlace{"here", "a"});
+  proxy::ServiceChangeTracker map(proxy::NodeTopology{"here", "a"});
   const corev1::Service service = block_.Service();
   const discoveryv1::EndpointSlice slice = block_.Slice(true);
   map.UpdateService("default/web", &service);

@@ -7,7 +7,7 @@
 
 #include "lib/base/file.h"
 #include "lib/linux/mount.h"
-#include "proxy/ebpf/sockets.h"
+#include "proxy/ebpf/datapath.h"
 
 namespace keelson::netns {
 

@@ -16,7 +16,7 @@ namespace keelson::netns {
 // As kube-proxy's options.
 struct Ways {
   bool direct = false, dsr = false;
-  std::string fast = "off";
+  std::string xdp = "off";
 };
 
 class OutsideNodeTest : public EbpfNodeTest {
@@ -25,16 +25,17 @@ class OutsideNodeTest : public EbpfNodeTest {
   using ResolvedPort = proxy::ResolvedPort;
   using Devices = proxy::ebpf::Devices;
   using Plan = proxy::ebpf::Plan;
-  using Sockets = proxy::ebpf::Sockets;
+  using Datapath = proxy::ebpf::Datapath;
 
   Plan MakePlan(bool v4 = true) {
     Plan plan({.v4 = v4, .pod_cidrs = {*IpPrefix::Parse(v4 ? "10.0.0.0/8" : "fd02::/64")}});
     plan.SetNodeIps({ClientAddress("node", v4)});
     return plan;
   }
-  Sockets Start(bool v4 = true, const Ways& ways = {}) { return StartIn("node", {}, v4, ways); }
-  // Starts the node, or the one behind `place`, which has its own pins. All devices if `devices` is empty.
-  Sockets StartIn(const std::string& place, std::vector<std::string> devices, bool v4, const Ways& ways) {
+  Datapath Start(bool v4 = true, const Ways& ways = {}) { return StartIn("node", {}, v4, ways); }
+  // Of the node, or of the one that is behind `place`, which then has pins of its own; all `devices` if
+  // empty.
+  Datapath StartIn(const std::string& place, std::vector<std::string> devices, bool v4, const Ways& ways) {
     auto netns = linux::NetNs::OpenCurrent();
     EXPECT_TRUE(world_->Place(place).Run([&]() -> Result<> {
       netns = linux::NetNs::OpenCurrent();
@@ -51,7 +52,7 @@ class OutsideNodeTest : public EbpfNodeTest {
             std::make_unique<Devices>(std::move(*netns),
                                       proxy::ebpf::DeviceOptions{.names = std::move(devices),
                                                                  .direct = ways.direct,
-                                                                 .fast = {ways.fast},
+                                                                 .xdp = {ways.xdp},
                                                                  .pod_cidrs = pods,
                                                                  .pin_directory = pins},
                                       v4)};

@@ -18,9 +18,9 @@ namespace {
 
 using proxy::Backend;
 using proxy::ResolvedPort;
-using proxy::ebpf::DetachOutside;
+using proxy::ebpf::Datapath;
+using proxy::ebpf::DetachFilters;
 using proxy::ebpf::Plan;
-using proxy::ebpf::Sockets;
 
 class OutsideTest : public OutsideNodeTest {
  protected:
@@ -52,7 +52,7 @@ TEST_F(OutsideTest, ServesWithoutAnyRules) {
           std::tuple(Ip(v4 ? "192.0.2.1" : "fd99::1"), uint16_t{80}, proxy::kUdp)}) {
       Plan plan = MakePlan(v4);
       plan.SetService("s", {Local({At("pod1", v4), At("pod2", v4)}, v4, protocol)});
-      Sockets sockets = Start(v4);
+      Datapath sockets = Start(v4);
       Write(sockets, plan);
       std::set<std::string> got;
       for (int i = 0; i < 32; ++i) got.insert(Ask(To("outside", to, port, protocol)));
@@ -66,7 +66,7 @@ TEST_F(OutsideTest, ServesWithoutAnyRules) {
 
 TEST_F(OutsideTest, DevicesAreThoseOfTheOutside) {
   Plan plan = MakePlan();
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   for (const char* device : {"outside", "other"}) {
     EXPECT_EQ(Filter(device, true), "from_outside") << device;
@@ -90,7 +90,7 @@ TEST_F(OutsideTest, DevicesAreThoseOfTheOutside) {
 TEST_F(OutsideTest, WhatOthersTakeAwayComesBack) {
   Plan plan = MakePlan();
   plan.SetService("s", {Local({At("pod1")})});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   const std::string asked = Ask(To("outside", Ip("192.0.2.1"), 80));
   EXPECT_THAT(asked, ::testing::StartsWith("pod1 "));
@@ -110,27 +110,27 @@ TEST_F(OutsideTest, DisciplinesGoWithTheLastFilter) {
   ASSERT_TRUE(OnNode("tc qdisc add dev other clsact")) << "somebody's";
   Plan plan = MakePlan(), plan6 = MakePlan(false);
   auto both = [&](auto body) {
-    Sockets v4 = Start(), v6 = Start(false);
+    Datapath v4 = Start(), v6 = Start(false);
     Write(v4, plan);
     Write(v6, plan6);
     body(v4, v6);
   };
-  both([&](Sockets& v4, Sockets& v6) {
+  both([&](Datapath& v4, Datapath& v6) {
     EXPECT_TRUE(v4.Remove());
     EXPECT_TRUE(HasClsact("outside")) << "the other family has filters there";
     EXPECT_TRUE(v6.Remove());
     EXPECT_FALSE(HasClsact("outside"));
     EXPECT_TRUE(HasClsact("other"));
   });
-  both([&](Sockets&, Sockets&) {});
-  both([&](Sockets& v4, Sockets& v6) {  // of a process that came later
+  both([&](Datapath&, Datapath&) {});
+  both([&](Datapath& v4, Datapath& v6) {  // of a process that came later
     ASSERT_TRUE(OnNode("tc filter add dev outside egress prio 7 bpf bytecode '1,6 0 0 0,'"));
     EXPECT_TRUE(v4.Remove());
     EXPECT_TRUE(v6.Remove());
     EXPECT_TRUE(HasClsact("outside")) << "somebody has filters there";
     ASSERT_TRUE(OnNode("tc filter del dev outside egress"));
   });
-  ASSERT_TRUE(world_->node().Run([&] { return DetachOutside(machine_->places().pins); }));
+  ASSERT_TRUE(world_->node().Run([&] { return DetachFilters(machine_->places().pins); }));
   EXPECT_FALSE(HasClsact("outside"));
   EXPECT_TRUE(HasClsact("other"));
   EXPECT_FALSE(PathExists(machine_->places().pins + "/clsact"));
@@ -141,7 +141,7 @@ TEST_F(OutsideTest, ConnectionsOutliveProxiesAndEndpoints) {
   plan.SetService("s", {Local({At("pod1"), At("pod2")})});
   std::vector<Conversation> open;
   {
-    Sockets sockets = Start();
+    Datapath sockets = Start();
     Write(sockets, plan);
     for (int i = 0; i < 50; ++i) {
       auto one = Conversation::Open(world_->Place("outside"), To("outside", Ip("192.0.2.1"), 80));
@@ -152,7 +152,7 @@ TEST_F(OutsideTest, ConnectionsOutliveProxiesAndEndpoints) {
   EXPECT_TRUE(open[0].Echoes()) << "nobody is there";
   Plan fewer = MakePlan();
   fewer.SetService("s", {Local({At("pod2")})});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, fewer);
   for (Conversation& one : open) EXPECT_TRUE(one.Echoes());
   EXPECT_THAT(Ask(To("outside", Ip("192.0.2.1"), 80)), ::testing::StartsWith("pod2 "));
@@ -163,7 +163,7 @@ TEST_F(OutsideTest, ConnectionsOutliveProxiesAndEndpoints) {
   for (Conversation& one : open) EXPECT_TRUE(one.Echoes());
   EXPECT_THAT(Ask(To("outside", Ip("192.0.2.1"), 80)), ::testing::Not(::testing::StartsWith("pod")));
   // And back.
-  Sockets again = Start();
+  Datapath again = Start();
   Write(again, fewer);
   for (Conversation& one : open) EXPECT_TRUE(one.Echoes());
   EXPECT_THAT(Ask(To("outside", Ip("192.0.2.1"), 80)), ::testing::StartsWith("pod2 "));
@@ -177,7 +177,7 @@ TEST_F(OutsideTest, AffinityGoesByClient) {
   ResolvedPort port = Local({At("pod1"), At("pod2")});
   port.service.affinity = std::chrono::seconds(100);
   plan.SetService("s", {port});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   std::set<std::string> got;
   for (int i = 0; i < 12; ++i) got.insert(Ask(To("outside", Ip("192.0.2.1"), 80)));
@@ -201,7 +201,7 @@ TEST_F(OutsideTest, SourceRangesLetIn) {
   port.service.load_balancer_ips = {Ip("198.51.100.1")};
   port.service.source_ranges = {IpPrefix::Host(ClientAddress("stranger", true))};
   plan.SetService("s", {port});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   EXPECT_THAT(Ask(To("stranger", Ip("198.51.100.1"), 80)), ::testing::StartsWith("pod1 "));
   EXPECT_THAT(Ask(To("outside", Ip("198.51.100.1"), 80)), ::testing::Not(::testing::StartsWith("pod")));
@@ -212,7 +212,7 @@ TEST_F(OutsideTest, SourceRangesLetIn) {
 TEST_F(OutsideTest, DatagramsLeaveEndpointsThatHaveGone) {
   Plan plan = MakePlan();
   plan.SetService("s", {Local({At("pod1")}, true, proxy::kUdp)});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   proxy::UdpClient client(world_->Place("outside"));
   EXPECT_THAT(client.Ask(Ip("192.0.2.1"), 80), ::testing::StartsWith("pod1 "));
@@ -231,7 +231,7 @@ TEST_F(OutsideTest, NodectlSeesDevicesChoicesAndConnections) {
     port.service.load_balancer_ips = {Ip(v4 ? "198.51.100.1" : "fd98::1")};
     port.service.source_ranges = {IpPrefix::Host(ClientAddress("stranger", v4))};
     plan.SetService("s", {port});
-    Sockets sockets = Start(v4);
+    Datapath sockets = Start(v4);
     Write(sockets, plan);
     auto open = Conversation::Open(world_->Place("outside"), To("outside", to, 80));
     ASSERT_TRUE(open) << open.error().message();
@@ -276,7 +276,7 @@ TEST_F(OutsideTest, ErrorsAreHeard) {
   for (bool v4 : {true, false}) {
     Plan plan = MakePlan(v4);
     plan.SetService("s", {Local({{EndpointAddress("pod1", v4), 9999, true}}, v4, proxy::kUdp)});
-    Sockets sockets = Start(v4);
+    Datapath sockets = Start(v4);
     Write(sockets, plan);
     const Question question = To("outside", Ip(v4 ? "192.0.2.1" : "fd99::1"), 80, proxy::kUdp);
     EXPECT_EQ(Ask(question), std::strerror(ECONNREFUSED));

@@ -176,17 +176,17 @@ Result<std::vector<ServiceBlock>> ReadPacketTable(const std::string& path) {
   return out;
 }
 
-std::optional<proxy::Entry> EntryOf(const std::string& entry) {
-  if (entry == "cluster") return proxy::Entry::kClusterIp;
-  if (entry == "external") return proxy::Entry::kExternalIp;
-  if (entry == "lb") return proxy::Entry::kLoadBalancerIp;
-  if (entry == "nodeport") return proxy::Entry::kNodePort;
+std::optional<proxy::Frontend> EntryOf(const std::string& entry) {
+  if (entry == "cluster") return proxy::Frontend::kClusterIp;
+  if (entry == "external") return proxy::Frontend::kExternalIp;
+  if (entry == "lb") return proxy::Frontend::kLoadBalancerIp;
+  if (entry == "nodeport") return proxy::Frontend::kNodePort;
   return std::nullopt;
 }
 
 proxy::Origin OriginOf(const std::string& client) {
   if (client == "node") return proxy::Origin::kNode;
-  return client == "outside" || client == "stranger" ? proxy::Origin::kOutside : proxy::Origin::kPod;
+  return client == "outside" || client == "stranger" ? proxy::Origin::kExternal : proxy::Origin::kPod;
 }
 
 }  // namespace keelson::netns

@@ -41,8 +41,8 @@ struct ServiceBlock {
 
 Result<std::vector<ServiceBlock>> ReadPacketTable(const std::string& path);
 
-// The model's names of an entry and a client; nullopt for a non-Service entry.
-std::optional<proxy::Entry> EntryOf(const std::string& entry);
+// How the model names an entry and a client; nullopt for what is no Service's.
+std::optional<proxy::Frontend> EntryOf(const std::string& entry);
 proxy::Origin OriginOf(const std::string& client);
 
 inline constexpr uint16_t kEndpointPort = 8080;

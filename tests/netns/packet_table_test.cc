@@ -5,19 +5,19 @@
 #include <iostream>
 
 #include "lib/linux/sysctl.h"
-#include "proxy/model/service_map.h"
+#include "proxy/model/service_change_tracker.h"
 #include "tests/netns/service_world.h"
 
 namespace keelson::netns {
 namespace {
 
 using proxy::Decision;
-using proxy::Fate;
+using proxy::TrafficVerdict;
 
 // The model's result, in the table's words.
 std::vector<std::string> Words(const Decision& decision, bool v4) {
-  if (decision.fate == Fate::kRefused) return {"refused"};
-  if (decision.fate == Fate::kDropped) return {"dropped"};
+  if (decision.verdict == TrafficVerdict::kRefused) return {"refused"};
+  if (decision.verdict == TrafficVerdict::kDropped) return {"dropped"};
   std::vector<std::string> out;
   for (const proxy::Backend& backend : *decision.endpoints) {
     for (const char* name : {"pod1", "pod2", "remote", "host"}) {
@@ -78,10 +78,10 @@ class PacketTable : public ::testing::Test {
   }
 
   static std::vector<ServiceBlock> table_;
-  static proxy::ServiceMap map_;
+  static proxy::ServiceChangeTracker map_;
 };
 std::vector<ServiceBlock> PacketTable::table_;
-proxy::ServiceMap PacketTable::map_{proxy::NodePlace{"here", "a"}};
+proxy::ServiceChangeTracker PacketTable::map_{proxy::NodeTopology{"here", "a"}};
 
 std::vector<IpPrefix> PodCidrs(bool v4) {
   if (v4) return {*IpPrefix::Parse("10.1.0.0/16"), *IpPrefix::Parse("10.2.0.0/16")};
@@ -94,7 +94,7 @@ TEST_F(PacketTable, TheModelSaysTheSame) {
     for (bool v4 : {true, false}) {
       std::vector<proxy::ResolvedPort> ports = map_.Resolve("default/" + block.name, v4);
       for (const PacketCase& c : block.cases) {
-        std::optional<proxy::Entry> entry = EntryOf(c.entry);
+        std::optional<proxy::Frontend> entry = EntryOf(c.entry);
         if (!entry || ports.empty()) continue;
         Decision decision = proxy::Decide(ports[0], *entry, OriginOf(c.client), ClientAddress(c.client, v4));
         EXPECT_EQ(Words(decision, v4), c.answers) << "packets.txt:" << c.line;
@@ -141,7 +141,7 @@ TEST_P(Bypass, PodsReachEachOtherThoughRepliesWouldPassTheNodeBy) {
   ASSERT_TRUE(plane) << plane.error().message();
   ServiceBlock block{.number = 1, .name = "web", .protocol = "tcp", .flags = {"nodeport"}};
   block.endpoints = {"pod2"};
-  proxy::ServiceMap map(proxy::NodePlace{"here", "a"});
+  proxy::ServiceChangeTracker map(proxy::NodeTopology{"here", "a"});
   const corev1::Service service = block.Service();
   const discoveryv1::EndpointSlice slice = block.Slice(true);
   map.UpdateService("default/web", &service);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "proxy/nftables/bench_memory.h"
+#include "proxy/nftables/testing/bench_memory.h"
 #include "tests/netns/bench_paths.h"
 
 namespace keelson::netns {

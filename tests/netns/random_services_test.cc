@@ -6,7 +6,7 @@
 #include <map>
 
 #include "lib/netlink/conntrack.h"
-#include "proxy/model/service_map.h"
+#include "proxy/model/service_change_tracker.h"
 #include "tests/netns/crowd.h"
 #include "tests/netns/random_services.h"
 
@@ -14,14 +14,14 @@ namespace keelson::netns {
 namespace {
 
 using proxy::Decision;
-using proxy::Fate;
+using proxy::TrafficVerdict;
 
 constexpr const char* kClients[] = {"pod1", "pod2", "node", "outside", "stranger"};
 constexpr const char* kEntries[] = {"cluster", "external", "lb", "nodeport"};
 
 std::vector<std::string> Words(const Decision& decision) {
-  if (decision.fate == Fate::kRefused) return {"refused"};
-  if (decision.fate == Fate::kDropped) return {"dropped"};
+  if (decision.verdict == TrafficVerdict::kRefused) return {"refused"};
+  if (decision.verdict == TrafficVerdict::kDropped) return {"dropped"};
   std::vector<std::string> out;
   for (const proxy::Backend& backend : *decision.endpoints) {
     for (const char* name : {"pod1", "pod2", "remote"}) {
@@ -63,8 +63,8 @@ TEST_P(Agreement, KernelsAndModels) {
   ASSERT_TRUE(plane) << plane.error().message();
   const uint32_t seed = 20260101;
   RandomServices random(seed);
-  proxy::ServiceMap map(proxy::NodePlace{"here", "a"});
-  // Later rounds change earlier Services, so that incremental updates are compared, too.
+  proxy::ServiceChangeTracker map(proxy::NodeTopology{"here", "a"});
+  // Later rounds change what earlier ones made: incremental updates are held to the model too.
   for (int round = 0; round < 24; ++round) {
     ServiceBlock block = random.Block(1 + round % 6);
     std::string key = "default/" + block.name;
@@ -102,7 +102,7 @@ TEST_P(Modes, AThousandConnectionsOutliveProxiesAndEndpoints) {
   const PlaneOptions options = OptionsOf(GetParam(), {*IpPrefix::Parse("10.1.0.0/16")});
   ServiceBlock block{.number = 1, .name = "web", .protocol = "tcp", .flags = {"nodeport", "external"}};
   block.endpoints = {"pod1", "pod2", "remote"};
-  proxy::ServiceMap map(proxy::NodePlace{"here", "a"});
+  proxy::ServiceChangeTracker map(proxy::NodeTopology{"here", "a"});
   corev1::Service service = block.Service();
   map.UpdateService("default/web", &service);
   auto start = [&](const std::vector<std::string>& endpoints) {

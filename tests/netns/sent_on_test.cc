@@ -19,12 +19,12 @@ namespace keelson::netns {
 namespace {
 
 using proxy::ResolvedPort;
+using proxy::ebpf::Datapath;
 using proxy::ebpf::Plan;
-using proxy::ebpf::Sockets;
 
 class SentOnTest : public OutsideNodeTest {
  protected:
-  std::string FastDirectory() const { return machine_->places().pins + proxy::ebpf::kFastDirectory; }
+  std::string FastDirectory() const { return machine_->places().pins + dataplane::kPinsXdp; }
   // Of another node's endpoint.
   static ResolvedPort Elsewhere(bool v4, uint8_t protocol = proxy::kTcp) {
     ResolvedPort out = Local({At("remote", v4)}, v4, protocol);
@@ -94,7 +94,7 @@ TEST_F(SentOnTest, SendsOnToOtherNodes) {
     for (uint8_t protocol : {proxy::kTcp, proxy::kUdp}) {
       Plan plan = MakePlan(v4);
       plan.SetService("s", {Elsewhere(v4, protocol)});
-      Sockets sockets = Start(v4, {.direct = true});
+      Datapath sockets = Start(v4, {.direct = true});
       Write(sockets, plan);
       const Question question = To("outside", Ip(v4 ? "192.0.2.1" : "fd99::1"), 80, protocol);
       for (int i = 0; i < 20; ++i) EXPECT_EQ(Ask(question), "remote " + node);
@@ -113,7 +113,7 @@ TEST_F(SentOnTest, SendsOnToOtherNodes) {
       auto open = Conversation::Open(world_->Place("outside"), question);
       ASSERT_TRUE(open) << open.error().message();
       EXPECT_TRUE(open->Echoes());
-      Sockets next = Start(v4, {.direct = true});
+      Datapath next = Start(v4, {.direct = true});
       Write(next, plan);
       EXPECT_TRUE(open->Echoes()) << "a restart";
       // IPsec is wanted now: nothing more is sent on, least of all as it is.
@@ -137,10 +137,10 @@ TEST_F(SentOnTest, DriversSendOn) {
   Plan plans[] = {MakePlan(true), MakePlan(false)};
   for (bool v4 : {true, false}) plans[!v4].SetService("s", {Elsewhere(v4)});
   {
-    Sockets sockets = Start(true, {.direct = true, .fast = "auto"});
+    Datapath sockets = Start(true, {.direct = true, .xdp = "auto"});
     Write(sockets, plans[0]);
     EXPECT_FALSE(HasFast("outside")) << "a veth, which nobody has named";
-    Sockets named = Start(true, {.direct = true, .fast = "*"});
+    Datapath named = Start(true, {.direct = true, .xdp = "*"});
     Write(named, plans[0]);
     EXPECT_FALSE(HasFast("outside")) << "its other end does not take frames";
     SetPeers(ETHTOOL_SGRO, 1);
@@ -152,7 +152,7 @@ TEST_F(SentOnTest, DriversSendOn) {
   }
   std::vector<Conversation> open;
   for (bool v4 : {true, false}) {
-    Sockets sockets = Start(v4, {.direct = true, .fast = "*"});
+    Datapath sockets = Start(v4, {.direct = true, .xdp = "*"});
     Write(sockets, plans[!v4]);
     auto one =
         Conversation::Open(world_->Place("outside"), To("outside", Ip(v4 ? "192.0.2.1" : "fd99::1"), 80));
@@ -164,7 +164,7 @@ TEST_F(SentOnTest, DriversSendOn) {
   }
   // One family is not served that way any more, and then neither.
   for (bool v4 : {true, false}) {
-    Sockets sockets = Start(v4, {.direct = true, .fast = "off"});
+    Datapath sockets = Start(v4, {.direct = true, .xdp = "off"});
     Write(sockets, plans[!v4]);
     EXPECT_EQ(HasFast("outside"), v4);
     EXPECT_FALSE(PassesFilters(open[!v4], v4));
@@ -175,7 +175,7 @@ TEST_F(SentOnTest, DriversSendOn) {
   EXPECT_FALSE(PathExists(FastDirectory()));
   // A switch to another mode, and --cleanup.
   for (bool v4 : {true, false}) {
-    Sockets sockets = Start(v4, {.direct = true, .fast = "*"});
+    Datapath sockets = Start(v4, {.direct = true, .xdp = "*"});
     Write(sockets, plans[!v4]);
     EXPECT_TRUE(HasFast("outside"));
     EXPECT_TRUE(open[!v4].Echoes());
@@ -184,7 +184,7 @@ TEST_F(SentOnTest, DriversSendOn) {
     }
   }
   EXPECT_TRUE(HasFast("outside")) << "IPv6 is still served";
-  EXPECT_TRUE(Sockets::RemoveAll(machine_->places().pins));
+  EXPECT_TRUE(Datapath::RemoveAll(machine_->places().pins));
   EXPECT_FALSE(PathExists(FastDirectory()));
 }
 
@@ -196,7 +196,7 @@ TEST_F(SentOnTest, AnswersGoStraight) {
     Plan plan = MakePlan(v4), theirs({.v4 = v4});
     plan.SetService("s", {Elsewhere(v4)});
     theirs.SetService("s", {Elsewhere(v4)});
-    Sockets sockets = Start(v4, ways), other = StartIn("remote", {"eth0", "side"}, v4, ways);
+    Datapath sockets = Start(v4, ways), other = StartIn("remote", {"eth0", "side"}, v4, ways);
     Write(sockets, plan);
     Write(other, theirs);
     const std::string self = ClientAddress("outside", v4).ToString();
@@ -214,7 +214,7 @@ TEST_F(SentOnTest, AnswersGoStraight) {
     for (Conversation& one : open) EXPECT_TRUE(one.Echoes());
     // Both restart, and the one that was asked has no endpoints for new connections.
     plan.SetService("s", {});
-    Sockets next = Start(v4, ways), other_next = StartIn("remote", {"eth0", "side"}, v4, ways);
+    Datapath next = Start(v4, ways), other_next = StartIn("remote", {"eth0", "side"}, v4, ways);
     Write(next, plan);
     Write(other_next, theirs);
     for (Conversation& one : open) EXPECT_TRUE(one.Echoes());

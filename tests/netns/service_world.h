@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "proxy/nftables/packet_fixture.h"
+#include "proxy/nftables/testing/packet_fixture.h"
 #include "tests/netns/node_machine.h"
 #include "tests/netns/packet_table.h"
 #include "tests/netns/service_plane.h"

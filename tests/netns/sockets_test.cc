@@ -1,5 +1,5 @@
-// Socket load balancing without packet rules: only the socket programs can serve a Service.
-#include "proxy/ebpf/sockets.h"
+// Socket load balancing alone, without any rules for packets: who reaches a Service was served at the socket.
+#include "proxy/ebpf/datapath.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ namespace {
 
 using proxy::Backend;
 using proxy::ResolvedPort;
+using proxy::ebpf::Datapath;
 using proxy::ebpf::Plan;
-using proxy::ebpf::Sockets;
 
 class SocketsTest : public EbpfNodeTest {
  protected:
@@ -34,7 +34,7 @@ class SocketsTest : public EbpfNodeTest {
     ASSERT_TRUE(machine_->Enter(true));
   }
 
-  Sockets Start(bool v4 = true, uint32_t least = 64) {
+  Datapath Start(bool v4 = true, uint32_t least = 64) {
     return {{.cgroup = machine_->places().cgroup,
              .pin_directory = machine_->places().pins,
              .node_netns = node_,
@@ -82,7 +82,7 @@ TEST_F(SocketsTest, ServesPodsAndTheNodeAndNobodyElse) {
   Plan plan({.v4 = true});
   plan.SetService(
       "s", {Port("10.96.0.1", {At("pod1"), At("pod2")}), Port("10.96.0.1", {At("pod2")}, proxy::kUdp)});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   for (const char* client : {"pod1", "pod2", "node"}) {
     std::set<std::string> got;
@@ -99,7 +99,7 @@ TEST_F(SocketsTest, PeersAndSendersAreTheService) {
     const IpAddress vip = Ip(v4 ? "10.96.0.1" : "fd96::1");
     plan.SetService(
         "s", {Port(vip.ToString(), {At("pod1", v4)}), Port(vip.ToString(), {At("pod1", v4)}, proxy::kUdp)});
-    Sockets sockets = Start(v4);
+    Datapath sockets = Start(v4);
     Write(sockets, plan);
     // An IPv6 socket that reaches IPv4 through mapped addresses.
     const sockaddr_in6 to = SocketAddress6(vip, 80);
@@ -138,7 +138,7 @@ TEST_F(SocketsTest, DatagramsOfASocketGoToOneEndpoint) {
   Plan plan({.v4 = true});
   ResolvedPort port = Port("10.96.0.1", {At("pod1"), At("pod2"), At("remote")}, proxy::kUdp);
   plan.SetService("s", {port});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   const sockaddr_in6 to = SocketAddress6(Ip("10.96.0.1"), 80);
   auto ask = [&](const UniqueFd& fd) {
@@ -168,7 +168,7 @@ TEST_F(SocketsTest, RefusesAndDrops) {
   ResolvedPort elsewhere = Port("10.96.0.2", {});
   elsewhere.service.internal_local = elsewhere.has_endpoints = true;
   plan.SetService("s", {Port("10.96.0.1", {}), Port("10.96.0.1", {}, proxy::kUdp), elsewhere});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   for (const char* client : {"pod2", "node"}) {
     for (uint8_t protocol : {proxy::kTcp, proxy::kUdp}) {
@@ -183,7 +183,7 @@ TEST_F(SocketsTest, RefusesAndDrops) {
 TEST_F(SocketsTest, ProgramsThatSomebodyDetachesComeBack) {
   Plan plan({.v4 = true});
   plan.SetService("s", {Port("10.96.0.1", {At("pod1")})});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   const auto detach = [&] { return bpf::Link::OpenPinned(Pins("connect4"))->Detach(); };
   const auto remove = [&] { return RemoveFile(Pins("connect4")); };
@@ -203,7 +203,7 @@ TEST_F(SocketsTest, AffinityHoldsUntilItsEndpointGoesOrItsTimeEnds) {
   ResolvedPort port = Port("10.96.0.1", {At("pod1"), At("pod2")});
   port.service.affinity = std::chrono::hours(3);
   plan.SetService("s", {port});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   const std::string first = Ask("node", Ip("10.96.0.1"));
   for (int i = 0; i < 16; ++i) EXPECT_EQ(Ask("node", Ip("10.96.0.1")), first);
@@ -243,7 +243,7 @@ TEST_F(SocketsTest, ChangesCostWhatTheyChange) {
   for (int i = 0; i < 40; ++i) {
     plan.SetService(std::to_string(i), {Port(Ip("10.96.1.0").Plus(i).ToString(), {At("pod1")})});
   }
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   EXPECT_TRUE(last_.compared);
   EXPECT_EQ(last_.entries, 3u * 40);
@@ -260,7 +260,7 @@ TEST_F(SocketsTest, ChangesCostWhatTheyChange) {
 
 TEST_F(SocketsTest, FullMapsAreReplacedByLargerOnes) {
   Plan plan({.v4 = true});
-  Sockets sockets = Start(true, 16);
+  Datapath sockets = Start(true, 16);
   for (int i = 0; i < 200; ++i) {
     plan.SetService(std::to_string(i), {Port(Ip("10.96.1.0").Plus(i).ToString(), {At("pod1"), At("pod2")})});
     Write(sockets, plan);
@@ -277,7 +277,7 @@ TEST_F(SocketsTest, RestartsAreNotNoticed) {
   Plan plan({.v4 = true});
   plan.SetService("s", {Port("10.96.0.1", {At("pod1")})});
   {
-    Sockets sockets = Start();
+    Datapath sockets = Start();
     Write(sockets, plan);
   }
   Question question{.to = Ip("10.96.0.1"), .port = 80};
@@ -295,7 +295,7 @@ TEST_F(SocketsTest, RestartsAreNotNoticed) {
     const int before = asked;
     Plan fresh({.v4 = true});
     fresh.SetService("s", {Port("10.96.0.1", {At("pod1")})});
-    Sockets sockets = Start();
+    Datapath sockets = Start();
     Write(sockets, fresh);
     EXPECT_TRUE(last_.compared);
     EXPECT_EQ(last_.entries, 0u) << "nothing has changed";
@@ -320,7 +320,7 @@ TEST_F(SocketsTest, ClientsMoveToMapsOfAnotherSize) {
   ResolvedPort port = Port("10.96.0.1", {At("pod1"), At("pod2")});
   port.service.affinity = std::chrono::hours(3);
   plan.SetService("s", {port});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   const std::string first = Ask("node", Ip("10.96.0.1"));
   auto room = [&](const char* map) { return bpf::Map::OpenPinned(Pins(map))->shape().max_entries; };
@@ -329,11 +329,11 @@ TEST_F(SocketsTest, ClientsMoveToMapsOfAnotherSize) {
   for (uint32_t clients : {4096u, 2048u}) {
     Plan again({.v4 = true});
     again.SetService("s", {port});
-    Sockets other({.cgroup = machine_->places().cgroup,
-                   .pin_directory = machine_->places().pins,
-                   .node_netns = node_,
-                   .rooms = {.affinity_clients = clients, .udp_sockets = 1024}},
-                  true);
+    Datapath other({.cgroup = machine_->places().cgroup,
+                    .pin_directory = machine_->places().pins,
+                    .node_netns = node_,
+                    .map_sizes = {.affinity_clients = clients, .udp_sockets = 1024}},
+                   true);
     Write(other, again);
     EXPECT_EQ(room("maps-1/affinity"), clients);
     EXPECT_EQ(room("maps-1/flows"), 1024u);
@@ -350,7 +350,7 @@ TEST_F(SocketsTest, WhatAKillLeavesIsPutRight) {
   auto check = [&](const char* what) {
     Plan again({.v4 = true});
     again.SetService("s", {Port("10.96.0.1", {At("pod1")})});
-    Sockets sockets = Start();
+    Datapath sockets = Start();
     Write(sockets, again);
     EXPECT_EQ(Ask("pod2", Ip("10.96.0.1")), "pod1") << what;
   };
@@ -369,7 +369,7 @@ TEST_F(SocketsTest, WhatAKillLeavesIsPutRight) {
   // Another cgroup than last time.
   const std::string cgroup = machine_->places().cgroup + "/below";
   ASSERT_EQ(::mkdir(cgroup.c_str(), 0755), 0);
-  Sockets below({.cgroup = cgroup, .pin_directory = machine_->places().pins, .node_netns = node_}, true);
+  Datapath below({.cgroup = cgroup, .pin_directory = machine_->places().pins, .node_netns = node_}, true);
   Write(below, plan);
   EXPECT_NE(Ask("pod2", Ip("10.96.0.1")), "pod1") << "this process is above";
   ASSERT_EQ(::rmdir(cgroup.c_str()), 0);
@@ -383,7 +383,7 @@ TEST_F(SocketsTest, NodectlTellsWhatIsPinned) {
   sticky.service.affinity = std::chrono::hours(3);
   plan.SetService("s", {sticky, Port("10.96.0.2", {At("remote")}, proxy::kUdp)});
   plan.SetNodeIps({ClientAddress("node", true)});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   Write(sockets, plan);
   auto read = [&] {
     auto families = ctl::ReadEbpfMaps(machine_->places().pins);
@@ -434,7 +434,7 @@ TEST_F(SocketsTest, NodectlTellsWhatIsPinned) {
 TEST_F(SocketsTest, NothingStaysAfterRemoval) {
   Plan plan({.v4 = true});
   plan.SetService("s", {Port("10.96.0.1", {At("pod1")})});
-  Sockets sockets = Start();
+  Datapath sockets = Start();
   EXPECT_TRUE(sockets.Remove()) << "absent is fine";
   Write(sockets, plan);
   EXPECT_EQ(Ask("pod2", Ip("10.96.0.1")), "pod1");
@@ -443,7 +443,7 @@ TEST_F(SocketsTest, NothingStaysAfterRemoval) {
   EXPECT_FALSE(PathExists(machine_->places().pins + "/v4"));
   Write(sockets, plan);
   EXPECT_EQ(Ask("pod2", Ip("10.96.0.1")), "pod1");
-  EXPECT_TRUE(Sockets::RemoveAll(machine_->places().pins));
+  EXPECT_TRUE(Datapath::RemoveAll(machine_->places().pins));
   EXPECT_NE(Ask("pod2", Ip("10.96.0.1")), "pod1");
 }
 

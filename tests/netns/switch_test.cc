@@ -9,7 +9,7 @@
 #include "lib/base/pause.h"
 #include "lib/netlink/ipvs.h"
 #include "proxy/ipvs/kernel.h"
-#include "proxy/model/service_map.h"
+#include "proxy/model/service_change_tracker.h"
 #include "tests/netns/crowd.h"
 
 namespace keelson::netns {
@@ -106,7 +106,7 @@ class IpvsSwitchTest : public ::testing::Test {
                       .flags = {"nodeport", "external"},
                       .endpoints = {},
                       .cases = {}};
-  proxy::ServiceMap map_{proxy::NodePlace{"here", "a"}};
+  proxy::ServiceChangeTracker map_{proxy::NodeTopology{"here", "a"}};
 };
 
 TEST_F(IpvsSwitchTest, AThousandConnectionsLiveThroughBothTransitions) {

@@ -1,4 +1,4 @@
-#include "proxy/nftables/packet_fixture.h"
+#include "proxy/nftables/testing/packet_fixture.h"
 
 #include <netinet/in.h>
 #include <poll.h>

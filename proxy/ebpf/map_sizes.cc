@@ -1,4 +1,4 @@
-#include "proxy/ebpf/room.h"
+#include "proxy/ebpf/map_sizes.h"
 
 #include <sys/sysinfo.h>
 
@@ -7,7 +7,7 @@
 
 namespace keelson::proxy::ebpf {
 
-uint32_t EntriesFor(uint32_t setting, uint64_t memory, uint64_t least, uint64_t most) {
+uint32_t MapSizeFor(uint32_t setting, uint64_t memory, uint64_t least, uint64_t most) {
   if (setting != 0) return setting;
   struct sysinfo info {};
   ::sysinfo(&info);

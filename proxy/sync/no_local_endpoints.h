@@ -1,4 +1,5 @@
-// Counts Service ports whose Local policy finds no endpoint on this node, though there are some elsewhere.
+// Counts Service ports with policy Local and no endpoint on this node, though there are endpoints elsewhere:
+// the metric sync_proxy_rules_no_local_endpoints_total. Not thread safe.
 #pragma once
 
 #include <string>
@@ -9,14 +10,16 @@
 
 namespace keelson::proxy {
 
-class PolicyGaps {
+class NoLocalEndpoints {
  public:
+  // Replaces what a Service counts. No ports: it has gone.
   void SetService(const std::string& key, const std::vector<ResolvedPort>& ports) {
     Count now;
     for (const ResolvedPort& port : ports) {
       const ServicePort& s = port.service;
-      now.internal += s.internal_local && InternalFate(port) == Fate::kDropped;
-      now.external += s.external_local && s.ExternallyAccessible() && ExternalFate(port) == Fate::kDropped;
+      now.internal += s.internal_local && InternalVerdict(port) == TrafficVerdict::kDropped;
+      now.external +=
+          s.external_local && s.ExternallyAccessible() && ExternalVerdict(port) == TrafficVerdict::kDropped;
     }
     auto found = counts_.find(key);
     if (found != counts_.end()) {
@@ -29,6 +32,7 @@ class PolicyGaps {
     total_.external += now.external;
     counts_[key] = now;
   }
+  // Ports, by internalTrafficPolicy and by externalTrafficPolicy.
   int internal() const { return total_.internal; }
   int external() const { return total_.external; }
 
@@ -36,7 +40,7 @@ class PolicyGaps {
   struct Count {
     int internal = 0, external = 0;
   };
-  std::unordered_map<std::string, Count> counts_;  // of those that have any
+  std::unordered_map<std::string, Count> counts_;  // of Services that count
   Count total_;
 };
 

@@ -1,8 +1,6 @@
-// What the API says about Services, reduced to what a dataplane needs. Pure: objects in, values out.
-//
-// Changes are told by UpdateService and UpdateSlice; Resolve() gives a Service's ports of one address family
-// with the endpoints that traffic may go to now. Memory per Service and endpoint is small: nothing of the
-// API objects is kept. Not thread safe.
+// Tracks changes of Services and EndpointSlices, and reduces them to what a dataplane needs: the parts of
+// upstream's ServiceChangeTracker and EndpointsChangeTracker in one. Pure: objects in, values out. No API
+// object is kept, so that memory per Service and endpoint is small. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -24,29 +22,32 @@ class EndpointSlice;
 
 namespace keelson::proxy {
 
-struct HealthCheck {
+struct HealthCheckNodePort {
   uint16_t port;       // spec.healthCheckNodePort
-  size_t local_ready;  // endpoints on this node that are ready
+  size_t local_ready;  // ready endpoints on this node
 };
 
-class ServiceMap {
+class ServiceChangeTracker {
  public:
   // `external_ips`: whether Services are reached by spec.externalIPs.
-  explicit ServiceMap(NodePlace place, bool external_ips = true)
-      : place_(std::move(place)), external_ips_(external_ips) {}
-  void SetPlace(NodePlace place);  // another one changes every Service
+  explicit ServiceChangeTracker(NodeTopology topology, bool external_ips = true)
+      : topology_(std::move(topology)), external_ips_(external_ips) {}
+  // A topology other than the present one marks all Services as changed.
+  void SetNodeTopology(NodeTopology topology);
 
-  // `key` is namespace/name; null: deleted. False when nothing of interest has changed.
+  // Takes over an object; null: it was deleted. `key`: namespace/name. False: nothing has changed for a
+  // dataplane.
   bool UpdateService(const std::string& key, const api::core::v1::Service* service);
   bool UpdateSlice(const std::string& key, const api::discovery::v1::EndpointSlice* slice);
 
   void MarkAllChanged();
-  // Services changed since the last call.
+  // Keys of Services that have changed since the last call.
   std::set<std::string> TakeChanged();
+  // The ports of a Service in one address family, with the endpoints that traffic may go to now.
   std::vector<ResolvedPort> Resolve(const std::string& service_key, bool v4) const;
-  std::vector<std::string> Keys() const;
-  // By service key, of Services that have such a port.
-  std::map<std::string, HealthCheck> HealthChecks() const;
+  std::vector<std::string> Keys() const;  // of all Services
+  // By key, of Services with a healthCheckNodePort.
+  std::map<std::string, HealthCheckNodePort> HealthCheckNodePorts() const;
 
  private:
   struct Service {
@@ -71,10 +72,10 @@ class ServiceMap {
   std::vector<EndpointPort> EndpointsOf(const std::string& service_key, const std::string& port_name,
                                         const ServicePort& port) const;
 
-  NodePlace place_;
+  NodeTopology topology_;
   const bool external_ips_;
   std::unordered_map<std::string, Service> services_;
-  std::set<std::string> health_checked_;                                  // keys of those with such a port
+  std::set<std::string> health_checked_;  // keys of Services with a healthCheckNodePort
   std::unordered_map<std::string, std::map<std::string, Slice>> slices_;  // service key -> slice key
   std::unordered_map<std::string, std::string> service_of_slice_;         // slice key -> service key
   std::set<std::string> changed_;

@@ -1,11 +1,10 @@
-// Programs that drivers run before there are packets of the kernel's (XDP; bpf/fast.h), for who can run them.
+// XDP programs (bpf/xdp.h) at the interfaces whose drivers can run them.
 //
-//   DIRECTORY/maps-LAYOUT/fast_programs   pinned: what each family runs
-//   DIRECTORY/INDEX                       a link that is pinned: the entry at an interface
+//   DIRECTORY/maps-LAYOUT/fast_programs   pinned map: the program of each family
+//   DIRECTORY/INDEX                       pinned link: the entry program at an interface
 //
-// All of it is both families', outlives the process, and is taken over by the next one: programs are
-// exchanged while packets pass. Where a driver cannot, or not all that is needed, the filters behind do it
-// all.
+// Both families share them. They outlive the process, and the next one takes them over: programs are
+// exchanged while packets pass. Where a driver lacks something, the tc filters forward all packets.
 #pragma once
 
 #include <map>
@@ -24,26 +23,26 @@
 
 namespace keelson::proxy::ebpf {
 
-// Which interfaces are asked: {"auto"} all but veths, whose senders on the same machine leave checksums to
-// hardware that nobody has; {"off"} none; else names, with * and ?. Pure.
-bool WantsFast(const netlink::Link& link, const std::vector<std::string>& names);
+// Whether an interface is wanted: {"auto"} all but veths, for senders on the same machine leave checksums to
+// hardware that is not there; {"off"} none; else names, with * and ?. Pure.
+bool WantsXdp(const netlink::Link& link, const std::vector<std::string>& names);
 
-// What an interface that runs the program may be used for, by what its driver says (netlink::XdpFeature;
-// nullopt: the kernel does not tell). nullopt: nothing. Pure.
-std::optional<dataplane::XdpDeviceEntry> FastUse(const netlink::Link& link, std::optional<uint64_t> features);
+// The map entry of an interface, by its driver's netlink::XdpFeature; `features` nullopt: the kernel does not
+// tell. nullopt: the program is of no use there. Pure.
+std::optional<dataplane::XdpDeviceEntry> XdpUse(const netlink::Link& link, std::optional<uint64_t> features);
 
-// Of one family, in the calling thread's network namespace.
-class FastPath {
+// The programs of one family, in the calling thread's network namespace. Not thread safe.
+class XdpPrograms {
  public:
-  FastPath(std::string directory, bool v4) : directory_(std::move(directory)), v4_(v4) {}
+  XdpPrograms(std::string directory, bool v4) : directory_(std::move(directory)), v4_(v4) {}
 
-  // Has `program` run at those of `links` that can, and no others; by index, what they may be used for.
-  // `again`: the program is another one than last time.
+  // Attaches `program` to those of `links` whose drivers can run it, and to no others. Returns their map
+  // entries by index. `again`: the program is not that of the last call.
   Result<std::map<int, dataplane::XdpDeviceEntry>> Attach(const bpf::Program& program,
                                                           const std::vector<netlink::Link>& links,
                                                           bool again);
   bool attached() const { return entry_.has_value(); }
-  // The other family goes on. Absent is fine.
+  // Detaches this family's program; the other family's stays. Absent is fine.
   Result<> Detach();
 
  private:

@@ -1,4 +1,4 @@
-#include "proxy/model/service_map.h"
+#include "proxy/model/service_change_tracker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ class ServiceMapTest : public ::testing::Test {
     EXPECT_EQ(ports.size(), 1u);
     return ports.empty() ? ResolvedPort() : ports[0];
   }
-  ServiceMap map_{NodePlace{"here", "zone-a"}};
+  ServiceChangeTracker map_{NodeTopology{"here", "zone-a"}};
 };
 
 TEST_F(ServiceMapTest, ReadyEndpointsOfEachFamily) {
@@ -162,7 +162,7 @@ TEST_F(ServiceMapTest, LoadBalancersAndAffinity) {
   ASSERT_EQ(port.source_ranges.size(), 1u);
   EXPECT_EQ(port.source_ranges[0].ToString(), "203.0.113.0/24");
   EXPECT_EQ(port.affinity.count(), 10800);
-  auto checks = map_.HealthChecks();
+  auto checks = map_.HealthCheckNodePorts();
   EXPECT_EQ(checks["default/web"].port, 31000);
   EXPECT_EQ(checks["default/web"].local_ready, 1u);
 }
@@ -183,7 +183,7 @@ TEST_F(ServiceMapTest, IgnoresWhatCannotBe) {
 TEST_F(ServiceMapTest, LeavesExternalIpsOutWhenTold) {
   auto service = MakeService();
   service.mutable_spec()->add_external_ips("192.0.2.1");
-  ServiceMap without(NodePlace{"here", ""}, false);
+  ServiceChangeTracker without(NodeTopology{"here", ""}, false);
   without.UpdateService("default/web", &service);
   const std::vector<ResolvedPort> ports = without.Resolve("default/web", true);
   ASSERT_EQ(ports.size(), 1u);

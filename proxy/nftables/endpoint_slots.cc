@@ -1,4 +1,4 @@
-#include "proxy/nftables/slots.h"
+#include "proxy/nftables/endpoint_slots.h"
 
 #include <algorithm>
 #include <optional>
@@ -11,7 +11,7 @@ bool Before(const Backend& a, const Backend& b) { return std::tie(a.ip, a.port) 
 
 }  // namespace
 
-std::vector<Backend> KeepSlots(const std::vector<Backend>& before, const std::vector<Backend>& now) {
+std::vector<Backend> AssignSlots(const std::vector<Backend>& before, const std::vector<Backend>& now) {
   if (before.empty() || now.empty()) return now;
   std::vector<std::optional<Backend>> slots(now.size());
   std::vector<Backend> homeless;
@@ -35,12 +35,13 @@ std::vector<Backend> KeepSlots(const std::vector<Backend>& before, const std::ve
   return out;
 }
 
-std::vector<Backend> KeepStickySlots(const std::vector<Backend>& before, const std::vector<Backend>& now) {
+std::vector<Backend> AssignAffinitySlots(const std::vector<Backend>& before,
+                                         const std::vector<Backend>& now) {
   std::vector<Backend> out = before;
   std::vector<bool> placed(now.size());
   for (Backend& slot : out) {
     auto still = std::lower_bound(now.begin(), now.end(), slot, Before);
-    if (IsHole(slot) || still == now.end() || Before(slot, *still)) {
+    if (IsEmptySlot(slot) || still == now.end() || Before(slot, *still)) {
       slot = {};
     } else {
       slot = *still;
@@ -50,7 +51,7 @@ std::vector<Backend> KeepStickySlots(const std::vector<Backend>& before, const s
   auto hole = out.begin();
   for (size_t i = 0; i < now.size(); ++i) {
     if (placed[i]) continue;
-    while (hole != out.end() && !IsHole(*hole)) ++hole;
+    while (hole != out.end() && !IsEmptySlot(*hole)) ++hole;
     if (hole == out.end()) {
       out.push_back(now[i]);
       hole = out.end();
@@ -58,7 +59,7 @@ std::vector<Backend> KeepStickySlots(const std::vector<Backend>& before, const s
       *hole = now[i];
     }
   }
-  while (!out.empty() && IsHole(out.back())) out.pop_back();
+  while (!out.empty() && IsEmptySlot(out.back())) out.pop_back();
   return out.size() > 2 * now.size() ? now : out;
 }
 

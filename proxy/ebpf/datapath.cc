@@ -1,4 +1,4 @@
-#include "proxy/ebpf/sockets.h"
+#include "proxy/ebpf/datapath.h"
 
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -19,15 +19,15 @@
 #include "lib/linux/mount.h"
 #include "lib/linux/netns.h"
 #include "proxy/ebpf/bpf/programs.bpf.h"
-#include "proxy/ebpf/outside_connections.h"
-#include "proxy/ebpf/room.h"
+#include "proxy/ebpf/external_connections.h"
+#include "proxy/ebpf/map_sizes.h"
 
 namespace keelson::proxy::ebpf {
 namespace {
 
 constexpr char kVerifierLog[] = "/run/keelson-proxy-ebpf.log";
 constexpr uint32_t kProgramType = BPF_PROG_TYPE_CGROUP_SOCK_ADDR;
-constexpr MapId kGrowing[] = {kEndpoints, kMembers, kMaglev, kSourceRanges, kServices, kOutside};
+constexpr MapId kGrowing[] = {kEndpoints, kMembers, kMaglev, kSourceRanges, kServices, kExternalServices};
 
 // Of a directory with links and directories of maps.
 Result<> DetachLinks(const std::string& directory) {
@@ -49,10 +49,10 @@ Result<> RemoveFamily(const std::string& directory) {
 }
 
 // What remembers clients, and how many.
-std::map<std::string, uint32_t> ClientMaps(const Rooms& rooms) {
+std::map<std::string, uint32_t> ClientMaps(const MapSizes& map_sizes) {
   // An entry takes some 150 bytes.
-  const uint32_t sockets = EntriesFor(rooms.udp_sockets, 1 << 20, 1 << 13, 1 << 17);
-  return {{"affinity", EntriesFor(rooms.affinity_clients, 512 << 10, 1 << 14, 1 << 18)},
+  const uint32_t sockets = MapSizeFor(map_sizes.udp_sockets, 1 << 20, 1 << 13, 1 << 17);
+  return {{"affinity", MapSizeFor(map_sizes.affinity_clients, 512 << 10, 1 << 14, 1 << 18)},
           {"flows", sockets},
           {"sent", sockets}};
 }
@@ -79,7 +79,7 @@ Result<std::string> CgroupRoot() {
   return Error(Code::kNotFound, "no cgroup2 file system is mounted");
 }
 
-Result<> Sockets::Check() {
+Result<> Datapath::Check() {
   RETURN_IF_ERROR(bpf::RequireMapType(BPF_MAP_TYPE_SK_STORAGE, "SK_STORAGE", "5.2"));
   RETURN_IF_ERROR(bpf::RequireCgroupLink(BPF_CGROUP_INET4_GETPEERNAME, "getpeername()", "5.8"));
   RETURN_IF_ERROR(bpf::RequireHelper(kProgramType, BPF_FUNC_get_netns_cookie, "bpf_get_netns_cookie", "5.7"));
@@ -88,9 +88,9 @@ Result<> Sockets::Check() {
   return {};
 }
 
-std::string Sockets::MapDirectory() const { return Directory() + "/" + dataplane::MapPins(); }
+std::string Datapath::MapDirectory() const { return Directory() + "/" + dataplane::MapPins(); }
 
-Result<Sockets::Written> Sockets::Write(Plan& plan) {
+Result<Datapath::Written> Datapath::Write(Plan& plan) {
   if (in_step_) {
     in_step_ = false;  // unless it succeeds: the plan has handed its changes out
     Changes changes = plan.TakeChanges();
@@ -109,7 +109,7 @@ Result<Sockets::Written> Sockets::Write(Plan& plan) {
   return Written{.entries = entries, .compared = true};
 }
 
-Result<size_t> Sockets::Compare(Plan& plan) {
+Result<size_t> Datapath::Compare(Plan& plan) {
   RETURN_IF_ERROR(Open(plan));
   plan.StartOver();
   Changes changes;
@@ -125,7 +125,7 @@ Result<size_t> Sockets::Compare(Plan& plan) {
 }
 
 // What a program finds is whole at every moment: see MapId.
-Result<> Sockets::Apply(const Changes& changes) {
+Result<> Datapath::Apply(const Changes& changes) {
   for (int id = 0; id < kMapCount; ++id) {
     if (!changes.maps[id].put.empty()) RETURN_IF_ERROR(maps_[id]->UpdateAll(changes.maps[id].put));
   }
@@ -136,16 +136,16 @@ Result<> Sockets::Apply(const Changes& changes) {
 }
 
 // Loads the programs, over the maps that are pinned where these are large enough.
-Result<> Sockets::Open(const Plan& plan) {
+Result<> Datapath::Open(const Plan& plan) {
   ASSIGN_OR_RETURN(bpf::Object object,
                    bpf::Object::Open(bpf::embedded::keelson_bpf_services(), "keelson_proxy"));
   for (MapId id : kGrowing) {
     const size_t wanted = std::max<size_t>(options_.least_entries, 2 * plan.Size(id));
     RETURN_IF_ERROR(object.SetMaxEntries(MapName(id), static_cast<uint32_t>(std::bit_ceil(wanted))));
   }
-  const std::map<std::string, uint32_t> client_maps = ClientMaps(options_.rooms);
+  const std::map<std::string, uint32_t> client_maps = ClientMaps(options_.map_sizes);
   for (const auto& [name, entries] : client_maps) RETURN_IF_ERROR(object.SetMaxEntries(name, entries));
-  RETURN_IF_ERROR(object.SetMaxEntries("connections", ConnectionEntries(options_.connections)));
+  RETURN_IF_ERROR(object.SetMaxEntries("connections", ConnectionMapSize(options_.connections)));
   RETURN_IF_ERROR(object.SetConstant(
       "has_set_retval", bpf::Map::Bytes(uint8_t{bpf::HasHelper(kProgramType, BPF_FUNC_set_retval)})));
   RETURN_IF_ERROR(object.SetConstant("serves_v4", bpf::Map::Bytes(uint8_t{v4_})));
@@ -188,7 +188,7 @@ Result<> Sockets::Open(const Plan& plan) {
 }
 
 // A kill in between leaves a map unpinned, which the next process makes anew.
-Result<> Sockets::Pin() {
+Result<> Datapath::Pin() {
   for (const std::string& name : object_->MapNames()) {
     const std::string path = MapDirectory() + "/" + name;
     ASSIGN_OR_RETURN(bpf::Map map, object_->GetMap(name));
@@ -204,7 +204,7 @@ Result<> Sockets::Pin() {
   return {};
 }
 
-Result<> Sockets::Attach(bool anew) {
+Result<> Datapath::Attach(bool anew) {
   programs_stale_ = false;
   std::string directory = options_.cgroup;
   if (directory.empty()) {
@@ -228,7 +228,7 @@ Result<> Sockets::Attach(bool anew) {
   return {};
 }
 
-Result<> Sockets::AttachOne(const bpf::Program& program, int cgroup, uint64_t cgroup_id, bool anew) {
+Result<> Datapath::AttachOne(const bpf::Program& program, int cgroup, uint64_t cgroup_id, bool anew) {
   const std::string path = Directory() + "/" + program.name();
   Result<bpf::Link> pinned = bpf::Link::OpenPinned(path);
   if (!pinned && !pinned.error().Is(Code::kNotFound)) return pinned.error();
@@ -243,30 +243,30 @@ Result<> Sockets::AttachOne(const bpf::Program& program, int cgroup, uint64_t cg
   return link.Pin(path);
 }
 
-Result<> Sockets::AttachDevices(bool anew) {
+Result<> Datapath::AttachDevices(bool anew) {
   devices_stale_ = false;
   if (!devices_) return {};
   DevicePrograms all;
-  ASSIGN_OR_RETURN(all.in, object_->GetProgram(dataplane::kIngressFilter));
-  ASSIGN_OR_RETURN(all.out, object_->GetProgram(dataplane::kEgressFilter));
-  ASSIGN_OR_RETURN(all.fast, object_->GetProgram(dataplane::kXdpProgram));
+  ASSIGN_OR_RETURN(all.ingress, object_->GetProgram(dataplane::kIngressFilter));
+  ASSIGN_OR_RETURN(all.egress, object_->GetProgram(dataplane::kEgressFilter));
+  ASSIGN_OR_RETURN(all.xdp, object_->GetProgram(dataplane::kXdpProgram));
   ASSIGN_OR_RETURN(bpf::Map devices, object_->GetMap("devices"));
   ASSIGN_OR_RETURN(bpf::Map direct, object_->GetMap("direct_devices"));
-  ASSIGN_OR_RETURN(bpf::Map fast, object_->GetMap("fast_devices"));
+  ASSIGN_OR_RETURN(bpf::Map xdp, object_->GetMap("fast_devices"));
   return devices_->Attach(
-      all, {.devices = std::move(devices), .direct = std::move(direct), .fast = std::move(fast)}, anew);
+      all, {.devices = std::move(devices), .direct = std::move(direct), .xdp = std::move(xdp)}, anew);
 }
 
-Result<bool> Sockets::Retire() {
+Result<bool> Datapath::Retire() {
   in_step_ = false;
   RETURN_IF_ERROR(DetachLinks(Directory()));
-  ASSIGN_OR_RETURN(bool connected, DrainOutside(MapDirectory()));
+  ASSIGN_OR_RETURN(bool connected, DrainExternal(MapDirectory()));
   if (connected) return false;
   RETURN_IF_ERROR(Remove());
   return true;
 }
 
-Result<> Sockets::Remove() {
+Result<> Datapath::Remove() {
   in_step_ = false;
   if (devices_) RETURN_IF_ERROR(devices_->Detach());
   RETURN_IF_ERROR(RemoveFamily(Directory()));
@@ -275,7 +275,7 @@ Result<> Sockets::Remove() {
   return {};
 }
 
-Result<> Sockets::RemoveAll(const std::string& pin_directory) {
+Result<> Datapath::RemoveAll(const std::string& pin_directory) {
   for (const char* part : {dataplane::kPinsV4, dataplane::kPinsV6, dataplane::kPinsXdp}) {
     RETURN_IF_ERROR(RemoveFamily(pin_directory + part));
   }

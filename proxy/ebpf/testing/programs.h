@@ -10,8 +10,8 @@
 #include "lib/bpf/object.h"
 #include "lib/dataplane/ebpf_layout.h"
 #include "lib/linux/netns.h"
-#include "proxy/ebpf/packet_testing.h"
 #include "proxy/ebpf/plan.h"
+#include "proxy/ebpf/testing/packet.h"
 
 namespace keelson::proxy::ebpf {
 
@@ -42,7 +42,7 @@ class Kernel {
   Seen In(const WirePacket& packet) const { return Run(dataplane::kIngressFilter, packet.Frame()); }
   Seen Out(const WirePacket& packet) const { return Run(dataplane::kEgressFilter, packet.Frame()); }
   // What drivers run, before there is a packet of the kernel's.
-  Seen RunFast(const std::string& frame, uint32_t device = kLoopback) const;
+  Seen RunXdp(const std::string& frame, uint32_t device = kLoopback) const;
 
   const Names names;
 

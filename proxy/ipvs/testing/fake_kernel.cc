@@ -1,4 +1,4 @@
-#include "proxy/ipvs/fake.h"
+#include "proxy/ipvs/testing/fake_kernel.h"
 
 namespace keelson::proxy::ipvs {
 

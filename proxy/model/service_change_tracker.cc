@@ -1,4 +1,4 @@
-#include "proxy/model/service_map.h"
+#include "proxy/model/service_change_tracker.h"
 
 #include <algorithm>
 
@@ -85,7 +85,8 @@ std::vector<ServicePort> Ports(const std::string& key, const corev1::Service& se
 
 }  // namespace
 
-ServiceMap::Service ServiceMap::Project(const std::string& key, const corev1::Service& service) const {
+ServiceChangeTracker::Service ServiceChangeTracker::Project(const std::string& key,
+                                                            const corev1::Service& service) const {
   Service out;
   const corev1::ServiceSpec& spec = service.spec();
   std::vector<std::string> ips(spec.cluster_ips().begin(), spec.cluster_ips().end());
@@ -100,7 +101,7 @@ ServiceMap::Service ServiceMap::Project(const std::string& key, const corev1::Se
   return out;
 }
 
-bool ServiceMap::UpdateService(const std::string& key, const corev1::Service* service) {
+bool ServiceChangeTracker::UpdateService(const std::string& key, const corev1::Service* service) {
   auto found = services_.find(key);
   if (!service || !IsHandled(*service)) {
     if (found == services_.end()) return false;
@@ -120,7 +121,7 @@ bool ServiceMap::UpdateService(const std::string& key, const corev1::Service* se
   return true;
 }
 
-ServiceMap::Slice ServiceMap::Project(const discoveryv1::EndpointSlice& slice) const {
+ServiceChangeTracker::Slice ServiceChangeTracker::Project(const discoveryv1::EndpointSlice& slice) const {
   Slice out;
   out.ports.reserve(static_cast<size_t>(slice.ports_size()));
   out.endpoints.reserve(static_cast<size_t>(slice.endpoints_size()));
@@ -138,7 +139,7 @@ ServiceMap::Slice ServiceMap::Project(const discoveryv1::EndpointSlice& slice) c
     added.ready = !conditions.has_ready() || conditions.ready();
     added.serving = conditions.has_serving() ? conditions.serving() : added.ready;
     added.terminating = conditions.terminating();
-    added.local = !place_.name.empty() && endpoint.node_name() == place_.name;
+    added.local = !topology_.name.empty() && endpoint.node_name() == topology_.name;
     for (const auto& zone : endpoint.hints().for_zones()) added.zone_hints.push_back(zone.name());
     for (const auto& node : endpoint.hints().for_nodes()) added.node_hints.push_back(node.name());
     out.endpoints.push_back(added);
@@ -148,7 +149,7 @@ ServiceMap::Slice ServiceMap::Project(const discoveryv1::EndpointSlice& slice) c
   return out;
 }
 
-bool ServiceMap::UpdateSlice(const std::string& key, const discoveryv1::EndpointSlice* slice) {
+bool ServiceChangeTracker::UpdateSlice(const std::string& key, const discoveryv1::EndpointSlice* slice) {
   std::string service_key;
   if (slice) {
     const auto& labels = slice->metadata().labels();
@@ -179,27 +180,27 @@ bool ServiceMap::UpdateSlice(const std::string& key, const discoveryv1::Endpoint
   return true;
 }
 
-void ServiceMap::SetPlace(NodePlace place) {
-  if (place == place_) return;
-  place_ = std::move(place);
+void ServiceChangeTracker::SetNodeTopology(NodeTopology topology) {
+  if (topology == topology_) return;
+  topology_ = std::move(topology);
   MarkAllChanged();
 }
 
-void ServiceMap::MarkAllChanged() {
+void ServiceChangeTracker::MarkAllChanged() {
   for (const auto& [key, service] : services_) changed_.insert(key);
 }
 
-std::set<std::string> ServiceMap::TakeChanged() { return std::exchange(changed_, {}); }
+std::set<std::string> ServiceChangeTracker::TakeChanged() { return std::exchange(changed_, {}); }
 
-std::vector<std::string> ServiceMap::Keys() const {
+std::vector<std::string> ServiceChangeTracker::Keys() const {
   std::vector<std::string> out;
   for (const auto& [key, service] : services_) out.push_back(key);
   return out;
 }
 
-std::vector<EndpointPort> ServiceMap::EndpointsOf(const std::string& service_key,
-                                                  const std::string& port_name,
-                                                  const ServicePort& port) const {
+std::vector<EndpointPort> ServiceChangeTracker::EndpointsOf(const std::string& service_key,
+                                                            const std::string& port_name,
+                                                            const ServicePort& port) const {
   std::vector<EndpointPort> out;
   auto slices = slices_.find(service_key);
   if (slices == slices_.end()) return out;
@@ -214,7 +215,7 @@ std::vector<EndpointPort> ServiceMap::EndpointsOf(const std::string& service_key
   return out;
 }
 
-std::vector<ResolvedPort> ServiceMap::Resolve(const std::string& service_key, bool v4) const {
+std::vector<ResolvedPort> ServiceChangeTracker::Resolve(const std::string& service_key, bool v4) const {
   std::vector<ResolvedPort> out;
   auto found = services_.find(service_key);
   if (found == services_.end()) return out;
@@ -222,13 +223,13 @@ std::vector<ResolvedPort> ServiceMap::Resolve(const std::string& service_key, bo
   for (const ServicePort& port : ports) {
     ResolvedPort& resolved = out.emplace_back(ResolvedPort{.service = port});
     std::string port_name = port.name.substr(service_key.size() + 1);
-    Categorize(EndpointsOf(service_key, port_name, port), place_, resolved);
+    CategorizeEndpoints(EndpointsOf(service_key, port_name, port), topology_, resolved);
   }
   return out;
 }
 
-std::map<std::string, HealthCheck> ServiceMap::HealthChecks() const {
-  std::map<std::string, HealthCheck> out;
+std::map<std::string, HealthCheckNodePort> ServiceChangeTracker::HealthCheckNodePorts() const {
+  std::map<std::string, HealthCheckNodePort> out;
   for (const std::string& key : health_checked_) {
     std::set<IpAddress> ready;
     if (auto slices = slices_.find(key); slices != slices_.end()) {

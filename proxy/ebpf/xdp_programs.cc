@@ -1,4 +1,4 @@
-#include "proxy/ebpf/fast_path.h"
+#include "proxy/ebpf/xdp_programs.h"
 
 #include <fnmatch.h>
 
@@ -28,7 +28,7 @@ std::optional<uint64_t> FeaturesOf(int index) {
 
 }  // namespace
 
-bool WantsFast(const netlink::Link& link, const std::vector<std::string>& names) {
+bool WantsXdp(const netlink::Link& link, const std::vector<std::string>& names) {
   if (link.mac == netlink::MacAddress() || names == std::vector<std::string>{"off"}) return false;
   if (names.empty() || names == std::vector<std::string>{"auto"}) return link.kind != "veth";
   return std::any_of(names.begin(), names.end(), [&](const std::string& pattern) {
@@ -36,8 +36,7 @@ bool WantsFast(const netlink::Link& link, const std::vector<std::string>& names)
   });
 }
 
-std::optional<dataplane::XdpDeviceEntry> FastUse(const netlink::Link& link,
-                                                 std::optional<uint64_t> features) {
+std::optional<dataplane::XdpDeviceEntry> XdpUse(const netlink::Link& link, std::optional<uint64_t> features) {
   const bool receives = features && (*features & netlink::kXdpReceive);
   // What a veth sends, the other end has to take as other devices' frames.
   if (link.kind == "veth" && !receives) return std::nullopt;
@@ -47,7 +46,7 @@ std::optional<dataplane::XdpDeviceEntry> FastUse(const netlink::Link& link,
   return out;
 }
 
-Result<bpf::Object> FastPath::LoadEntry() const {
+Result<bpf::Object> XdpPrograms::LoadEntry() const {
   RETURN_IF_ERROR(bpf::MakePinDirectory(Maps()));
   ASSIGN_OR_RETURN(bpf::Object object, bpf::Object::Open(bpf::embedded::keelson_bpf_entry(), "keelson_fast"));
   const std::string path = Maps() + "/" + kPrograms;
@@ -62,7 +61,7 @@ Result<bpf::Object> FastPath::LoadEntry() const {
   return object;
 }
 
-Result<> FastPath::EnsureLink(const bpf::Program& entry, int index, bool again) const {
+Result<> XdpPrograms::EnsureLink(const bpf::Program& entry, int index, bool again) const {
   const std::string path = PathOf(index);
   Result<bpf::Link> pinned = bpf::Link::OpenPinned(path);
   if (!pinned && !pinned.error().Is(Code::kNotFound)) return pinned.error();
@@ -75,7 +74,7 @@ Result<> FastPath::EnsureLink(const bpf::Program& entry, int index, bool again) 
   return link.Pin(path);
 }
 
-void FastPath::Tell(const netlink::Link& link, const std::string& why) {
+void XdpPrograms::Tell(const netlink::Link& link, const std::string& why) {
   auto [at, first] = told_.try_emplace(link.index, why);
   if (!first && std::exchange(at->second, why) == why) return;
   if (!v4_) return;  // of IPv4 is enough: it is the same for both
@@ -87,9 +86,9 @@ void FastPath::Tell(const netlink::Link& link, const std::string& why) {
   }
 }
 
-Result<std::map<int, dataplane::XdpDeviceEntry>> FastPath::Attach(const bpf::Program& program,
-                                                                  const std::vector<netlink::Link>& links,
-                                                                  bool again) {
+Result<std::map<int, dataplane::XdpDeviceEntry>> XdpPrograms::Attach(const bpf::Program& program,
+                                                                     const std::vector<netlink::Link>& links,
+                                                                     bool again) {
   again = again || !entry_;
   if (again) {
     ASSIGN_OR_RETURN(entry_, LoadEntry());
@@ -100,7 +99,7 @@ Result<std::map<int, dataplane::XdpDeviceEntry>> FastPath::Attach(const bpf::Pro
   std::map<int, dataplane::XdpDeviceEntry> out;
   for (const netlink::Link& link : links) {
     // Of a veth before: only to be of use it is changed. Others say what they can when they have a program.
-    if (link.kind == "veth" && !FastUse(link, FeaturesOf(link.index))) {
+    if (link.kind == "veth" && !XdpUse(link, FeaturesOf(link.index))) {
       Tell(link, "the other end of a veth takes frames with generic-receive-offload or a program of its own");
       continue;
     }
@@ -108,7 +107,7 @@ Result<std::map<int, dataplane::XdpDeviceEntry>> FastPath::Attach(const bpf::Pro
       Tell(link, linked.error().message());
       continue;
     }
-    std::optional<dataplane::XdpDeviceEntry> use = FastUse(link, FeaturesOf(link.index));
+    std::optional<dataplane::XdpDeviceEntry> use = XdpUse(link, FeaturesOf(link.index));
     if (use) out.emplace(link.index, *use);
     Tell(link, use ? "" : "the driver cannot send");
   }
@@ -117,7 +116,7 @@ Result<std::map<int, dataplane::XdpDeviceEntry>> FastPath::Attach(const bpf::Pro
 }
 
 // Links of other interfaces, and maps of other layouts.
-Result<> FastPath::RemoveBut(const std::map<int, dataplane::XdpDeviceEntry>& wanted) const {
+Result<> XdpPrograms::RemoveBut(const std::map<int, dataplane::XdpDeviceEntry>& wanted) const {
   Result<std::vector<std::string>> names = ListDir(directory_);
   if (!names && names.error().Is(Code::kNotFound)) return {};
   if (!names) return names.error();
@@ -135,7 +134,7 @@ Result<> FastPath::RemoveBut(const std::map<int, dataplane::XdpDeviceEntry>& wan
   return {};
 }
 
-Result<> FastPath::Detach() {
+Result<> XdpPrograms::Detach() {
   entry_.reset();
   told_.clear();
   Result<bpf::Map> programs = bpf::Map::OpenPinned(Maps() + "/" + kPrograms);

@@ -54,7 +54,7 @@ class PickWriter {
   }
 
   void Pick(const Rule& prefix, uint32_t count, uint32_t first_slot) {
-    if (spec_.affinity.count() > 0) return PickSticky(prefix, count, first_slot);
+    if (spec_.affinity.count() > 0) return PickWithAffinity(prefix, count, first_slot);
     SetId endpoints = spec_.node_port ? kNodePortEndpoints : kEndpoints;
     Rule rule = prefix;
     int slot = LoadKey(rule, 0);
@@ -64,7 +64,7 @@ class PickWriter {
 
   // Keys are client . destination . slot. An endpoint keeps its slot, and one that goes leaves a hole: so
   // nobody else's clients move.
-  void PickSticky(const Rule& prefix, uint32_t count, uint32_t first_slot) {
+  void PickWithAffinity(const Rule& prefix, uint32_t count, uint32_t first_slot) {
     constexpr int kTries = 8;
     constexpr uint32_t kForgetAtOnce = 32;  // a rule holds 128 expressions
     const int width = build_.width();
@@ -161,7 +161,7 @@ std::vector<nft::Rule> DispatchRules(bool node_port, const std::vector<PickSpec>
   return out;
 }
 
-std::vector<nft::Rule> PickRules(const PickSpec& spec, const Options& options) {
+std::vector<nft::Rule> PickChainRules(const PickSpec& spec, const Options& options) {
   return PickWriter(spec, options).Run();
 }
 

@@ -1,4 +1,4 @@
-#include "proxy/ebpf/programs_testing.h"
+#include "proxy/ebpf/testing/programs.h"
 
 #include <gtest/gtest.h>
 #include <linux/bpf.h>
@@ -37,7 +37,7 @@ Kernel::Kernel(bool v4, const linux::NetNs* place, bool dsr)
 
 Result<> Kernel::Load() {
   ASSIGN_OR_RETURN(bpf::Object object, bpf::Object::Open(bpf::embedded::keelson_bpf_services(), "test"));
-  for (MapId id : {kEndpoints, kMembers, kMaglev, kSourceRanges, kServices, kOutside}) {
+  for (MapId id : {kEndpoints, kMembers, kMaglev, kSourceRanges, kServices, kExternalServices}) {
     RETURN_IF_ERROR(object.SetMaxEntries(MapName(id), 1024));
   }
   RETURN_IF_ERROR(object.SetMaxEntries("connections", 16384));
@@ -91,7 +91,7 @@ Seen Kernel::Run(const char* program, const std::string& frame, uint32_t device)
   return {out->result, context.mark, out->packet};
 }
 
-Seen Kernel::RunFast(const std::string& frame, uint32_t device) const {
+Seen Kernel::RunXdp(const std::string& frame, uint32_t device) const {
   xdp_md context{};
   context.data_end = static_cast<__u32>(frame.size());
   context.ingress_ifindex = device;

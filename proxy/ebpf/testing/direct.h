@@ -16,7 +16,7 @@
 #include "lib/dataplane/ebpf_codec.h"
 #include "lib/netlink/link.h"
 #include "proxy/ebpf/contribution.h"
-#include "proxy/ebpf/programs_testing.h"
+#include "proxy/ebpf/testing/programs.h"
 
 namespace keelson::proxy::ebpf {
 
@@ -38,7 +38,7 @@ class DirectTest : public ::testing::TestWithParam<bool> {
     dataplane::EncodeIp(address, value.address);
     ASSERT_TRUE(kernel_->Map("direct_devices").Put(device, value));
   }
-  void PutFast(uint32_t device, const MacAddress& mac, bool receives) {
+  void PutXdp(uint32_t device, const MacAddress& mac, bool receives) {
     dataplane::XdpDeviceEntry value{.mac = {}, .receives = receives, .zero = 0};
     std::memcpy(value.mac, mac.bytes().data(), sizeof value.mac);
     ASSERT_TRUE(kernel_->Map("fast_devices").Put(device, value));
@@ -72,7 +72,7 @@ class DirectTest : public ::testing::TestWithParam<bool> {
     Seen seen;
     for (int i = 0; i < 20; ++i) {
       back ? Back(packet) : In(packet);
-      seen = kernel_->RunFast(frame, back ? out_ : in_);
+      seen = kernel_->RunXdp(frame, back ? out_ : in_);
       if (seen.verdict != XDP_PASS) break;
     }
     return seen;

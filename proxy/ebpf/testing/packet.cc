@@ -1,4 +1,4 @@
-#include "proxy/ebpf/packet_testing.h"
+#include "proxy/ebpf/testing/packet.h"
 
 namespace keelson::proxy::ebpf {
 namespace {

@@ -1,4 +1,4 @@
-#include "proxy/ebpf/direct_testing.h"
+#include "proxy/ebpf/testing/direct.h"
 
 #include "lib/linux/sysctl.h"
 #include "lib/netlink/addr.h"
@@ -72,8 +72,8 @@ void DirectTest::SetUp() {
     ASSERT_TRUE(kernel_->Map("devices").Put(device, dataplane::DeviceEntry{.link_header = 14}));
     PutDirect(device, address, 1500);
   }
-  PutFast(in_, kIn, true);
-  PutFast(out_, kOut, true);
+  PutXdp(in_, kIn, true);
+  PutXdp(out_, kOut, true);
 }
 
 }  // namespace keelson::proxy::ebpf

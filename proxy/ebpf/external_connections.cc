@@ -1,19 +1,19 @@
-#include "proxy/ebpf/outside_connections.h"
+#include "proxy/ebpf/external_connections.h"
 
 #include <algorithm>
 #include <unordered_map>
 
 #include "lib/dataplane/ebpf_codec.h"
 #include "lib/dataplane/ebpf_connections.h"
-#include "proxy/ebpf/room.h"
+#include "proxy/ebpf/map_sizes.h"
 
 namespace keelson::proxy::ebpf {
-uint32_t ConnectionEntries(uint32_t connections) {
+uint32_t ConnectionMapSize(uint32_t connections) {
   // An entry takes some 150 bytes: an eighth of a percent of the memory.
-  return EntriesFor(2 * connections, 128 << 10, 1 << 14, 1 << 19);
+  return MapSizeFor(2 * connections, 128 << 10, 1 << 14, 1 << 19);
 }
 
-bool AnyAlive(const std::vector<bpf::Map::Entry>& entries, std::chrono::nanoseconds now) {
+bool AnyOpen(const std::vector<bpf::Map::Entry>& entries, std::chrono::nanoseconds now) {
   std::unordered_map<std::string_view, const std::string*> by_tuple;
   for (const auto& [key, value] : entries) by_tuple.emplace(key, &value);
   return std::any_of(entries.begin(), entries.end(), [&](const bpf::Map::Entry& entry) {
@@ -30,7 +30,7 @@ bool AnyAlive(const std::vector<bpf::Map::Entry>& entries, std::chrono::nanoseco
   });
 }
 
-Result<bool> DrainOutside(const std::string& map_directory) {
+Result<bool> DrainExternal(const std::string& map_directory) {
   Result<bpf::Map> state = bpf::Map::OpenPinned(map_directory + "/outside_state");
   Result<bpf::Map> connections = bpf::Map::OpenPinned(map_directory + "/connections");
   for (const Result<bpf::Map>* map : {&state, &connections}) {
@@ -40,7 +40,7 @@ Result<bool> DrainOutside(const std::string& map_directory) {
   }
   RETURN_IF_ERROR(state->Put(uint32_t{0}, dataplane::ExternalState{.draining = 1}));
   ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> entries, connections->Dump());
-  return AnyAlive(entries, std::chrono::steady_clock::now().time_since_epoch());
+  return AnyOpen(entries, std::chrono::steady_clock::now().time_since_epoch());
 }
 
 }  // namespace keelson::proxy::ebpf
