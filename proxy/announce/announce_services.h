@@ -1,4 +1,4 @@
-// All that announces load balancer addresses in a daemon: its parts, and their threads.
+// The parts of a daemon that announce load balancer addresses, and their threads.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,16 @@ namespace keelson::proxy {
 
 class Announcing {
  public:
-  // `informers` are the daemon's own: Services, EndpointSlices and this node are followed there.
+  // `informers`: the daemon's own factory, of Services, EndpointSlices and this Node. It must outlive this
+  // object.
   Announcing(AnnouncerOptions options, const std::shared_ptr<client::Transport>& transport,
              client::InformerFactory& informers);
 
-  // Those informers have synced.
+  // Call when those informers have synced. Thread safe.
   void MarkSynced() { announcer_.MarkSynced(); }
-  // "announce-responder" answers neighbours, "announce-links" follows the machine's links and addresses,
-  // "announce-leases" the Leases; "announcer" takes part in the elections. Where Leases cannot be read
-  // nothing is announced, and the daemon goes on.
+  // Adds "announce-responder" (answers neighbours), "announce-links" (follows the machine's links and
+  // addresses), "announce-leases" (the informer of Leases) and "announcer" (elections). Where Leases cannot
+  // be read nothing is announced, and the daemon goes on.
   void AddServices(ServiceGroup& group);
 
  private:

@@ -1,11 +1,11 @@
-// Load balancer addresses on the node's own links, as MetalLB has it in layer 2: of all nodes that could, one
-// speaks for an address, and another takes over when it is gone.
+// Announces load balancer addresses on the node's own links, like MetalLB in layer 2 mode: of all nodes that
+// could, one answers for an address, and another takes over when that one fails.
 //
 //   handlers (informer threads) -> Announcer::Run (one thread): Leases of kube-system -> Responder (another)
 //
-// Addresses of Services with external policy Cluster, whom any node can serve, share a few Leases by hash of
-// the Service's name; a Service with policy Local has one of its own, for nodes with an endpoint that is
-// ready. What that costs the API server depends on neither nodes nor connections.
+// Services with externalTrafficPolicy Cluster, which any node can serve, share a few Leases by a hash of the
+// Service's name. A Service with policy Local has a Lease of its own, for nodes with a ready endpoint. The
+// cost for the API server depends on neither the number of nodes nor of connections.
 #pragma once
 
 #include <map>
@@ -26,30 +26,32 @@ namespace keelson::proxy {
 
 struct AnnouncerOptions {
   std::string node_name;
-  AddressPool addresses;  // others are never spoken for
+  AddressPool addresses;  // others are never announced
   std::string ns = "kube-system";
   ElectionTimes times;
 };
 
-// Not while the node leaves, has no network, or is labelled
+// Whether a node may announce addresses: not while it is being deleted, has no network, or has the label
 // node.kubernetes.io/exclude-from-external-load-balancers.
 bool MayAnnounce(const corev1::Node& node);
 
 class Announcer {
  public:
-  // Calls of `api` should take no longer than a renewal. `leases` gets an informer, and is run by the caller.
+  // `api`: its requests should time out within a renewal. `leases`: gets an informer; the caller runs the
+  // factory. All references must outlive this object.
   Announcer(AnnouncerOptions options, client::RestClient api, client::InformerFactory& leases,
             Responder& responder, Clock& clock = Clock::Real());
 
-  // Thread safe; null: deleted. Keys are namespace/name.
+  // Handlers of informers. Thread safe. Null: the object was deleted. Keys are namespace/name.
   void OnService(const std::string& key, const corev1::Service* service);
   void OnSlice(const std::string& key, const discoveryv1::EndpointSlice* slice);
   void OnNode(const corev1::Node* node);
-  // What there is of Services and slices, and of Leases, is known. Nothing is claimed before.
+  // The informers of Services and EndpointSlices, and that of Leases, have synced. No Lease is taken before
+  // both.
   void MarkSynced();
   void MarkLeasesSynced();
 
-  // Until `stop`, then gives up what it holds.
+  // Takes part in elections until `stop`, then releases the Leases that it holds.
   Result<> Run(std::stop_token stop);
 
  private:

@@ -1,8 +1,9 @@
-// Who of several nodes speaks for a group of addresses: the one that a Lease names. Pure.
+// Leader election: the node that a Lease names announces a group of addresses. Pure.
 //
-// As in client-go a candidate counts the holder's time from when it has seen the Lease change, by its own
-// clock. Unlike there, who cannot renew goes on until it sees or hears of another (responder.h): while the
-// API server is away nobody else can take over, and clients are better served than not.
+// As in client-go a candidate measures the holder's silence by its own clock, from when it has seen the Lease
+// change. Unlike there, a holder that cannot renew goes on until it sees another holder in the Lease or on
+// the link (responder.h): while the API server is away no other node can take over, and clients are still
+// served.
 #pragma once
 
 #include <chrono>
@@ -15,20 +16,20 @@
 namespace keelson::proxy {
 
 struct ElectionTimes {
-  std::chrono::milliseconds lease{6000};  // of a holder's silence; whole seconds
+  std::chrono::milliseconds lease{6000};  // of a holder's silence before others take over; whole seconds
   std::chrono::milliseconds renew{2000};  // between two renewals
   std::chrono::milliseconds retry{1000};  // after a write that failed
-  std::chrono::milliseconds spread{500};  // candidates for what is vacant come one after another within
+  std::chrono::milliseconds spread{500};  // in which candidates for a vacant Lease try one after another
 };
 
 struct Candidacy {
   std::string identity;
   bool eligible = false;
-  std::optional<coordinationv1::LeaseSpec> record;  // as last seen or written; none: there is no Lease
-  SteadyTime seen;                                  // when that was first so
+  std::optional<coordinationv1::LeaseSpec> record;  // as last seen or written; nullopt: there is no Lease
+  SteadyTime seen;                                  // when the record was first seen so
   std::optional<SteadyTime> renewed;                // when our last write that succeeded was sent
   std::optional<SteadyTime> failed;                 // when the last write failed, if none has succeeded since
-  std::chrono::milliseconds rank{0};                // how long to wait for others to come first
+  std::chrono::milliseconds rank{0};                // how long to wait for other candidates
 
   bool Holds() const { return record && record->holder_identity() == identity; }
 };
@@ -38,14 +39,15 @@ struct Move {
   SteadyTime again;  // kWait: when to look again, at the latest
 };
 
+// What the candidate does now.
 Move NextMove(const Candidacy& candidacy, const ElectionTimes& times, SteadyTime now);
 
 // The record that takes or renews the Lease.
 coordinationv1::LeaseSpec NextRecord(const Candidacy& candidacy, const ElectionTimes& times, WallTime now);
-// The one that gives it up: whoever comes next need not wait.
+// The record that releases the Lease, so that the next holder need not wait.
 coordinationv1::LeaseSpec ReleasedRecord(const coordinationv1::LeaseSpec& record, WallTime now);
 
-// A place in the row of candidates for this group: the same for one node and group, different for others.
+// Candidacy::rank of a node for a group: always the same for both, and different for other nodes and groups.
 std::chrono::milliseconds RankOf(const std::string& identity, const std::string& group,
                                  const ElectionTimes& times);
 

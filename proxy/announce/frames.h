@@ -1,5 +1,5 @@
-// Ethernet frames by which neighbours find an address: ARP (RFC 826) and IPv6 neighbour discovery
-// (RFC 4861). Pure: bytes in, bytes out. Whatever is not a well-formed question is none.
+// Ethernet frames of ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861). Pure: bytes in, bytes out.
+// Malformed frames are ignored.
 #pragma once
 
 #include <optional>
@@ -11,29 +11,31 @@
 
 namespace keelson::proxy {
 
-// Somebody on the link asks who has `target`.
+// A neighbour asks for the link-layer address of `target`.
 struct NeighborQuestion {
   IpAddress target;
-  IpAddress asker;  // unspecified: it looks whether the address is free
+  IpAddress asker;  // unspecified: duplicate address detection
   netlink::MacAddress asker_mac;
 };
 
-// A frame as it came from a packet socket: an ARP request, or a neighbour solicitation with hop limit 255 and
-// a good checksum.
+// Parses a frame of a packet socket: an ARP request, or a neighbour solicitation with hop limit 255 and a
+// good checksum. nullopt: it is none.
 std::optional<NeighborQuestion> ParseQuestion(std::string_view frame);
 
-// Somebody says that it has an address: whoever sends ARP says so of its own, and advertisements do.
+// A neighbour claims an address: as the sender of any ARP frame, or by a neighbour advertisement.
 struct NeighborClaim {
   IpAddress address;
   netlink::MacAddress mac;
 };
+// nullopt: the frame claims none.
 std::optional<NeighborClaim> ParseClaim(std::string_view frame);
 
-// The answer: `mac` has the address.
+// The frame that answers `question`: `mac` has the address.
 std::string AnswerTo(const NeighborQuestion& question, const netlink::MacAddress& mac);
 
-// Tells all on the link, unasked, that `mac` has the address now. An ARP reply goes to everybody, and so does
-// an advertisement that overrides. `request`: of ARP the other form, as some listen to that one only.
+// An unsolicited frame to all neighbours: `mac` has the address now (gratuitous ARP, or an overriding
+// advertisement). `request`: with ARP as a request instead of a reply, for neighbours that only learn from
+// these.
 std::string Announcement(const IpAddress& address, const netlink::MacAddress& mac, bool request);
 
 // The multicast address, and its MAC, that solicitations of an IPv6 address are sent to.

@@ -1,4 +1,4 @@
-// Sockets that see and send the frames by which neighbours find each other on one link (packet(7)).
+// Sockets that receive and send frames of neighbour discovery on one link (packet(7)). Not thread safe.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace keelson::proxy {
 
-// ARP, or the solicitations and advertisements of IPv6. In the network namespace that it was opened in.
-// CAP_NET_RAW.
+// Frames of ARP, or of IPv6 solicitations and advertisements.
 class LinkSocket {
  public:
+  // In the calling thread's network namespace. Needs CAP_NET_RAW.
   static Result<LinkSocket> Open(const netlink::Link& link, bool v4);
 
   int fd() const { return fd_.get(); }
   const netlink::MacAddress& mac() const { return mac_; }
-  // Takes in what is sent to this IPv6 multicast address, and lets switches know (MLD).
+  // Receives frames to this IPv6 multicast address, and tells switches so (MLD).
   Result<> Join(const IpAddress& group);
-  // The next frame; empty when there is none now.
+  // The next frame; empty: there is none now.
   Result<std::string> Receive();
   Result<> Send(std::string_view frame);
 

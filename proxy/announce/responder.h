@@ -1,5 +1,5 @@
-// Speaks for addresses on the links that they belong on: says who has them when somebody asks, and tells all
-// when that is news. It needs no API, and while nobody else speaks up it goes on without one.
+// Announces addresses on their links: answers ARP requests and neighbour solicitations, and sends unsolicited
+// ones when it takes an address over. It needs no API server.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@
 
 namespace keelson::proxy {
 
-// The links that an address belongs on: where it lies in a subnet, else those of the node's own addresses of
-// its family. None where the address is this machine's own.
+// The links that an address belongs to: those with a subnet that holds it, else those of the Node's own
+// addresses of its family. None where the address is this machine's own. Pure.
 std::set<int> LinksFor(const IpAddress& address, const std::vector<netlink::Address>& own,
                        const std::vector<IpAddress>& node_ips);
 
@@ -29,16 +29,17 @@ class Responder {
   Responder();
   ~Responder();
 
-  // The addresses to speak for, all of them. Until its time an address is ours whatever others say; after it,
-  // until somebody else says to have it: then we are silent until we are asked anew to speak for it, with a
-  // time in the future.
+  // Replaces the addresses to announce. Until its time an address is announced whatever other neighbours
+  // claim; after that, until another neighbour claims it. Then it is not announced before a call with a time
+  // in the future. Thread safe, as are the next three.
   void Speak(std::map<IpAddress, SteadyTime> addresses);
-  // Links or addresses have changed; `node_ips` are the Node's own.
+  // This machine's links or addresses have changed.
   void Rescan();
+  // The Node's own addresses.
   void SetNodeIps(std::vector<IpAddress> node_ips);
-  // Those that this speaks for now.
+  // The addresses that are announced now.
   std::set<IpAddress> Spoken() const;
-  // Until `stop`, in the network namespace of the calling thread.
+  // Runs until `stop`, in the network namespace of the calling thread.
   Result<> Run(std::stop_token stop);
 
  private:

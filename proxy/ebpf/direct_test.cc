@@ -1,5 +1,5 @@
 // Connections that are sent on past the node's rules, packet in, packet out: by the filter, which decides
-// (direct.h), and by drivers, which repeat it (fast.h).
+// (direct.h), and by drivers, which repeat it (xdp.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

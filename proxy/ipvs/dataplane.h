@@ -2,13 +2,13 @@
 // themselves on a device of this node's own (kube-ipvs0), and an nftables table (proxy/nftables, with
 // Options::ipvs) for what IPVS does not do: masquerading, refusing, source ranges, guarding the addresses.
 //
-// The order of a change: rules, servers, addresses; so nobody gets through before the rules stand. Who goes,
-// goes gracefully: a TCP destination that is not wanted any more gets weight 0, and is removed when it has no
-// connection left; its server and its address stay so long. UDP destinations go at once. Other programs'
-// virtual servers are left alone where `excluded` has their address, as upstream's excludeCIDRs.
+// A change is written in the order rules, servers, addresses, so that no traffic passes before the rules are
+// there. TCP destinations drain: one that is not wanted any more gets weight 0, and is removed when it has no
+// connection left; its server and its address stay until then. UDP destinations are removed at once. Virtual
+// servers at addresses in `excluded` are left alone, as with upstream's excludeCIDRs.
 //
-// The kernel tells nobody when others change virtual servers: once a sync period all of them are read at once
-// and compared with what has been written (Verify() looks at each by itself).
+// The kernel sends no notification when other programs change virtual servers: once a sync period all of them
+// are read in one request and compared with what has been written. Verify() reads each one.
 #pragma once
 
 #include <map>
@@ -28,12 +28,12 @@ struct Options {
   std::string scheduler = "rr";
   uint32_t scheduler_flags = 0;
   std::vector<IpPrefix> excluded;
-  std::chrono::milliseconds drain_interval{10000};  // between two looks at what drains
+  std::chrono::milliseconds drain_interval{10000};  // between two checks of what drains
 };
 
 class Dataplane final : public proxy::Dataplane {
  public:
-  // `rules.ipvs` is set here.
+  // `rules`: options of the table; the constructor sets rules.ipvs.
   Dataplane(std::unique_ptr<Kernel> kernel, std::unique_ptr<nft::Kernel> nft, Options options,
             nftables::Options rules);
 

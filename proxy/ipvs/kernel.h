@@ -1,5 +1,5 @@
-// What the IPVS dataplane writes to, beside its nftables table: virtual servers, and the device that holds
-// Services' addresses. The kernel's own, or a fake (fake.h).
+// What the IPVS dataplane writes to, besides its nftables table: virtual servers, and the device that holds
+// Services' addresses. The kernel's, or a fake (testing/fake_kernel.h). Not thread safe.
 #pragma once
 
 #include <memory>
@@ -30,23 +30,25 @@ class Kernel {
   virtual Result<bool> DeleteDestination(const netlink::ServerAddress& server, const IpAddress& ip,
                                          uint16_t port) = 0;
 
-  // Addresses on the device, of both families; none without it.
+  // Addresses on the device, of both families; none where there is no device.
   virtual Result<std::set<IpAddress>> Bound() = 0;
-  // Makes the device if there is none. What is there already, or not there, is fine.
+  // Adds an address to the device, which is made if there is none, or removes it. An address that is there
+  // already, or not there, is fine.
   virtual Result<> Bind(const IpAddress& ip) = 0;
   virtual Result<> Unbind(const IpAddress& ip) = 0;
+  // Absent is fine.
   virtual Result<> RemoveDevice() = 0;
 
-  // All servers and their destinations at once, without what they carry.
+  // All servers with their destinations, without connection counts, in one request.
   virtual Result<std::vector<netlink::ListedServer>> List() = 0;
 
-  // Addresses of this namespace that its own sockets are connected from.
+  // Local addresses of this namespace's connected sockets.
   virtual Result<std::set<IpAddress>> ConnectedFrom() = 0;
-  // Lets conntrack forget UDP flows to these: the next packet is looked at afresh.
+  // Removes UDP flows to these servers from connection tracking: the next packet is translated anew.
   virtual Result<> ForgetFlows(bool v4, const std::set<netlink::ServerAddress>& servers) = 0;
 };
 
-// Of the calling thread's network namespace. Needs CAP_NET_ADMIN.
+// The kernel, in the calling thread's network namespace. Needs CAP_NET_ADMIN.
 Result<std::unique_ptr<Kernel>> OpenKernel();
 
 }  // namespace keelson::proxy::ipvs

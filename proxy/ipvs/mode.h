@@ -1,4 +1,4 @@
-// Mode ipvs: what it asks of the machine, and how its dataplanes are made.
+// Mode ipvs: its kernel parameters and requirements, and the factory of its dataplanes.
 #pragma once
 
 #include <chrono>
@@ -8,19 +8,20 @@
 namespace keelson::proxy::ipvs {
 
 struct HostOptions {
-  bool strict_arp = false;         // answer ARP only for addresses of the link that it came by
+  bool strict_arp = false;         // answer ARP requests only for addresses of the link that they come by
   netlink::IpvsTimeouts timeouts;  // zero: left as they are
 };
 
-// The scheduler's flags that Services need: mh without the client's port has all of a client's connections
-// go to one endpoint.
+// The flags that Services need of a scheduler: mh-port, since mh without the client's port sends all
+// connections of a client to one endpoint. 0 for other schedulers.
 uint32_t SchedulerFlags(const std::string& scheduler);
 
-// What this kernel lacks: IPVS, its connection tracking, the scheduler, dummy interfaces; and what to do
-// about that. Makes the device that it needs.
+// An error that names what this kernel lacks (IPVS, its connection tracking, the scheduler, dummy interfaces)
+// and how to get it. Makes the device that the mode needs.
 Result<> CheckKernel(const Options& options);
 
-// Kernel parameters as upstream sets them. What matters fails, the others are logged.
+// Sets kernel parameters as upstream does. Fails where a necessary one cannot be set; other failures are
+// logged.
 Result<> PrepareHost(const HostOptions& host);
 
 DataplaneMode Mode(Options options, HostOptions host, nftables::Options v4, nftables::Options v6,

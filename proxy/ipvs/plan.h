@@ -1,9 +1,9 @@
-// Which virtual servers there should be, and which addresses should be this node's own, in one address
-// family. Pure: no kernel, no clock.
+// The wanted virtual servers, and the wanted addresses of this node, in one address family. Pure: no kernel,
+// no clock. Not thread safe.
 //
-// What is told is what has changed: TakeServers and TakeAddresses name the places to look at, Find and Bound
-// say what should be there. Two Services may claim one address and port: the first keeps it, and the next one
-// gets it when the first has gone. NodePorts are virtual servers on each of the node's addresses.
+// TakeServers and TakeAddresses name what has changed; Find and Bound say what is wanted there. Two Services
+// may claim one address and port: the first keeps it, and the next one gets it when the first has gone.
+// NodePorts are virtual servers on each of the node's addresses.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ struct Target {
 
 struct Server {
   std::chrono::seconds affinity{0};
-  std::vector<Target> targets;  // sorted, each once; never none
+  std::vector<Target> targets;  // sorted, without duplicates, never empty
   bool operator==(const Server&) const = default;
 };
 
@@ -37,19 +37,23 @@ class Plan {
  public:
   explicit Plan(bool v4) : v4_(v4) {}
 
-  void SetService(const std::string& key, const std::vector<ResolvedPort>& ports);  // no ports: gone
-  void SetNodeIps(const std::vector<IpAddress>& ips);                               // where NodePorts answer
-  // This machine's addresses, which are not to be given to it once more.
+  // Replaces what a Service has. No ports: the Service has gone.
+  void SetService(const std::string& key, const std::vector<ResolvedPort>& ports);
+  // The addresses that NodePorts answer on.
+  void SetNodeIps(const std::vector<IpAddress>& ips);
+  // This machine's own addresses, which are not bound a second time.
   void SetOwnIps(const std::vector<IpAddress>& ips);
 
+  // What may have changed since the last call.
   std::set<ServerAddress> TakeServers();
   std::set<IpAddress> TakeAddresses();
-  // What should be there; null: nothing.
+  // The wanted server; null: none. Valid until the next call that changes the plan.
   const Server* Find(const ServerAddress& address) const;
+  // Whether the address is wanted on the device.
   bool Bound(const IpAddress& ip) const { return vips_.contains(ip) && !own_ips_.contains(ip); }
-  // Whose it is; empty: nobody's.
+  // The Service that has the address; empty: none.
   std::string OwnerOf(const ServerAddress& address) const;
-  // For who compares all that is there with all that should be: names everything once more.
+  // Everything counts as changed, for a caller that compares all servers and addresses.
   void StartOver();
 
  private:

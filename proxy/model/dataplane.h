@@ -1,6 +1,7 @@
-// What puts Services into the kernel of this node, whichever way: one object for each address family.
+// The interface of everything that programs Services into this node's kernel: one object for each address
+// family.
 //
-// The proxier tells it what Services mean (model/); it keeps the kernel equal to that. The contract:
+// The proxier tells it what Services mean (model/), and it keeps the kernel equal to that. The contract:
 //
 // - Planning is apart from effect. Set...() change what is wanted, do no I/O and cannot fail; Sync() and
 //   Verify() write. What a change costs follows the change, not the cluster.
@@ -13,7 +14,7 @@
 //   old one has translated goes on by conntrack, or by what the old one leaves in the kernel until its last
 //   connection has ended. A kind that does not translate by nftables therefore keeps a chain of type nat in
 //   its family all the same: without any the kernel stops to translate what it has tracked.
-// - nodectl tells what becomes of a packet from the kernel's state alone: programs do not include each other.
+// - nodectl tells what becomes of a packet from the kernel's state alone (lib/dataplane describes that state).
 //
 // Calls come from one thread.
 #pragma once
@@ -31,7 +32,7 @@
 
 namespace keelson::proxy {
 
-// The kernel does not take what a Service asks for; the others are in place.
+// A Service that the kernel refuses, though it takes the others.
 struct Refusal {
   std::string service;
   Error error;
@@ -45,7 +46,7 @@ struct SyncStats {
   std::optional<std::chrono::milliseconds> again;
 };
 
-// An nftables table, and by which port nft::Monitor knows its owner's changes.
+// An nftables table, and the netlink port by which nft::Monitor knows its owner's changes.
 struct OwnTable {
   nft::Table table;
   uint32_t author = 0;
@@ -56,41 +57,45 @@ class Dataplane {
   virtual ~Dataplane() = default;
   virtual bool v4() const = 0;
 
-  // What is wanted. `ports` are of this family; none: the Service has gone. `ips` and `cidrs` are of both.
+  // Changes what is wanted. `key` is namespace/name. `ports` are of this family; none: the Service has gone.
+  // `ips` and `cidrs` are of both families.
   virtual void SetService(const std::string& key, const std::vector<ResolvedPort>& ports) = 0;
   virtual void SetNodeIps(const std::vector<IpAddress>& ips) = 0;  // where NodePorts answer
   virtual void SetServiceCidrs(const std::vector<IpPrefix>& cidrs) = 0;
   // All of this machine's addresses, but for those that a dataplane has given it; of both families.
   virtual void SetOwnIps(const std::vector<IpAddress>&) {}
 
-  // Whether the kernel has this family at all; before the first Sync().
+  // Fails when the kernel lacks the address family. Called before the first Sync().
   virtual Result<> Probe() = 0;
-  // Brings the kernel up to what is wanted.
+  // Writes what is wanted into the kernel.
   virtual Result<SyncStats> Sync() = 0;
-  // Sync(), and looks whether somebody else has changed what is there.
+  // Sync(), and repairs what other programs have changed.
   virtual Result<SyncStats> Verify() = 0;
-  // Somebody else has: the next Sync() looks.
+  // Other programs have changed something: the next Sync() repairs it.
   virtual void Distrust() = 0;
   // Once a sync period: the next Sync() tries again what was refused, and looks for changes by others that no
   // notification tells of.
   virtual void OnPeriod() = 0;
   virtual size_t Refused() const = 0;  // Services left out now
-  // Whose changes by others are to be told by Distrust().
+  // Tables whose changes by other programs the caller reports by Distrust().
   virtual std::vector<OwnTable> Tables() const = 0;
 
-  // Another dataplane is in place: takes no more connections, and goes from the kernel as far as no open
-  // connection needs it. When to call again, for what is left; nullopt: nothing is. No other call follows.
+  // Call when another dataplane is in place. Serves no new connections, and removes from the kernel what no
+  // open connection needs. Returns when to call again for the rest; nullopt: nothing is left. No other call
+  // follows.
   virtual Result<std::optional<std::chrono::milliseconds>> Retire() = 0;
 };
 
 // One kind of dataplane, configured.
 struct DataplaneMode {
   std::string name;  // as KubeProxyConfiguration has it
-  // What this kernel lacks for it, and what to do about that; before anything of it is made. May be empty.
+  // An error that names what this kernel lacks for it. Called before `make`. May be empty.
   std::function<Result<>()> check;
-  // Whether anything of it is in the kernel, which is Retire()d then while another mode runs. Empty: perhaps.
+  // Whether the kernel has anything of this mode, which Retire() then removes while another mode runs. Empty:
+  // perhaps.
   std::function<Result<bool>()> left;
-  // `pod_cidrs`: the Node's, both families, when pods are told by them (detect-local-mode NodeCIDR).
+  // Makes the dataplane of one family. `pod_cidrs`: the Node's, of both families, with detect-local-mode
+  // NodeCIDR.
   std::function<Result<std::unique_ptr<Dataplane>>(bool v4,
                                                    const std::optional<std::vector<IpPrefix>>& pod_cidrs)>
       make;
