@@ -311,7 +311,7 @@ k8s::Programs ProgramsOf(const Options& options) {
 
 int RunControlPlane(const Options& options) {
   if (Result<> set = log::SetFormat(options.logging_format); !set) {
-    log::Error("Cannot start the control plane", {{"error", set.error()}});
+    log::Error("Cannot start the control plane", {{"err", set.error()}});
     return 1;
   }
   // Before any thread is created: a thread without this mask would be killed by the signal.
@@ -322,13 +322,13 @@ int RunControlPlane(const Options& options) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   if (options.verbosity >= 4) log::SetLevel(log::Level::kDebug);
   if (Result<> checked = k8s::CheckFeatureGates(options.feature_gates); !checked) {
-    log::Error("Cannot start the control plane", {{"error", checked.error()}});
+    log::Error("Cannot start the control plane", {{"err", checked.error()}});
     return 1;
   }
   TellBuild();
   if (!options.write_config_to.empty()) {
     Result<> written = WriteSchedulerConfig(options);
-    if (!written) log::Error("Cannot write the configuration", {{"error", written.error()}});
+    if (!written) log::Error("Cannot write the configuration", {{"err", written.error()}});
     return written ? 0 : 1;
   }
   k8s::TellFeatureGates(options.feature_gates, ProgramsOf(options));
@@ -341,13 +341,13 @@ int RunControlPlane(const Options& options) {
   ServiceGroup group;
   if (options.Has("apiserver")) {
     if (Result<> made = MakeApiServer(options, plane); !made) {
-      log::Error("Cannot start the API server", {{"error", made.error()}});
+      log::Error("Cannot start the API server", {{"err", made.error()}});
       return 1;
     }
     AddApiServer(group, options, plane);
   }
   if (Result<> added = AddRoles(group, options, plane.apiserver.get(), plane.roles); !added) {
-    log::Error("Cannot start the control plane", {{"error", added.error()}});
+    log::Error("Cannot start the control plane", {{"err", added.error()}});
     return 1;
   }
   return group.RunUntilSignal();

@@ -19,7 +19,7 @@ void Housekeeping::UpdateQosCgroups(bool full) {
   if (!full && allocated == allocated_) return;
   allocated_ = std::move(allocated);
   if (auto updated = deps_.cgroups.UpdateQosCgroups(allocated_, node_); !updated) {
-    log::Warn("Failed to update QoS cgroup configuration", {{"error", updated.error()}});
+    log::Warn("Failed to update QoS cgroup configuration", {{"err", updated.error()}});
     allocated_.clear();  // try again in the next round
   }
 }
@@ -57,8 +57,7 @@ bool Housekeeping::HandlePodCleanups(std::stop_token stop) {
     auto removed = deps_.volumes.Remove(node_.paths, uid, stop);
     if (removed) removed = deps_.cgroups.Remove(uid);
     ++(removed ? cleaned : failed);
-    if (!removed)
-      log::Debug("Cannot remove what is left of a pod", {{"uid", uid}, {"error", removed.error()}});
+    if (!removed) log::Debug("Cannot remove what is left of a pod", {{"uid", uid}, {"err", removed.error()}});
   }
   SetOrphanPodCleanedVolumes(cleaned, failed);
   return clean && failed == 0;

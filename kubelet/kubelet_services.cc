@@ -47,14 +47,14 @@ ServiceGroup::Service Task(std::string name, std::vector<std::string> needs,
 
 void Kubelet::Impl::RunShutdown(std::stop_token stop) {
   if (auto ran = shutdown.Run(stop); !ran)
-    log::Error("Failed to start node shutdown manager", {{"error", ran.error()}});
+    log::Error("Failed to start node shutdown manager", {{"err", ran.error()}});
   AwaitStop(stop);
 }
 
 void Kubelet::Impl::CollectDead(const ContainerGcOptions& options, std::stop_token stop) {
   if (auto done = CollectContainers(deps.runtime, context.paths, options, clock.Now(), stop);
       !done && !stop.stop_requested())
-    log::Debug("Cannot collect dead containers", {{"error", done.error()}});
+    log::Debug("Cannot collect dead containers", {{"err", done.error()}});
 }
 
 Result<> Kubelet::Impl::RunProbes(std::stop_token stop) {
@@ -79,7 +79,7 @@ void Kubelet::Impl::RunOomWatch(std::stop_token stop) {
             "System OOM encountered, victim process: " + kill.process + ", pid: " + std::to_string(kill.pid));
       },
       stop);
-  if (!watched) log::Warn("Kills for lack of memory are not watched", {{"error", watched.error()}});
+  if (!watched) log::Warn("Kills for lack of memory are not watched", {{"err", watched.error()}});
   AwaitStop(stop);
 }
 

@@ -74,7 +74,7 @@ EvictionManager::Dependencies Kubelet::Impl::EvictionDependencies() {
           },
           [this](std::stop_token stop) {
             if (auto removed = image_gc.RemoveUnused(stop); !removed)
-              log::Warn("Cannot remove unused images", {{"error", removed.error()}});
+              log::Warn("Cannot remove unused images", {{"err", removed.error()}});
           },
           [this](const std::string& reason, const std::string& message) {
             events.Node("Warning", reason, message);

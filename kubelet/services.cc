@@ -38,7 +38,7 @@ Result<cri::Version> AwaitRuntime(cri::RuntimeService& runtime) {
   for (int i = 0;; ++i) {
     auto version = runtime.GetVersion();
     if (version || i == kTries) return version;
-    if (i == 0) log::Warn("Waiting for the container runtime", {{"error", version.error()}});
+    if (i == 0) log::Warn("Waiting for the container runtime", {{"err", version.error()}});
     MutexLock lock(mutex);
     cv.wait_for(mutex, std::chrono::milliseconds(500));
   }
@@ -226,7 +226,7 @@ int RunKubelet(int argc, char** argv) {
   auto settings = LoadSettings(argc, argv, exit_code);
   if (exit_code) return *exit_code;
   if (!settings) {
-    log::Error("Cannot start", {{"error", settings.error()}});
+    log::Error("Cannot start", {{"err", settings.error()}});
     return 1;
   }
   // glibc would make eight arenas a core, each with a burst's free memory left in it.
@@ -235,7 +235,7 @@ int RunKubelet(int argc, char** argv) {
   ::mallopt(M_MXFAST, 0);
   auto code = Run(*settings);
   if (code) return *code;
-  log::Error("Cannot start", {{"error", code.error()}});
+  log::Error("Cannot start", {{"err", code.error()}});
   return 1;
 }
 

@@ -34,7 +34,7 @@ class Reflector::Sink : public storage::WatchSink {
   }
 
   void OnEnd(const Error& error) override {
-    log::Warn("Watch of the cache ended", {{"resource", subscription_.info->resource}, {"error", error}});
+    log::Warn("Watch of the cache ended", {{"resource", subscription_.info->resource}, {"err", error}});
     ended_ = true;
     MutexLock lock(signal_->mutex);
     signal_->ended = true;
@@ -104,7 +104,7 @@ Result<> Reflector::Run(std::stop_token stop, const std::function<void()>& ready
       if (subscribed) continue;
       all = false;
       log::Warn("Cannot follow the cache",
-                {{"resource", subscriptions_[i].info->resource}, {"error", subscribed.error()}});
+                {{"resource", subscriptions_[i].info->resource}, {"err", subscribed.error()}});
     }
     if (all && !std::exchange(said_ready, true)) ready();
     MutexLock lock(signal_->mutex);

@@ -65,7 +65,7 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
   while (!stop.stop_requested()) {
     Result<> done = Bootstrap(stop);
     if (done) break;
-    if (!stop.stop_requested()) log::Warn("Cannot write what the cluster needs", {{"error", done.error()}});
+    if (!stop.stop_requested()) log::Warn("Cannot write what the cluster needs", {{"err", done.error()}});
     pause(std::chrono::milliseconds(500));
   }
   if (stop.stop_requested()) return {};
@@ -75,7 +75,7 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
     if (done) done = EnsureAuthenticationInfo(registry, options.authentication, stop);
     if (done) done = EnsureLegacyTokenTracking(registry, Clock::Real().Now(), stop);
     if (!done && !std::exchange(failing, true)) {
-      log::Warn("Cannot keep what others find this server by", {{"error", done.error()}});
+      log::Warn("Cannot keep what others find this server by", {{"err", done.error()}});
     }
     if (done) failing = false;
     if (first) {
@@ -86,7 +86,7 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
     Result<> flows = flowcontrol::EnsureBootstrapObjects(registry, stop);
     if (flows) flows = flowcontrol::UpdateDangling(registry, Clock::Real().Now(), stop);
     if (!flows && !stop.stop_requested())
-      log::Warn("Cannot keep flow schemas and priority levels", {{"error", flows.error()}});
+      log::Warn("Cannot keep flow schemas and priority levels", {{"err", flows.error()}});
     openapi.DropIdle();
     pause(kServiceCheckPeriod);
   }

@@ -115,7 +115,7 @@ void ApiServer::Impl::Serve(Context& context, SteadyTime came) {
     Dispatch(context);
   } catch (const std::exception& error) {
     // Exceptions are not expected here, but one from a library must not stop the server.
-    log::Error("Request failed unexpectedly", {{"path", context.info.path}, {"error", error.what()}});
+    log::Error("Request failed unexpectedly", {{"path", context.info.path}, {"err", error.what()}});
     if (context.audit) (void)context.audit->Emit(audit::Stage::kPanic, 500);
     if (context.status == 0) ReplyError(context, Error(Code::kInternal, "Internal error occurred"));
   }

@@ -73,7 +73,7 @@ Authenticator::Options ApiServer::Impl::AuthenticatorOptions() const {
   auto mark_used = [this](const std::string& ns, const std::string& secret, const std::string& date) {
     if (Result<> marked = MarkTokenUsed(registry, ns, secret, date); !marked)
       log::Warn("Cannot write down the use of a token",
-                {{"namespace", ns}, {"secret", secret}, {"error", marked.error()}});
+                {{"namespace", ns}, {"secret", secret}, {"err", marked.error()}});
   };
   out.tokens.push_back(std::make_shared<TokenAuthenticator>(
       TokenAuthenticator::Options{options.issuers, options.verify_keys, options.api_audiences,

@@ -42,7 +42,7 @@ void Compactor::Run(std::chrono::seconds period, Clock& clock, std::stop_token s
     Limits limits;
     limits.stop = stop;
     if (Result<> done = RunOnce(limits); !done && !done.error().Is(Code::kCancelled))
-      log::Warn("Cannot compact etcd", {{"error", done.error()}});
+      log::Warn("Cannot compact etcd", {{"err", done.error()}});
   }
 }
 

@@ -211,7 +211,7 @@ void IpAllocator::Release(std::string_view ip, const ServiceRef& owner) {
   storage::Limits limits{std::chrono::steady_clock::now() + std::chrono::seconds(10), {}};
   Result<ObjectPtr> found = store_.Get(IpAddresses(), name, "", limits);
   if (!found) {
-    log::Warn("Cannot release a cluster IP", {{"ip", ip}, {"error", found.error()}});
+    log::Warn("Cannot release a cluster IP", {{"ip", ip}, {"err", found.error()}});
     return;
   }
   if (!*found) return;
@@ -220,7 +220,7 @@ void IpAllocator::Release(std::string_view ip, const ServiceRef& owner) {
   storage::Conflict conflict;
   Result<int64_t> deleted = store_.Delete(IpAddresses(), name, (*found)->revision(), conflict, limits);
   if (deleted || deleted.error().Is(Code::kConflict)) return;
-  log::Warn("Cannot release a cluster IP", {{"ip", ip}, {"error", deleted.error()}});
+  log::Warn("Cannot release a cluster IP", {{"ip", ip}, {"err", deleted.error()}});
 }
 
 void TellAddresses(storage::Store& store, Clock& clock) {

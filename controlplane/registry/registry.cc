@@ -120,7 +120,7 @@ void Registry::Impl::Warn(const Message& about, std::string_view reason, std::st
   WriteOptions options;
   options.field_manager = "kube-apiserver";
   Result<Written> written = Create(events, events, ns, std::move(event), options);
-  if (!written) log::Warn("Cannot record an event", {{"error", written.error()}});
+  if (!written) log::Warn("Cannot record an event", {{"err", written.error()}});
 }
 
 Result<ObjectPtr> Registry::Get(const ResourceInfo& info, std::string_view ns, std::string_view name,

@@ -322,7 +322,7 @@ void ServiceRepair::Run(std::stop_token stop) {
     }
     if (!done) ip_failures.Increment();
     if (!done && !stop.stop_requested())
-      log::Warn("Cannot repair what Services hold", {{"error", done.error()}});
+      log::Warn("Cannot repair what Services hold", {{"err", done.error()}});
   }
 }
 

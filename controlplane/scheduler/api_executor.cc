@@ -89,7 +89,7 @@ void ApiPreemptionExecutor::PrepareCandidateAsync(const PodPtr& pod, const std::
       } else if (!evicted.error().Is(Code::kNotFound)) {
         if (!evicted.error().Is(Code::kCancelled)) {
           log::Warn("Cannot evict a pod",
-                    {{"pod", victim->key}, {"for", preemption->pod->key}, {"error", evicted.error()}});
+                    {{"pod", victim->key}, {"for", preemption->pod->key}, {"err", evicted.error()}});
         }
         OnPodLeaving(*victim);  // nothing to wait for
       }

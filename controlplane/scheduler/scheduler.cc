@@ -382,9 +382,9 @@ class Scheduler {
     Count(*pod, "error", attempt.start);
     // The pod is gone, replaced by another of its name, or bound by somebody else: the informers will tell.
     if (error.Is(Code::kNotFound) || error.Is(Code::kConflict)) {
-      log::Info("Binding refused", {{"pod", pod->key}, {"error", error}});
+      log::Info("Binding refused", {{"pod", pod->key}, {"err", error}});
     } else {
-      log::Warn("Scheduling failed", {{"pod", pod->key}, {"error", error}});
+      log::Warn("Scheduling failed", {{"pod", pod->key}, {"err", error}});
       pod_status_.Unschedulable(pod, reason, error.message(), std::nullopt);
     }
     if (!error.Is(Code::kNotFound)) queue_.RetryAfterError(pod, attempt.before);

@@ -222,7 +222,7 @@ Result<std::unique_ptr<Encryption>> Encryption::Load(std::string path, std::stri
   ASSIGN_OR_RETURN(std::shared_ptr<const Table> table, made->Read(made->impl_->text));
   for (const auto& kms : table->kms) {
     if (Result<> probed = kms->Probe(); !probed)
-      log::Warn("A KMS does not answer", {{"error", probed.error()}});
+      log::Warn("A KMS does not answer", {{"err", probed.error()}});
   }
   TellConfig(made->impl_->text);
   MutexLock lock(made->impl_->mutex);
@@ -256,7 +256,7 @@ bool Encryption::CheckFile() {
   reloaded_at.With({http::ApiServerIdHash(), status})
       .Set(static_cast<double>(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
   if (!good) {
-    log::Error("Cannot take up the encryption configuration", {{"error", good.error()}});
+    log::Error("Cannot take up the encryption configuration", {{"err", good.error()}});
     // Junk is not looked at again until it changes; a KMS may come up.
     if (!table && !text.empty()) {
       impl_->text = text;
@@ -288,7 +288,7 @@ void Encryption::Run(bool reload, const std::function<void()>& changed, std::sto
     bool all_good = true;
     for (const auto& kms : impl_->Now()->kms) {
       Result<> probed = kms->Probe();
-      if (!probed) log::Warn("A KMS does not answer", {{"error", probed.error()}});
+      if (!probed) log::Warn("A KMS does not answer", {{"err", probed.error()}});
       all_good = all_good && probed;
     }
     probe = SteadyTime::clock::now() +

@@ -155,7 +155,7 @@ std::shared_ptr<Object> Object::Encode(const api::ResourceInfo& info, const api:
   std::string key = api::HasObjectMeta(message.GetDescriptor()) ? api::KeyOf(message) : "";
   Result<std::shared_ptr<Object>> object = Make(info, std::move(key), revision, api::EncodeRaw(message));
   if (!object) {
-    log::Error("Cannot read what was just encoded", {{"error", object.error()}});
+    log::Error("Cannot read what was just encoded", {{"err", object.error()}});
     std::abort();
   }
   if (!info.IsSubresource()) (*object)->SetFields(message);
@@ -227,7 +227,7 @@ std::shared_ptr<const api::Message> Object::Decode() const {
   if (auto known = decoded_.load().lock()) return known;
   std::shared_ptr<api::Message> message = api::NewObject(info_->descriptor());
   if (Result<> decoded = api::DecodeRaw(raw(), *message); !decoded) {
-    log::Error("Cannot decode checked bytes", {{"key", key_}, {"error", decoded.error()}});
+    log::Error("Cannot decode checked bytes", {{"key", key_}, {"err", decoded.error()}});
     std::abort();
   }
   decoded_.store(std::weak_ptr<const api::Message>(message));

@@ -58,7 +58,7 @@ Result<ObjectPtr> Reflector::Decode(const api::ResourceInfo& info, std::string_v
   Result<ObjectPtr> object = decoder_.DecodeLatest(info, key, kv);
   if (object) return object;
   CountDecodeError(info);
-  log::Warn("Cannot read a stored object", {{"key", kv.key}, {"error", object.error()}});
+  log::Warn("Cannot read a stored object", {{"key", kv.key}, {"err", object.error()}});
   if (object.error().Is(Code::kUnavailable)) return object;
   return ObjectPtr();
 }
@@ -181,7 +181,7 @@ void Reflector::Run(std::stop_token stop, const std::function<void()>& ready) {
       if (relist_) listed = false;
     }
     if (stop.stop_requested()) break;
-    log::Warn("The watch on etcd was interrupted", {{"error", ended}});
+    log::Warn("The watch on etcd was interrupted", {{"err", ended}});
     Wait(backoff_, stop);
     backoff_ = std::min(backoff_ * 2, kLastBackoff);
   }

@@ -476,7 +476,7 @@ Result<bool> Store::DeleteUnreadable(const api::ResourceInfo& info, std::string_
                      }));
     if (!txn.succeeded) continue;  // the object has changed meanwhile: try again
     log::Warn("Deleted a stored object that could not be read",
-              {{"key", etcd_key}, {"error", object.error()}});
+              {{"key", etcd_key}, {"err", object.error()}});
     return true;
   }
 }

@@ -109,7 +109,7 @@ void TellDatabaseSize(const std::shared_ptr<etcd::Client>& client) {
     if (status) return database_size.With({"etcd-0"}).Set(static_cast<double>(status->db_size));
     // Without an answer there is no size: an old one would be misleading.
     database_size.Clear();
-    log::Warn("Cannot ask for the size of etcd's database", {{"error", status.error()}});
+    log::Warn("Cannot ask for the size of etcd's database", {{"err", status.error()}});
   });
 }
 

@@ -70,7 +70,7 @@ bool HasUsableCredentials(const std::string& kubeconfig, WallTime now) {
   if (!PathExists(kubeconfig)) return false;
   auto config = client::LoadKubeconfig(kubeconfig);
   if (!config) {
-    log::Warn("Cannot use the kubeconfig", {{"path", kubeconfig}, {"error", config.error()}});
+    log::Warn("Cannot use the kubeconfig", {{"path", kubeconfig}, {"err", config.error()}});
     return false;
   }
   if (config->certificate_pem.empty()) return true;

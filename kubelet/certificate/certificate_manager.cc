@@ -123,7 +123,7 @@ Result<> CertificateManager::Rotate(const CertificateTemplate& wanted, std::stop
 Result<> CertificateManager::Failed(const Error& error) {
   ++failures_;
   numbers_->errors.Increment();
-  log::Error("Certificate rotation failed", {{"error", error}, {"attempt", failures_}});
+  log::Error("Certificate rotation failed", {{"err", error}, {"attempt", failures_}});
   const bool expired = current_ && current_->not_after < clock_.Now();
   if (purpose_ == Purpose::kClient && expired && error.Is(Code::kUnauthenticated)) {
     return Error(
@@ -137,7 +137,7 @@ Result<> CertificateManager::Run(std::stop_token stop) {
   if (auto found = store_.Load()) {
     Take(std::move(*found));
   } else if (!found.error().Is(Code::kNotFound)) {
-    log::Warn("Could not load certificate", {{"path", store_.path()}, {"error", found.error()}});
+    log::Warn("Could not load certificate", {{"path", store_.path()}, {"err", found.error()}});
   }
   while (!stop.stop_requested()) {
     std::chrono::nanoseconds pause = UntilNextLook();

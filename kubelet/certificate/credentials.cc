@@ -182,7 +182,7 @@ void KubeletListener::CertificateChanged() {
     changed_.notify_all();
   }
   if (auto reloaded = Reload(); !reloaded)
-    log::Error("Cannot use the new serving certificate", {{"error", reloaded.error()}});
+    log::Error("Cannot use the new serving certificate", {{"err", reloaded.error()}});
 }
 
 }  // namespace keelson::kubelet

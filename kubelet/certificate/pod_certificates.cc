@@ -111,7 +111,7 @@ Result<CredentialBundle> PodCertificates::Get(const corev1::Pod& pod, const core
   }
   if (record.HasBundle()) {
     if (!stepped)
-      log::Warn("Cannot refresh a pod's certificate", {{"pod", api::KeyOf(pod)}, {"error", stepped.error()}});
+      log::Warn("Cannot refresh a pod's certificate", {{"pod", api::KeyOf(pod)}, {"err", stepped.error()}});
     return record.bundle;
   }
   if (record.state == State::kDenied || record.state == State::kFailed)
@@ -220,7 +220,7 @@ void PodCertificates::Watch(const std::function<void(const std::string& uid)>& c
   do {
     auto ended = requests_.Watch(changed, stop);
     if (!ended && !stop.stop_requested() && !ended.error().Is(Code::kTimeout))
-      log::Debug("The watch of pods' certificate requests ended", {{"error", ended.error()}});
+      log::Debug("The watch of pods' certificate requests ended", {{"err", ended.error()}});
   } while (client::SleepFor(Clock::Real(), backoff.Next(), stop));
 }
 

@@ -56,7 +56,7 @@ ServiceGroup::Service OptionalService(const std::string& name,
   return {
       name, {}, [name, run = std::move(run)](std::stop_token stop, ServiceGroup::Ready ready) -> Result<> {
         if (auto done = run(stop, ready); !done && !stop.stop_requested()) {
-          log::Error("A service for plugins has failed", {{"service", name}, {"error", done.error()}});
+          log::Error("A service for plugins has failed", {{"service", name}, {"err", done.error()}});
           ready();
           Mutex mutex;
           CondVar cv;

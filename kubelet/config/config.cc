@@ -43,8 +43,7 @@ Result<KubeletConfig> ToConfig(const json::object& document, std::vector<std::st
   if (!problems.empty()) {
     std::string all;
     for (const std::string& problem : problems) all += (all.empty() ? "" : ", ") + problem;
-    log::Warn("Using lenient decoding as strict decoding failed",
-              {{"error", "strict decoding error: " + all}});
+    log::Warn("Using lenient decoding as strict decoding failed", {{"err", "strict decoding error: " + all}});
   }
   SetDependentDefaults(document, config);
   return config;

@@ -174,7 +174,7 @@ void EvictionManager::Await(linux::MemoryAlarm* alarm, std::stop_token stop) {
   for (const char* signal : kAlarmed) {
     if (auto growth = MemoryLeft(thresholds_, last, signal))
       if (auto armed = alarm->Arm(index, *growth); !armed)
-        log::Debug("Memory is only looked at now and then", {{"error", armed.error()}});
+        log::Debug("Memory is only looked at now and then", {{"err", armed.error()}});
     ++index;
   }
   alarm->Wait(kPeriod, stop);

@@ -92,7 +92,7 @@ Result<> CollectContainers(cri::RuntimeService& runtime, const Paths& paths,
     auto run = runtime.GetContainerStatus(id, stop);
     if (!run && run.error().Is(Code::kNotFound)) continue;
     if (auto removed = run ? RemoveRun(runtime, paths, *run, stop) : Result<>(run.error()); !removed)
-      log::Debug("Cannot remove a dead container", {{"containerID", id}, {"error", removed.error()}});
+      log::Debug("Cannot remove a dead container", {{"containerID", id}, {"err", removed.error()}});
   }
   return {};
 }

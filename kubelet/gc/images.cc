@@ -183,7 +183,7 @@ void ImageGc::Run(std::stop_token stop) {
     auto collected = Collect(stop);
     if (stop.stop_requested()) return;
     if (!collected) {
-      log::Warn("Image garbage collection failed", {{"error", collected.error()}});
+      log::Warn("Image garbage collection failed", {{"err", collected.error()}});
       // Once may be a runtime that is only just up.
       if (failed_before) event_("ImageGCFailed", collected.error().message());
     }

@@ -106,7 +106,7 @@ void LogRotator::RotateAll(std::stop_token stop) {
     } else if (errno == ENOENT) {
       // A rotation that was cut short before the runtime was told.
       if (auto reopened = runtime_.ReopenContainerLog(log.container_id, stop); !reopened)
-        log::Debug("Cannot reopen a log", {{"log", log.path}, {"error", reopened.error()}});
+        log::Debug("Cannot reopen a log", {{"log", log.path}, {"err", reopened.error()}});
     }
   }
   std::atomic<size_t> next{0};
@@ -114,7 +114,7 @@ void LogRotator::RotateAll(std::stop_token stop) {
     for (size_t i = next++; i < grown.size() && !stop.stop_requested(); i = next++)
       if (auto rotated = Rotate(grown[i].container_id, grown[i].path, stop); !rotated)
         log::Error("Failed to rotate log for container",
-                   {{"containerID", grown[i].container_id}, {"error", rotated.error()}});
+                   {{"containerID", grown[i].container_id}, {"err", rotated.error()}});
   };
   std::vector<std::jthread> others;
   for (int i = 1; i < options_.workers && static_cast<size_t>(i) < grown.size(); ++i)

@@ -121,7 +121,7 @@ std::optional<CredentialProviders::Answer> CredentialProviders::AnswerOf(const C
   std::string scope;
   auto answer = Ask(provider, image, account, scope, std::move(stop));
   if (!answer) {
-    log::Warn("Credential provider failed", {{"provider", provider.name}, {"error", answer.error()}});
+    log::Warn("Credential provider failed", {{"provider", provider.name}, {"err", answer.error()}});
     return std::nullopt;
   }
   MutexLock lock(mutex_);

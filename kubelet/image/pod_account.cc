@@ -27,7 +27,7 @@ std::optional<PodAccount> FindPodAccount(const TokenAttributes& attributes, cons
   if (!source.get || !source.token) return std::nullopt;
   auto account = source.get(out.ns, out.name);
   if (!account) {
-    log::Warn("Failed to get service account", {where, {"error", account.error()}});
+    log::Warn("Failed to get service account", {where, {"err", account.error()}});
     return std::nullopt;
   }
   const auto& annotations = (*account)->metadata().annotations();
@@ -45,7 +45,7 @@ std::optional<PodAccount> FindPodAccount(const TokenAttributes& attributes, cons
   out.uid = (*account)->metadata().uid();
   auto token = source.token(pod, attributes.audience);
   if (!token) {
-    log::Warn("Error getting service account token", {where, {"error", token.error()}});
+    log::Warn("Error getting service account token", {where, {"err", token.error()}});
     return std::nullopt;
   }
   out.token = std::move(*token);

@@ -142,7 +142,7 @@ void PullRecords::Prune(const std::set<std::string>& refs, WallTime before) {
     // Times of one form in UTC: the order of the texts is theirs.
     if (kept.count(name) || Member(ReadRecord(path), "lastUpdatedTime") >= until) continue;
     if (auto removed = RemoveFile(path); !removed)
-      log::Warn("Cannot remove the record of an image that is gone", {{"error", removed.error()}});
+      log::Warn("Cannot remove the record of an image that is gone", {{"err", removed.error()}});
   }
   Tell();
 }

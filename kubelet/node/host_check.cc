@@ -100,9 +100,9 @@ Result<> PrepareHost(const KubeletConfig& config, const linux::Cgroups& cgroups)
                      *swaps);
   RETURN_IF_ERROR(TuneKernel(config.protect_kernel_defaults, {linux::ReadSysctl, linux::WriteSysctl}));
   if (auto set = SetOpenFiles(config.max_open_files); !set)
-    log::Error("Failed to set rlimit on max file handles", {{"error", set.error()}});
+    log::Error("Failed to set rlimit on max file handles", {{"err", set.error()}});
   if (auto set = WriteFile("/proc/self/oom_score_adj", std::to_string(config.oom_score_adj)); !set)
-    log::Warn("Cannot protect the kubelet from the OOM killer", {{"error", set.error()}});
+    log::Warn("Cannot protect the kubelet from the OOM killer", {{"err", set.error()}});
   if (cgroups.unified() && k8s::FeatureEnabled(config.feature_gates, "MemoryQoS") && !ThrottlesSafely())
     log::Warn("memory.high, which MemoryQoS sets, can hang kernels older than 5.9", {});
   return {};

@@ -80,7 +80,7 @@ Result<> NodeManager::UpdateStatus(std::stop_token stop) {
   auto api = api_.With(stop);
   NodeFacts facts = Observe(stop);
   if (facts.address_problem && facts.address_problem != address_problem_)
-    log::Error("Failed to set some node status fields", {{"error", *facts.address_problem}});
+    log::Error("Failed to set some node status fields", {{"err", *facts.address_problem}});
   address_problem_ = facts.address_problem;
   ASSIGN_OR_RETURN(corev1::Node node, api.Get<corev1::Node>("", options_.name));
   corev1::NodeStatus desired = node.status();
@@ -106,7 +106,7 @@ Result<> NodeManager::RunStatus(std::stop_token stop, const std::function<void()
     auto registered = Register(stop);
     if (registered) break;
     if (stop.stop_requested()) return {};
-    log::Warn("Cannot register the node", {{"error", registered.error()}});
+    log::Warn("Cannot register the node", {{"err", registered.error()}});
     if (!Pause(clock_, wait, stop)) return {};
     wait = std::min(wait * 2, kMost);
   }
@@ -114,7 +114,7 @@ Result<> NodeManager::RunStatus(std::stop_token stop, const std::function<void()
   while (!stop.stop_requested()) {
     auto updated = UpdateStatus(stop);
     if (!updated && !stop.stop_requested())
-      log::Warn("Cannot update the node's status", {{"error", updated.error()}});
+      log::Warn("Cannot update the node's status", {{"err", updated.error()}});
     if (updated && !told) {
       ready();
       told = true;
@@ -201,7 +201,7 @@ Result<> NodeManager::RunLease(std::stop_token stop) {
       continue;
     }
     if (!told && !stop.stop_requested())
-      log::Warn("Cannot renew the node's lease", {{"error", renewed.error()}});
+      log::Warn("Cannot renew the node's lease", {{"err", renewed.error()}});
     told = true;
     Pause(clock_, wait, stop);
     wait = std::min(wait * 2, kMost);

@@ -40,7 +40,7 @@ std::optional<std::string> OomVictimGroup(std::string_view record) {
 OomVictims OomVictims::OfKernelLog(const std::string& path) {
   auto opened = OpenFile(path, O_RDONLY | O_NONBLOCK);
   if (opened) return OomVictims(std::move(*opened));
-  log::Warn("Only the container runtime tells who is killed for lack of memory", {{"error", opened.error()}});
+  log::Warn("Only the container runtime tells who is killed for lack of memory", {{"err", opened.error()}});
   return OomVictims(UniqueFd());
 }
 

@@ -12,7 +12,7 @@ void PodCidr::UpdateRuntime(const corev1::Node* own, std::stop_token stop) {
   MutexLock lock(mutex_);
   if (cidrs.empty() || cidrs == told_) return;
   if (auto updated = runtime_.UpdateRuntimeConfig(cidrs, stop); !updated) {
-    log::Warn("Cannot tell the runtime the pods' addresses", {{"cidrs", cidrs}, {"error", updated.error()}});
+    log::Warn("Cannot tell the runtime the pods' addresses", {{"cidrs", cidrs}, {"err", updated.error()}});
     return;  // the next look tries again
   }
   told_ = std::move(cidrs);

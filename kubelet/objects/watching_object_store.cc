@@ -28,7 +28,7 @@ class WatchingObjectStore : public ObjectCache {
       cached.watch = std::move(*watch);
     else  // the list is a good answer; the next use lists again
       log::Debug("Cannot watch an object",
-                 {{"resource", deps_.info.GroupResource()}, {"name", name}, {"error", watch.error()}});
+                 {{"resource", deps_.info.GroupResource()}, {"name", name}, {"err", watch.error()}});
     return {};
   }
 };

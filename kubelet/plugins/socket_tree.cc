@@ -31,7 +31,7 @@ void SocketTree::Scan(const std::string& dir) {
   auto watch =
       inotify_.Add(dir, IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
   if (!watch) {
-    log::Error("Failed to watch a folder of plugins", {{"dir", dir}, {"error", watch.error()}});
+    log::Error("Failed to watch a folder of plugins", {{"dir", dir}, {"err", watch.error()}});
     return;
   }
   dirs_[*watch] = dir;

@@ -110,7 +110,7 @@ Result<> PluginWatcher::Register(const std::string& socket, uint64_t appearance,
   if (!taken) return taken;
   // It is registered all the same.
   if (!told)
-    log::Error("Plugin was not told that it is registered", {{"socket", socket}, {"error", told.error()}});
+    log::Error("Plugin was not told that it is registered", {{"socket", socket}, {"err", told.error()}});
   return {};
 }
 

@@ -79,7 +79,7 @@ void ContainerKiller::Run(HandlerRunner& handlers, const Event& event, const Kil
                            timeout, stop);
   if (hook || stop.stop_requested()) return;
   log::Warn("PreStopHook failed",
-            {{"pod", api::KeyOf(*request.pod)}, {"container", request.container}, {"error", hook.error()}});
+            {{"pod", api::KeyOf(*request.pod)}, {"container", request.container}, {"err", hook.error()}});
   // What a server has answered may be a secret: it does not go into events.
   event(*request.pod, request.container, "Warning", "FailedPreStopHook", "PreStopHook failed");
 }

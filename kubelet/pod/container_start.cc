@@ -134,7 +134,7 @@ bool PodSyncTask::RemoveUnstarted(const corev1::Container& container, const Cont
   log::Debug("Cannot remove a container that never ran", {{"pod", api::KeyOf(*pod_)},
                                                           {"container", container.name()},
                                                           {"id", made.id},
-                                                          {"error", removed.error()}});
+                                                          {"err", removed.error()}});
   return false;
 }
 
@@ -198,7 +198,7 @@ void PodSyncTask::StartContainer(const corev1::Container& container, const std::
   state_.waiting.erase(container.name());
   if (auto done = RunPostStart(container, *id); !done && !stop_.stop_requested()) {
     log::Warn("PostStartHook failed",
-              {{"pod", api::KeyOf(*pod_)}, {"container", container.name()}, {"error", done.error()}});
+              {{"pod", api::KeyOf(*pod_)}, {"container", container.name()}, {"err", done.error()}});
     // A server's answer may be a secret: it does not go into events.
     Event(container.name(), "Warning", "FailedPostStartHook", "PostStartHook failed");
     SetWaiting(container.name(), "PostStartHookError", done.error().message());

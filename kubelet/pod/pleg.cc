@@ -164,7 +164,7 @@ void Pleg::Run(std::stop_token stop, const std::function<void()>& ready) {
     auto done = Relist(stop);
     if (done) metrics.Finished(clock_.Now());
     if (!done && !failing && !stop.stop_requested())
-      log::Warn("Container runtime does not answer", {{"error", done.error()}});
+      log::Warn("Container runtime does not answer", {{"err", done.error()}});
     failing = !done;
     if (done && !told) ready();
     told = told || done.has_value();

@@ -81,7 +81,7 @@ Result<> ShutdownManager::Run(std::stop_token stop) {
     if (!ended && first) return ended.error().Wrap("node shutdown manager");
     if (ended) ended = Follow(**logind, stop);
     if (stop.stop_requested()) break;
-    if (!ended) log::Warn("Lost the connection to logind", {{"error", ended.error()}});
+    if (!ended) log::Warn("Lost the connection to logind", {{"err", ended.error()}});
     Pause(clock_, kReconnect, stop);
   }
   return {};

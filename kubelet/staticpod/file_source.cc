@@ -66,7 +66,7 @@ std::vector<corev1::Pod> ReadStaticPodFiles(const FileSourceOptions& options,
     }
     const std::string& message = problems[file] = parsed.error().message();
     if (auto it = told.find(file); it == told.end() || it->second != message)
-      log::Error("Could not process manifest file", {{"path", file}, {"error", message}});
+      log::Error("Could not process manifest file", {{"path", file}, {"err", message}});
   }
   told = std::move(problems);
   return pods;
@@ -75,7 +75,7 @@ std::vector<corev1::Pod> ReadStaticPodFiles(const FileSourceOptions& options,
 void RunFileSource(const FileSourceOptions& options, const StaticPodsFunction& tell, std::stop_token stop) {
   std::map<std::string, std::string> told;
   auto inotify = event::Inotify::Create();
-  if (!inotify) log::Warn("Manifests are looked at now and then only", {{"error", inotify.error()}});
+  if (!inotify) log::Warn("Manifests are looked at now and then only", {{"err", inotify.error()}});
   std::string watched;
   int watch = -1;
   while (!stop.stop_requested()) {

@@ -61,7 +61,7 @@ void RunUrlSource(const UrlSourceOptions& options, const StaticPodsFunction& tel
       if (failures > 0) log::Info("Read pods from URL again", {{"url", options.url}});
       failures = 0;
     } else if (!stop.stop_requested() && ++failures <= kTold) {
-      log::Warn("Failed to read pods from URL", {{"error", looked.error()}});
+      log::Warn("Failed to read pods from URL", {{"err", looked.error()}});
     }
     Pause(clock, options.period, stop);
   }

@@ -43,7 +43,7 @@ Result<> Check(Disks& disks, const std::string& device, const std::vector<std::s
   if (end && end->ok()) return {};
   if (!end || !end->status || end->status->signal != 0) {
     log::Warn("fsck did not run to its end",
-              {{"device", device}, {"error", end ? end->Why() : end.error().message()}});
+              {{"device", device}, {"err", end ? end->Why() : end.error().message()}});
     return {};
   }
   const int code = end->status->code;

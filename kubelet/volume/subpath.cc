@@ -71,7 +71,7 @@ Result<std::string> BindSubPath(Mounter& mounter, const Paths& paths, const SubP
                              "\" of container \"" + request.container + "\"";
     const bool outside = source.error().errnum() == EXDEV;
     log::Warn(what, {{"path", request.volume_path + "/" + request.sub_path},
-                     {"error", outside ? "not within the volume" : source.error().message()}});
+                     {"err", outside ? "not within the volume" : source.error().message()}});
     // Not why: the pod's status would tell whoever made the symlink what there is on the host.
     return Error(outside ? Code::kInvalid : source.error().code(), what);
   }

@@ -33,7 +33,7 @@ Result<ReviewedUser> DelegatedAuth::Review(const std::string& token) {
   review.mutable_spec()->set_token(token);
   Result<authenticationv1::TokenReview> answer = who_.Create(review);
   if (!answer) {
-    log::Warn("Token review failed", {{"error", answer.error()}});
+    log::Warn("Token review failed", {{"err", answer.error()}});
     return Error(Code::kUnauthenticated, "Unauthorized");
   }
   const auto& status = answer->status();
@@ -75,7 +75,7 @@ Result<bool> DelegatedAuth::Allowed(const ReviewedUser& user,
   }
   Result<authorizationv1::SubjectAccessReview> answer = may_.Create(review);
   if (!answer) {
-    log::Warn("Access review failed", {{"user", user.name}, {"error", answer.error()}});
+    log::Warn("Access review failed", {{"user", user.name}, {"err", answer.error()}});
     return Error(Code::kInternal, "the API server cannot be asked: " + answer.error().message());
   }
   const bool allowed = answer->status().allowed();

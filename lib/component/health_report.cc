@@ -49,7 +49,7 @@ bool Passes(const NamedCheck& check, std::string_view endpoint) {
   Count(check.name, endpoint, result.has_value());
   if (!result)
     log::Warn("Health check failed",
-              {{"check", check.name}, {"endpoint", endpoint}, {"error", result.error()}});
+              {{"check", check.name}, {"endpoint", endpoint}, {"err", result.error()}});
   return result.has_value();
 }
 

@@ -31,8 +31,7 @@ void Feed(microseconds time, const std::function<Result<>()>& healthy, Clock& cl
     if (auto health = healthy()) {
       Notify("WATCHDOG=1");
     } else {
-      log::Error("Do not notify systemd watchdog because the daemon is unhealthy",
-                 {{"error", health.error()}});
+      log::Error("Do not notify systemd watchdog because the daemon is unhealthy", {{"err", health.error()}});
     }
   } while (Pause(clock, time / 2, stop));
 }

@@ -299,7 +299,7 @@ Result<> Auditor::Send(Stage stage, std::string event) const {
     Result<> written = backend.sink->Write({shared});
     if (written) continue;
     errors_total.With({backend.name}).Increment();
-    log::Error("Cannot write an audit event", {{"plugin", backend.name}, {"error", written.error()}});
+    log::Error("Cannot write an audit event", {{"plugin", backend.name}, {"err", written.error()}});
     if (!backend.strict || stage != Stage::kRequestReceived) continue;
     rejected_total.Increment();
     return Error(Code::kInternal, "Internal error occurred: Unable to audit the request");

@@ -107,9 +107,9 @@ class BatchSink : public Sink {
       Throttle(stop);
       if (Result<> written = inner_->Write(batch); !written) {
         Errors().With({plugin_}).Add(static_cast<double>(batch.size()));
-        log::Error("Audit events are lost", {{"plugin", plugin_},
-                                             {"events", static_cast<int64_t>(batch.size())},
-                                             {"error", written.error()}});
+        log::Error(
+            "Audit events are lost",
+            {{"plugin", plugin_}, {"events", static_cast<int64_t>(batch.size())}, {"err", written.error()}});
       }
     }
   }

@@ -82,7 +82,7 @@ class LogSink : public Sink {
     file_.Reset();
     std::string backup = directory_ + "/" + stem_ + StampOf(clock_.Now()) + extension_;
     if (rename(options_.path.c_str(), backup.c_str()) != 0)
-      log::Warn("Cannot rotate the audit log", {{"error", ErrnoError(options_.path)}});
+      log::Warn("Cannot rotate the audit log", {{"err", ErrnoError(options_.path)}});
     RETURN_IF_ERROR(OpenLocked());
     // Deletes old files in the background, one cleaner at a time; it repeats if files arrived meanwhile.
     ++rotations_;
@@ -130,7 +130,7 @@ class LogSink : public Sink {
       } else if (options_.compress && path.substr(path.size() - 3) != ".gz") {
         done = Compress(path);
       }
-      if (!done) log::Warn("Cannot clean up audit logs", {{"error", done.error()}});
+      if (!done) log::Warn("Cannot clean up audit logs", {{"err", done.error()}});
     }
   }
 

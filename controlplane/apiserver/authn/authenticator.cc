@@ -145,7 +145,7 @@ Result<User> Authenticator::Identify(const http::ServerRequest& request) const {
     Result<TokenAnswer> answer = Ask(*options, token, {});
     CountAttempt(answer ? "success" : "error");
     if (answer) return std::move(answer->user);
-    log::Warn("Token refused", {{"from", request.remote_address}, {"reason", answer.error()}});
+    log::Warn("Token refused", {{"from", request.remote_address}, {"err", answer.error()}});
     return Error(Code::kUnauthenticated, "Unauthorized");
   }
   const AnonymousOptions& anonymous = options->anonymous;

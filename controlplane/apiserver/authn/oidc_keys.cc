@@ -98,8 +98,7 @@ OidcKeys::KeysPtr OidcKeys::Refresh() {
       .With({fetched ? "success" : "failure", "sha256:" + http::Sha256Hex(issuer_url_),
              http::ApiServerIdHash()})
       .Set(std::chrono::duration<double>(clock_.Now().time_since_epoch()).count());
-  if (!fetched)
-    log::Warn("Cannot get an issuer's keys", {{"issuer", issuer_url_}, {"error", fetched.error()}});
+  if (!fetched) log::Warn("Cannot get an issuer's keys", {{"issuer", issuer_url_}, {"err", fetched.error()}});
   MutexLock lock(mutex_);
   fetching_ = false;
   next_fetch_ = clock_.Now() + kFetchPause;

@@ -71,7 +71,7 @@ class Verifier : public TokenVerifier {
         {"spec", {{"token", token}, {"audiences", boost::json::value_from(audiences)}}}};
     Result<std::string> body = client_->Post(boost::json::serialize(review));
     if (!body) {
-      log::Warn("Token webhook cannot be asked", {{"error", body.error()}});
+      log::Warn("Token webhook cannot be asked", {{"err", body.error()}});
       return Error(Code::kUnauthenticated, "token webhook cannot be asked");
     }
     authenticationv1::TokenReview answer;

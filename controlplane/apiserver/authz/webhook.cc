@@ -101,7 +101,7 @@ class Webhook : public Authorizer {
     Result<Decision> decision = Ask(std::move(spec));
     if (!decision) {
       log::Warn("Authorization webhook cannot be asked",
-                {{"name", options_.name}, {"error", decision.error()}});
+                {{"name", options_.name}, {"err", decision.error()}});
       Decision failed;
       failed.denied = options_.deny_on_failure;
       failed.evaluation_error = decision.error().message();

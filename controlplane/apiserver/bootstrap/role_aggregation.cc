@@ -50,7 +50,7 @@ void RoleAggregator::Run(std::stop_token stop) {
     if (stop.stop_requested()) return;
     Result<> done = Reconcile(roles, stop);
     if (done) continue;
-    log::Warn("Cannot write aggregated roles", {{"error", done.error()}});
+    log::Warn("Cannot write aggregated roles", {{"err", done.error()}});
     MutexLock lock(mutex_);
     changed_.wait_for(mutex_, stop, std::chrono::seconds(1), [] { return false; });
     dirty_ = true;

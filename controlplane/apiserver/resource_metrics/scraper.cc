@@ -91,7 +91,7 @@ void UsageScraper::AskOne(const std::string& node, std::stop_token stop) {
   usage_.Remove(node);
   MutexLock lock(mutex_);
   if (failing_.insert(node).second)
-    log::Warn("Cannot learn what a node uses", {{"node", node}, {"error", sample.error()}});
+    log::Warn("Cannot learn what a node uses", {{"node", node}, {"err", sample.error()}});
 }
 
 Result<UsageSample> UsageScraper::Ask(const std::string& node, std::stop_token stop) {

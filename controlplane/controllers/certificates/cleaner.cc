@@ -40,7 +40,7 @@ Result<Requeue> CertificateCleaner::Reconcile(const std::string&, std::stop_toke
     auto deleted = api.Delete<CertificateSigningRequest>("", request->metadata().name());
     if (!deleted && !deleted.error().Is(Code::kNotFound))
       log::Warn("Cannot remove a certificate signing request",
-                {{"name", request->metadata().name()}, {"error", deleted.error()}});
+                {{"name", request->metadata().name()}, {"err", deleted.error()}});
   }
   return Requeue{kEvery};
 }

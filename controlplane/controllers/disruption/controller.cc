@@ -180,7 +180,7 @@ Result<Requeue> DisruptionController::Reconcile(const std::string& key, std::sto
   if (synced || synced.error().Is(Code::kConflict) || stop.stop_requested()) return synced;
   Result<> safe = Store(api, *budget, disruption::FailSafe(*budget, synced.error().message(), clock().Now()));
   if (!safe && !safe.error().Is(Code::kConflict))
-    log::Warn("Cannot put a disruption budget on the safe side", {{"pdb", key}, {"error", safe.error()}});
+    log::Warn("Cannot put a disruption budget on the safe side", {{"pdb", key}, {"err", safe.error()}});
   return synced.error();
 }
 

@@ -104,7 +104,7 @@ Result<Requeue> PodAutoscalerController::Reconcile(const std::string& key, std::
   Result<Action> done = Autoscale(sync);
   podautoscaler::CountReconciliation(done.value_or(Action::kNone), done ? nullptr : &done.error(),
                                      SteadyTime::clock::now() - begin);
-  if (!done) log::Debug("Cannot autoscale", {{"autoscaler", key}, {"error", done.error()}});
+  if (!done) log::Debug("Cannot autoscale", {{"autoscaler", key}, {"err", done.error()}});
   if (Result<> written = WriteStatus(sync, *found); !written) {
     Warn(sync, "FailedUpdateStatus", written.error().message());
     if (!written.error().Is(Code::kNotFound)) return written.error();

@@ -95,7 +95,7 @@ Result<Requeue> LegacyTokenCleaner::Reconcile(const std::string&, std::stop_toke
     const Result<> retired = Retire(*secret, limit, api);
     if (!retired && !retired.error().Is(Code::kNotFound)) {
       log::Warn("Cannot retire a token",
-                {{"namespace", meta.namespace_()}, {"secret", meta.name()}, {"error", retired.error()}});
+                {{"namespace", meta.namespace_()}, {"secret", meta.name()}, {"err", retired.error()}});
     }
   }
   return Requeue{kEvery};

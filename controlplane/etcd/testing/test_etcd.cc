@@ -20,7 +20,7 @@ TestEtcd::TestEtcd() {
   options.data_dir = dir_;
   auto made = Supervisor::Make(options);
   if (!made) {
-    log::Error("Cannot prepare an etcd", {{"error", made.error()}});
+    log::Error("Cannot prepare an etcd", {{"err", made.error()}});
     std::abort();
   }
   supervisor_ = std::move(*made);
@@ -28,7 +28,7 @@ TestEtcd::TestEtcd() {
   thread_ = std::jthread([this, &ready](std::stop_token stop) {
     Result<> ran = supervisor_->Run(stop, [&] { ready.set_value(); });
     if (ran) return;
-    log::Error("Cannot run an etcd", {{"error", ran.error()}});
+    log::Error("Cannot run an etcd", {{"err", ran.error()}});
     std::abort();
   });
   ready.get_future().wait();

@@ -69,7 +69,7 @@ void PodStatusUpdater::Patch(const PodPtr& pod, std::string status) {
         patched.error().Is(Code::kConflict)) {
       return;
     }
-    log::Warn("Cannot write the status of a pod", {{"pod", pod->key}, {"error", patched.error()}});
+    log::Warn("Cannot write the status of a pod", {{"pod", pod->key}, {"err", patched.error()}});
   });
 }
 

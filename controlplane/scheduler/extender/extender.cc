@@ -83,7 +83,7 @@ Result<> HttpExtenders::Filter(const PodInfo& pod, const Snapshot& snapshot, std
     if (answer && !answer->is_object()) answer = Error(Code::kUnavailable, "not an object");
     if (!answer) {
       if (!one->config().ignorable) return answer.error();
-      log::Warn("Extender is left out", {{"extender", one->config().url_prefix}, {"error", answer.error()}});
+      log::Warn("Extender is left out", {{"extender", one->config().url_prefix}, {"err", answer.error()}});
       continue;
     }
     const std::set<std::string> kept = Kept(*answer);
@@ -111,7 +111,7 @@ void HttpExtenders::Prioritize(const PodInfo& pod, const Snapshot& snapshot,
     if (!answer) {
       // Its scores are left out.
       log::Warn("Extender gives no scores",
-                {{"extender", one->config().url_prefix}, {"error", answer.error()}});
+                {{"extender", one->config().url_prefix}, {"err", answer.error()}});
       continue;
     }
     if (!answer->is_array()) continue;

@@ -101,7 +101,7 @@ Result<> HttpExtenders::ProcessPreemption(const PodInfo& pod, const Snapshot& sn
       victims = *std::move(left);
     } else if (one->config().ignorable) {
       log::Warn("Extender is not asked whom to evict",
-                {{"extender", one->config().url_prefix}, {"error", left.error()}});
+                {{"extender", one->config().url_prefix}, {"err", left.error()}});
     } else {
       return left.error();
     }

@@ -108,7 +108,7 @@ Result<std::unique_ptr<CpuManager>> CpuManager::Make(const MachineTopology& mach
   // Nothing is promised yet that the file does not say: on a full disk the kubelet has to start, to make
   // room.
   if (auto saved = SaveCpuAssignments(options.state_file, kPolicy, *state); !saved)
-    log::Warn("Cannot save which CPUs are whose", {{"error", saved.error()}});
+    log::Warn("Cannot save which CPUs are whose", {{"err", saved.error()}});
   return std::unique_ptr<CpuManager>(new CpuManager(machine, options, std::move(*state), clock));
 }
 
@@ -280,8 +280,7 @@ void CpuManager::Release(const std::string& uid) {
   for (const auto& [name, cpus] : entry->second) next.shared.Add(cpus);
   next.own.erase(uid);
   if (auto saved = Commit(std::move(next)); !saved)
-    log::Error("Cannot save which CPUs are whose",
-               {{"error", saved.error()}});  // tried again: they stay taken
+    log::Error("Cannot save which CPUs are whose", {{"err", saved.error()}});  // tried again: they stay taken
 }
 
 std::set<std::string> CpuManager::Uids() const {
@@ -312,7 +311,7 @@ void CpuManager::Reconcile(const Runtime& runtime, std::map<std::string, CpuSet>
     auto last = told.find(container.id);
     if (last == told.end() || !(last->second == cpus)) {
       if (auto set = runtime.set_cpus(container.id, cpus, stop); !set) {
-        log::Debug("Cannot set a container's CPUs", {{"container", container.id}, {"error", set.error()}});
+        log::Debug("Cannot set a container's CPUs", {{"container", container.id}, {"err", set.error()}});
         continue;  // again at the next turn
       }
     }

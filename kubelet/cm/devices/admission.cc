@@ -42,7 +42,7 @@ Result<> CheckRegistration(const std::string& resource, const std::vector<std::s
 void RemoveSockets(const std::string& dir) {
   auto names = ListDir(dir);
   if (!names) {
-    log::Error("Failed to clean up the device plugin directory", {{"dir", dir}, {"error", names.error()}});
+    log::Error("Failed to clean up the device plugin directory", {{"dir", dir}, {"err", names.error()}});
     return;
   }
   for (const std::string& name : *names) {
@@ -50,7 +50,7 @@ void RemoveSockets(const std::string& dir) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) continue;
     if (Result<> done = RemoveFile(path); !done)
-      log::Error("Failed to remove a stale socket", {{"path", path}, {"error", done.error()}});
+      log::Error("Failed to remove a stale socket", {{"path", path}, {"err", done.error()}});
   }
 }
 

@@ -18,13 +18,13 @@ DeviceManager::DeviceManager(DeviceManagerOptions options, Clock& clock)
   auto text = ReadFile(checkpoint_path());
   if (!text) {
     no_checkpoint_ = text.error().Is(Code::kNotFound);
-    if (!no_checkpoint_) log::Error("Failed to read the device checkpoint", {{"error", text.error()}});
+    if (!no_checkpoint_) log::Error("Failed to read the device checkpoint", {{"err", text.error()}});
     return;
   }
   auto checkpoint = DecodeCheckpoint(*text);
   if (!checkpoint) {
     log::Error("Device allocations may be out of date",
-               {{"path", checkpoint_path()}, {"error", checkpoint.error()}});
+               {{"path", checkpoint_path()}, {"err", checkpoint.error()}});
     return;
   }
   MutexLock lock(mutex_);
@@ -61,7 +61,7 @@ Result<> DeviceManager::Run(std::stop_token stop, const std::function<void()>& r
         failed_starts_ = 0;
       } else {
         ++failed_starts_;
-        log::Error("Failed to serve device plugin registration, retrying", {{"error", started.error()}});
+        log::Error("Failed to serve device plugin registration, retrying", {{"err", started.error()}});
         retry = clock_.SteadyNow() + std::chrono::seconds(1);
       }
     }
@@ -87,7 +87,7 @@ Result<> DeviceManager::Accept(const RegistrationRequest& request) {
   Result<> done = CheckRegistration(request);
   if (done) done = Connect(request.resource, options_.dir + "/" + request.endpoint);
   if (!done)
-    log::Warn("Device plugin was not registered", {{"resource", request.resource}, {"error", done.error()}});
+    log::Warn("Device plugin was not registered", {{"resource", request.resource}, {"err", done.error()}});
   return done;
 }
 
@@ -125,7 +125,7 @@ void DeviceManager::OnGone(const std::string& resource, uint64_t connection, con
     MutexLock lock(mutex_);
     if (!Disconnect(resource, connection)) return;
   }
-  log::Warn("Device plugin has gone", {{"resource", resource}, {"error", why}});
+  log::Warn("Device plugin has gone", {{"resource", resource}, {"err", why}});
 }
 
 bool DeviceManager::Disconnect(const std::string& resource, uint64_t connection) {
@@ -163,7 +163,7 @@ void DeviceManager::HandleChanges() {
   }
   dropped.clear();
   if (Result<> done = WriteCheckpoint(); !done)
-    log::Error("Failed to write the device checkpoint", {{"error", done.error()}});
+    log::Error("Failed to write the device checkpoint", {{"err", done.error()}});
   auto resources = NodeResources();
   if (resources != reported_ && options_.resources_changed) options_.resources_changed();
   reported_ = std::move(resources);

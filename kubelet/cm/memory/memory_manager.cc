@@ -193,7 +193,7 @@ void MemoryManager::Release(const std::string& uid) {
   next.pods.erase(uid);
   if (auto saved = SaveMemoryGrants(state_file_, next); !saved)
     log::Error("Cannot save whose memory is where",
-               {{"error", saved.error()}});  // stays granted until the next try
+               {{"err", saved.error()}});  // stays granted until the next try
   else
     grants_ = std::move(next);
 }

@@ -105,7 +105,7 @@ void FileReloader::Check(State& state) {
     log::Info("Took up a file that has changed", {{"flag", watched.name}});
     TellInForce(watched, state.seen);
   } else {
-    log::Error("Cannot take up a file that has changed", {{"flag", watched.name}, {"error", done.error()}});
+    log::Error("Cannot take up a file that has changed", {{"flag", watched.name}, {"err", done.error()}});
   }
 }
 

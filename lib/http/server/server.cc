@@ -75,7 +75,7 @@ class Arriving final : public Connection, public std::enable_shared_from_this<Ar
       self->core_->Remove(self);
       if (!result) {
         if (self->core_->options.on_handshake_error) self->core_->options.on_handshake_error();
-        return log::Debug("TLS handshake failed", {{"remote", self->remote_}, {"error", result.error()}});
+        return log::Debug("TLS handshake failed", {{"remote", self->remote_}, {"err", result.error()}});
       }
       Origin origin{self->remote_, std::nullopt, false};
       SSL* ssl = self->channel_->ssl();
@@ -159,7 +159,7 @@ void ServerImpl::Accept() {
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN) break;
     // No descriptors or memory: leave connections in the backlog until some are free again.
-    log::Warn("Accept failed", {{"error", ErrnoError("accept")}});
+    log::Warn("Accept failed", {{"err", ErrnoError("accept")}});
     return pause_->Start(std::chrono::milliseconds(100), [this] { StartAccepting(); });
   }
   StartAccepting();
@@ -181,7 +181,7 @@ void ServerImpl::Welcome(UniqueFd fd, std::string remote) {
       context = context_;
     }
     Result<SslPtr> made = NewServerSsl(context, fd.get());
-    if (!made) return log::Warn("Connection dropped", {{"error", made.error()}});
+    if (!made) return log::Warn("Connection dropped", {{"err", made.error()}});
     ssl = std::move(*made);
   }
   auto loop = loops_[next_loop_++ % loops_.size()];
