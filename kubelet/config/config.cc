@@ -3,7 +3,7 @@
 #include "kubelet/config/document.h"
 #include "lib/api/patch/patch.h"
 #include "lib/base/file.h"
-#include "lib/base/log.h"
+#include "lib/component/document.h"
 
 namespace keelson::kubelet {
 
@@ -40,11 +40,7 @@ Result<KubeletConfig> ToConfig(const json::object& document, std::vector<std::st
   KubeletConfig config;
   if (auto filled = FillConfig(document, config, problems); !filled)
     return filled.error().Wrap("failed to decode");
-  if (!problems.empty()) {
-    std::string all;
-    for (const std::string& problem : problems) all += (all.empty() ? "" : ", ") + problem;
-    log::Warn("Using lenient decoding as strict decoding failed", {{"err", "strict decoding error: " + all}});
-  }
+  RETURN_IF_ERROR(component::TellProblems({.strict = std::move(problems)}));
   SetDependentDefaults(document, config);
   return config;
 }

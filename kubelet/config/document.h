@@ -12,7 +12,8 @@ namespace keelson::kubelet {
 // Parses YAML or JSON. An error unless it is a KubeletConfiguration of a known version. `problems` gets what strict
 // decoding would reject.
 Result<boost::json::object> ParseDocument(const std::string& text, std::vector<std::string>& problems);
-// Sets the fields that `document` has. `problems` gets the names of unknown fields.
+// Fills the fields that `document` has. `problems` gets the names of fields that there are not. kBadRequest
+// with everything that is wrong.
 Result<> FillConfig(const boost::json::object& document, KubeletConfig& config,
                     std::vector<std::string>& problems);
 // The inverse of FillConfig(), with kind and apiVersion.

@@ -7,7 +7,7 @@ namespace keelson::kubelet {
 namespace {
 
 using C = KubeletConfig;
-constexpr Field::Zero kValue = Field::Zero::kDefault, kPointer = Field::Zero::kZero;
+constexpr Field::Zero kValue = Field::Zero::kDefault, kPointer = Field::Zero::kValue;
 
 const std::vector<Field> kFields = {
     {"enableServer", &C::enable_server, kPointer, "enable-server"},

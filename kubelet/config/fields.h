@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kubelet/config/config.h"
+#include "lib/component/document_reader.h"
 
 namespace keelson::kubelet {
 
@@ -19,16 +20,12 @@ using Place =
                  In<std::vector<MemoryReservation>>, In<std::vector<NodeTaint>>>;
 
 struct Field {
-  // What a zero value in the file means.
-  enum class Zero {
-    kDefault,  // the default (not a pointer in Go)
-    kZero,     // zero (a pointer in Go)
-  };
+  using Zero = component::Zero;
   std::string_view path;  // authentication.x509.clientCAFile
   Place place;
-  Zero zero = Zero::kDefault;
-  std::string_view flag;  // without dashes; empty: none
-  bool nanos = false;     // a duration that the file may also give as a number of nanoseconds
+  Zero zero = Zero::kDefault;  // what a zero in the file means
+  std::string_view flag;       // without dashes; empty: none
+  bool nanos = false;          // a TimeOrDuration
 };
 
 const std::vector<Field>& Fields();

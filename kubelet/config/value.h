@@ -1,16 +1,13 @@
-// Converts the values of fields from and to JSON. Internal to this folder.
+// Values of fields as JSON. Internal to this folder.
 #pragma once
 
 #include <boost/json.hpp>
-#include <string>
 
 #include "kubelet/config/fields.h"
 
 namespace keelson::kubelet {
 
-// Sets the field in `config`. An error has the message of Go's encoding/json.
-Result<> ReadField(const Field& field, const boost::json::value& value, KubeletConfig& config);
-// Null: the field is omitted, as Go's omitempty does.
+// Null for what is not printed: empty Go values.
 boost::json::value PrintField(const Field& field, const KubeletConfig& config);
 
 }  // namespace keelson::kubelet

@@ -8,9 +8,9 @@
 #include <ctime>
 
 #include "lib/api/meta.h"
-#include "lib/base/log.h"
 #include "lib/base/media_type.h"
 #include "lib/base/version.h"
+#include "lib/component/logging_options.h"
 
 namespace keelson::k8s {
 
@@ -123,7 +123,7 @@ PageAnswer AnswerVerbosity(std::string_view method, const std::string& body) {
     return {400, kText,
             fmt::format("error converting {} to int: strconv.ParseInt: parsing \"{}\": invalid syntax", body,
                         body)};
-  log::SetLevel(level >= 4 ? log::Level::kDebug : log::Level::kInfo);
+  ApplyVerbosity(level);
   return {200, kText, fmt::format("successfully set klog.logging.verbosity to {}", level)};
 }
 

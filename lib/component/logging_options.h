@@ -1,12 +1,11 @@
-// LoggingConfiguration (k8s.io/component-base/logs/api/v1): its format, and what has no effect here, per-file
-// verbosity (vmodule) and options of formats. Those are read all the same, to report mistakes in them.
+// LoggingConfiguration (k8s.io/component-base/logs/api/v1): its format and verbosity, and what has no effect
+// here, per-file verbosity (vmodule) and options of formats. Those are read all the same, to report mistakes.
 #pragma once
 
-#include <boost/json.hpp>
 #include <string>
-#include <vector>
 
 #include "lib/base/error.h"
+#include "lib/component/document_reader.h"
 
 namespace keelson::k8s {
 
@@ -14,13 +13,13 @@ namespace keelson::k8s {
 // upstream's words, for any other. Once, at start.
 Result<> ApplyLogFormat(const std::string& format);
 
-// vmodule: [{filePattern: text, verbosity: number}]; options: {json, text}, each {splitStream: bool,
-// infoBufferSize: quantity, as a string or a number}. `logging` is the whole section. kBadRequest for a wrong
-// type; `problems` gets what strict reading objects to.
-Result<> CheckLoggingOptions(const boost::json::object& logging, std::vector<std::string>& problems);
+// From this verbosity on a program logs debugging messages; docs/flags.md has the table.
+constexpr int kDebugVerbosity = 4;
+// -v of every program, logging.verbosity and /debug/flags/v.
+void ApplyVerbosity(int verbosity);
 
-// LoggingConfiguration.flushFrequency, which is a duration as a string, or nanoseconds as a number. In
-// nanoseconds.
-Result<int64_t> ParseFlushFrequency(const boost::json::value& value);
+// Reads the fields of `document`'s section logging that change nothing: vmodule, a list of {filePattern,
+// verbosity}, and options.{json,text}.{splitStream,infoBufferSize}.
+void ReadLoggingOptions(component::DocumentReader& document);
 
 }  // namespace keelson::k8s

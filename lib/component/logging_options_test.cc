@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/base/log.h"
+
 namespace keelson::k8s {
 namespace {
 
@@ -38,22 +40,26 @@ TEST(LoggingOptions, AreReadInEachFormThatTheyHave) {
       {R"({"vmodule":"kube*=4"})", "logging.vmodule of type slice", ""},
   };
   for (const auto& c : cases) {
-    std::vector<std::string> problems;
-    auto checked = CheckLoggingOptions(json::parse(c.text).as_object(), problems);
-    EXPECT_EQ(checked.has_value(), *c.error == 0) << c.text;
-    if (!checked) {
-      EXPECT_NE(checked.error().message().find(c.error), std::string::npos) << checked.error().message();
+    const json::object document = {{"logging", json::parse(c.text)}};
+    component::DocumentProblems problems{.kind = "Configuration"};
+    {
+      component::DocumentReader in(document, problems);
+      ReadLoggingOptions(in);
     }
-    EXPECT_EQ(problems.empty() ? "" : problems.front(), c.problem) << c.text;
+    const std::string wrong = component::Join(problems.wrong);
+    EXPECT_EQ(wrong.empty(), *c.error == 0) << c.text;
+    EXPECT_NE(wrong.find(c.error), std::string::npos) << wrong;
+    EXPECT_EQ(problems.strict.empty() ? "" : problems.strict.front(), c.problem) << c.text;
   }
 }
 
-TEST(LoggingOptions, FlushFrequencyIsTextOrNanoseconds) {
-  const std::pair<const char*, int64_t> cases[] = {
-      {"0", 0}, {"5000000000", 5000000000}, {R"("5s")", 5000000000}, {R"("0s")", 0}, {R"("0")", 0}};
-  for (const auto& [text, nanos] : cases) EXPECT_EQ(*ParseFlushFrequency(json::parse(text)), nanos) << text;
-  for (const char* text : {R"("5")", "1.5", "true", "{}"})
-    EXPECT_FALSE(ParseFlushFrequency(json::parse(text))) << text;
+TEST(LoggingOptions, VerbosityHasOneThreshold) {
+  for (int verbosity : {0, 2, 3, 4, 9}) {
+    ApplyVerbosity(verbosity);
+    EXPECT_EQ(log::Enabled(log::Level::kDebug), verbosity >= 4) << verbosity;
+    EXPECT_TRUE(log::Enabled(log::Level::kInfo)) << verbosity;
+  }
+  ApplyVerbosity(0);
 }
 
 }  // namespace

@@ -2,18 +2,16 @@
 // inside.
 #pragma once
 
+#include "lib/component/document_reader.h"
 #include "proxy/config/document.h"
 
 namespace keelson::proxy {
 
-// Fields that upstream holds by pointer: zero is a value of its own.
-enum class Form { kValue, kPointer };
-
-// Calls visit(path, field, form).
+// Calls visit(path, field, zero): what a zero in the file means. Upstream holds some fields by pointer.
 template <typename D, typename Visit>
 void ForEachField(D& d, Visit&& visit) {
-  auto value = [&](const char* path, auto& field) { visit(path, field, Form::kValue); };
-  auto pointer = [&](const char* path, auto& field) { visit(path, field, Form::kPointer); };
+  auto value = [&](const char* path, auto& field) { visit(path, field, component::Zero::kDefault); };
+  auto pointer = [&](const char* path, auto& field) { visit(path, field, component::Zero::kValue); };
   value("featureGates", d.feature_gates);
   value("clientConnection.kubeconfig", d.client.kubeconfig);
   value("clientConnection.acceptContentTypes", d.client.accept_content_types);

@@ -101,7 +101,7 @@ std::string NestedJson(const Leaves& leaves) {
 std::string ToYaml(const Document& document) {
   Leaves leaves = {{{"apiVersion"}, "\"kubeproxy.config.k8s.io/v1alpha1\""},
                    {{"kind"}, "\"KubeProxyConfiguration\""}};
-  ForEachField(document, [&](const char* path, const auto& field, Form) {
+  ForEachField(document, [&](const char* path, const auto& field, component::Zero) {
     std::string json = Json(field);
     const bool omitted = json == "{}" || (std::string_view(path) == "windowsRunAsService" && json == "false");
     if (!omitted) leaves[Split(path)] = json;

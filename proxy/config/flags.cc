@@ -6,7 +6,7 @@
 
 #include "lib/api/duration.h"
 #include "lib/base/file.h"
-#include "lib/base/log.h"
+#include "lib/component/document.h"
 #include "lib/k8s/feature_gates.h"
 #include "proxy/config/flags_without_effect.h"
 
@@ -204,9 +204,7 @@ Result<> LoadFile(Flags& f) {
   Document loaded;
   std::vector<std::string> problems;
   RETURN_IF_ERROR(ReadDocument(text, loaded, problems));
-  std::string all;
-  for (const std::string& problem : problems) all += (all.empty() ? "" : ", ") + problem;
-  if (!all.empty()) log::Warn("Using lenient decoding as strict decoding failed", {{"err", all}});
+  RETURN_IF_ERROR(component::TellProblems({.strict = std::move(problems)}));
   f.document = std::move(loaded);
   return {};
 }
