@@ -1,6 +1,5 @@
 #include "lib/base/service_group.h"
 
-#include <csignal>
 #include <map>
 #include <memory>
 #include <optional>
@@ -8,6 +7,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/mutex.h"
+#include "lib/base/signals.h"
 
 namespace keelson {
 namespace {
@@ -75,21 +75,13 @@ Result<> ServiceGroup::Run(std::stop_token stop) {
 }
 
 int ServiceGroup::RunUntilSignal() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
+  BlockSignals();
   std::stop_source source;
-  std::thread waiter([&] {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    source.request_stop();
-  });
-  Result<> result = Run(source.get_token());
-  pthread_kill(waiter.native_handle(), SIGTERM);  // ends the waiter if no signal has
-  waiter.join();
+  Result<> result;
+  {
+    StopOnSignal on_signal([&source] { source.request_stop(); });
+    result = Run(source.get_token());
+  }
   if (!result) log::Error("Stopping after a failure", {{"err", result.error()}});
   return result ? 0 : 1;
 }
