@@ -11,6 +11,7 @@
 #include "controlplane/options/tls_options.h"
 #include "lib/base/file.h"
 #include "lib/component/component_pages.h"
+#include "lib/component/flags.h"
 #include "lib/crypto/certificates.h"
 #include "lib/http/server/metrics_page.h"
 #include "lib/metrics/metrics.h"
@@ -53,11 +54,8 @@ std::string VerbOf(const std::string& method) {
 
 class Pages {
  public:
-  Pages(ComponentPages pages, client::DelegatedAuth& auth) : pages_(std::move(pages)), auth_(auth) {
-    for (const std::string& flag : pages_.flags) {  // name=value
-      const size_t equals = std::min(flag.find('='), flag.size());
-      flags_[flag.substr(0, equals)] = flag.substr(std::min(equals + 1, flag.size()));
-    }
+  Pages(ComponentPages pages, client::DelegatedAuth& auth)
+      : pages_(std::move(pages)), flags_(FlagsByName(pages_.flags)), auth_(auth) {
     pages_.checks.insert(pages_.checks.begin(), {"ping", [] { return Result<>(); }});
   }
 
@@ -138,7 +136,7 @@ class Pages {
   }
 
   ComponentPages pages_;
-  std::map<std::string, std::string> flags_;
+  const std::map<std::string, std::string> flags_;
   const WallTime started_ = Clock::Real().Now();
   client::DelegatedAuth& auth_;
 };

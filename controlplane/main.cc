@@ -5,8 +5,8 @@
 
 #include "controlplane/etcd_command.h"
 #include "controlplane/options/flags.h"
-#include "lib/base/version.h"
-#include "lib/component/flags.h"
+#include "lib/base/signals.h"
+#include "lib/component/program.h"
 #include "lib/event/loop.h"
 
 namespace {
@@ -36,15 +36,15 @@ void AddEtcdCommands(CLI::App& app, keelson::controlplane::EtcdCommand& command)
 }  // namespace
 
 int main(int argc, char** argv) {
+  keelson::BlockSignals();
   keelson::event::LoopsOfProcess loops;
   keelson::controlplane::Options options;
   CLI::App app("Kubernetes control plane: API server, scheduler and controllers on etcd",
                "kube-controlplane");
-  app.set_version_flag("--version", keelson::VersionText());
   keelson::controlplane::AddFlags(app, options);
   keelson::controlplane::EtcdCommand etcd;
   AddEtcdCommands(app, etcd);
-  if (std::optional<int> done = keelson::ParseFlags(app, argc, argv)) return *done;
+  if (std::optional<int> done = keelson::component::ParseProgram(app, argc, argv)) return *done;
   keelson::controlplane::FinishOptions(app, options);
   if (etcd.verb != keelson::controlplane::EtcdCommand::Verb::kNone) return RunEtcdCommand(etcd, options);
   // glibc would create eight arenas per core, each keeping free memory of past bursts.

@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -31,8 +30,8 @@
 #include "lib/base/file.h"
 #include "lib/base/ip.h"
 #include "lib/base/log.h"
-#include "lib/base/log_format.h"
 #include "lib/base/service_group.h"
+#include "lib/component/program.h"
 #include "lib/crypto/certificates.h"
 #include "lib/http/server/file_reloader.h"
 #include "lib/http/server/server.h"
@@ -307,49 +306,33 @@ k8s::Programs ProgramsOf(const Options& options) {
   return out;
 }
 
+constexpr char kCannotStart[] = "Cannot start the control plane";
+
 }  // namespace
 
 int RunControlPlane(const Options& options) {
-  if (Result<> set = log::SetFormat(options.logging_format); !set) {
-    log::Error("Cannot start the control plane", {{"err", set.error()}});
-    return 1;
-  }
-  // Before any thread is created: a thread without this mask would be killed by the signal.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  if (options.verbosity >= 4) log::SetLevel(log::Level::kDebug);
-  if (Result<> checked = k8s::CheckFeatureGates(options.feature_gates); !checked) {
-    log::Error("Cannot start the control plane", {{"err", checked.error()}});
-    return 1;
-  }
+  if (Result<> set = component::StartLogging({options.logging_format, options.verbosity}); !set)
+    return component::ExitCode(set, kCannotStart);
+  if (Result<> checked = k8s::CheckFeatureGates(options.feature_gates); !checked)
+    return component::ExitCode(checked, kCannotStart);
   TellBuild();
   if (!options.write_config_to.empty()) {
-    Result<> written = WriteSchedulerConfig(options);
-    if (!written) log::Error("Cannot write the configuration", {{"err", written.error()}});
-    return written ? 0 : 1;
+    return component::ExitCode(WriteSchedulerConfig(options), "Cannot write the configuration");
   }
   k8s::TellFeatureGates(options.feature_gates, ProgramsOf(options));
-  for (const FlagWithoutEffect* flag : options.without_effect)
-    log::Warn("Flag has no effect here", {{"flag", "--" + std::string(flag->name)}, {"why", flag->why}});
+  component::TellFlagsWithoutEffect(options.without_effect);
   k8s::ValidationSettings validation = k8s::ValidationSettingsOf(options.feature_gates);
   validation.allow_privileged = options.allow_privileged || !options.Has("apiserver");
   k8s::SetValidationSettings(validation);
   ControlPlane plane;
   ServiceGroup group;
   if (options.Has("apiserver")) {
-    if (Result<> made = MakeApiServer(options, plane); !made) {
-      log::Error("Cannot start the API server", {{"err", made.error()}});
-      return 1;
-    }
+    if (Result<> made = MakeApiServer(options, plane); !made)
+      return component::ExitCode(made, "Cannot start the API server");
     AddApiServer(group, options, plane);
   }
-  if (Result<> added = AddRoles(group, options, plane.apiserver.get(), plane.roles); !added) {
-    log::Error("Cannot start the control plane", {{"err", added.error()}});
-    return 1;
-  }
+  if (Result<> added = AddRoles(group, options, plane.apiserver.get(), plane.roles); !added)
+    return component::ExitCode(added, kCannotStart);
   return group.RunUntilSignal();
 }
 

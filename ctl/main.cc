@@ -3,32 +3,30 @@
 #include <iostream>
 
 #include "ctl/verb.h"
-#include "lib/base/version.h"
-#include "lib/component/flags.h"
+#include "lib/component/program.h"
 #include "lib/event/loop.h"
 
 int main(int argc, char** argv) {
   keelson::event::LoopsOfProcess loops;
-  CLI::App app{"nodectl looks into a Kubernetes node. Run it on the node, as root."};
-  app.set_version_flag("--version", keelson::VersionText());
+  CLI::App app{"nodectl looks into a Kubernetes node. Run it on the node, as root.", "nodectl"};
   app.require_subcommand(1);
   keelson::ctl::Settings settings;
   app.add_option(
       "--kubeconfig", settings.kubeconfig,
-      "how to reach the API server; default: $KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf");
-  app.add_option("-o,--output", settings.output, "table, json or yaml")
+      "How to reach the API server; default: $KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf");
+  app.add_option("-o,--output", settings.output, "Form of the output: table, json or yaml")
       ->check(CLI::IsMember({"table", "json", "yaml"}));
   keelson::ctl::Run chosen;
-  CLI::App* trace = app.add_subcommand("trace", "where packets go, and why");
+  CLI::App* trace = app.add_subcommand("trace", "Where packets go, and why");
   trace->require_subcommand(1)->fallthrough();
   keelson::ctl::AddTraceService(*trace, chosen);
-  CLI::App* proxy = app.add_subcommand("proxy", "what kube-proxy does");
+  CLI::App* proxy = app.add_subcommand("proxy", "What kube-proxy does");
   proxy->require_subcommand(1)->fallthrough();
   keelson::ctl::AddProxyDump(*proxy, chosen);
-  CLI::App* why = app.add_subcommand("why", "why something is as it is");
+  CLI::App* why = app.add_subcommand("why", "Why something is as it is");
   why->require_subcommand(1)->fallthrough();
   keelson::ctl::AddWhyPod(*why, chosen);
-  if (std::optional<int> done = keelson::ParseFlags(app, argc, argv)) return *done;
+  if (std::optional<int> done = keelson::component::ParseProgram(app, argc, argv)) return *done;
 
   keelson::Result<int> code = chosen(settings);
   if (!code) std::cerr << "nodectl: " << code.error().message() << "\n";

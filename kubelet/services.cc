@@ -20,6 +20,7 @@
 #include "lib/base/log.h"
 #include "lib/base/mutex.h"
 #include "lib/client/transport.h"
+#include "lib/component/program.h"
 #include "lib/crypto/tls_settings.h"
 #include "lib/http/server/server.h"
 #include "lib/k8s/feature_gates.h"
@@ -130,7 +131,6 @@ Result<std::optional<LockFile>> TakeLock(const KubeletFlags& flags) {
 }
 
 Result<int> Run(const Settings& settings) {
-  if (settings.config.logging_verbosity > 2) log::SetLevel(log::Level::kDebug);
   ASSIGN_OR_RETURN(std::optional<LockFile> lock, TakeLock(settings.flags));
   RETURN_IF_ERROR(CheckTls(settings.config));
   RETURN_IF_ERROR(CheckNodeLabels(settings.flags.node_labels));
@@ -225,18 +225,12 @@ int RunKubelet(int argc, char** argv) {
   std::optional<int> exit_code;
   auto settings = LoadSettings(argc, argv, exit_code);
   if (exit_code) return *exit_code;
-  if (!settings) {
-    log::Error("Cannot start", {{"err", settings.error()}});
-    return 1;
-  }
+  if (!settings) return component::ExitCode(Result<>(settings.error()), "Cannot start");
   // glibc would make eight arenas a core, each with a burst's free memory left in it.
   ::mallopt(M_ARENA_MAX, 1);
   // Free neighbours become one at once, instead of now and then in long walks over all of them.
   ::mallopt(M_MXFAST, 0);
-  auto code = Run(*settings);
-  if (code) return *code;
-  log::Error("Cannot start", {{"err", code.error()}});
-  return 1;
+  return component::ExitCode(Run(*settings), "Cannot start");
 }
 
 }  // namespace keelson::kubelet

@@ -3,9 +3,8 @@
 
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/base/version.h"
-#include "lib/component/flags.h"
-#include "lib/component/logging_options.h"
+#include "lib/base/signals.h"
+#include "lib/component/program.h"
 #include "lib/event/loop.h"
 #include "proxy/config/flags.h"
 #include "proxy/config/flags_without_effect.h"
@@ -15,15 +14,14 @@ namespace {
 
 using keelson::Result;
 using keelson::proxy::Config;
+namespace component = keelson::component;
 
 Result<int> Run(const CLI::App& app, keelson::proxy::Flags& flags) {
   RETURN_IF_ERROR(keelson::proxy::Complete(app, flags));
-  RETURN_IF_ERROR(keelson::k8s::ApplyLogFormat(flags.document.logging.format));
-  for (const auto& flag : keelson::proxy::GivenWithoutEffect(app))
-    keelson::log::Warn("A flag without effect", {{"flag", flag.name}, {"why", flag.why}});
-  if (std::max(flags.verbosity, flags.document.logging.verbosity) >= 2) {
-    keelson::log::SetLevel(keelson::log::Level::kDebug);
-  }
+  const auto& logging = flags.document.logging;
+  RETURN_IF_ERROR(
+      component::StartLogging({logging.format, std::max(flags.verbosity, logging.verbosity)},
+                              component::GivenWithoutEffect(app, keelson::proxy::FlagsWithoutEffect())));
   if (!flags.write_config_to.empty()) {
     RETURN_IF_ERROR(keelson::WriteFileAtomic(flags.write_config_to, ToYaml(flags.document)));
     keelson::log::Info("Wrote configuration", {{"file", flags.write_config_to}});
@@ -49,14 +47,11 @@ Result<int> Run(const CLI::App& app, keelson::proxy::Flags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  keelson::BlockSignals();
   keelson::event::LoopsOfProcess loops;
-  CLI::App app{"kube-proxy programs Kubernetes Services into this node's kernel"};
-  app.set_version_flag("--version", keelson::VersionText());
+  CLI::App app{"kube-proxy programs Kubernetes Services into this node's kernel", "kube-proxy"};
   keelson::proxy::Flags flags;
   keelson::proxy::AddFlags(app, flags);
-  if (std::optional<int> done = keelson::ParseFlags(app, argc, argv)) return *done;
-  Result<int> code = Run(app, flags);
-  if (code) return *code;
-  keelson::log::Error("command failed", {{"err", code.error()}});
-  return 1;
+  if (std::optional<int> done = component::ParseProgram(app, argc, argv)) return *done;
+  return component::ExitCode(Run(app, flags), "command failed");
 }

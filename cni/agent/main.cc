@@ -1,11 +1,10 @@
 // kube-cni: connects the pods of this node with those of all others.
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include "cni/agent/services.h"
-#include "lib/base/log.h"
-#include "lib/base/version.h"
-#include "lib/component/flags.h"
+#include "lib/base/signals.h"
+#include "lib/component/flag_adder.h"
+#include "lib/component/program.h"
 #include "lib/event/loop.h"
 
 namespace {
@@ -37,53 +36,62 @@ Result<> CheckRequired(const agent::Config& config) {
   return {};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  keelson::event::LoopsOfProcess loops;
-  CLI::App app{"kube-cni connects the pods of this node with those of the cluster's other nodes"};
-  app.set_version_flag("--version", keelson::VersionText());
+struct Flags {
   agent::Config config;
   Texts texts;
   bool cleanup = false;
   int verbosity = 0;
-  app.add_option("--kubeconfig", config.kubeconfig, "how to reach the API server");
-  app.add_option("--node-name", config.node_name, "this node's name");
-  app.add_option("--cni-conf-dir", config.conf_dir, "where the runtime reads CNI configurations");
-  app.add_option("--cni-conf-name", config.conf_name, "file name of the one written there")
-      ->capture_default_str();
-  app.add_option("--cni-data-dir", config.data_dir, "dataDir of host-local")->capture_default_str();
-  app.add_option(
-      "--cni-bin-dir", config.bin_dir,
-      "where the plugins are; portmap and bandwidth are chained if found there, without it always");
-  app.add_option("--bridge", config.bridge, "bridge that pods are joined to")->capture_default_str();
-  app.add_option("--cluster-cidr", texts.cluster_cidr, "CIDRs of all pods, comma separated");
-  app.add_option("--mode", texts.mode, "auto, host-gw, vxlan or none")->capture_default_str();
-  app.add_option("--mtu", config.mtu, "of pods; 0: the uplink's less what encapsulation takes");
-  app.add_option("--vxlan-port", config.vxlan_port, "UDP port")->capture_default_str();
-  app.add_option("--vxlan-id", config.vxlan_id, "network identifier")->capture_default_str();
-  app.add_option("--vxlan-device", config.vxlan_device, "name of the device")->capture_default_str();
-  app.add_option("--encryption", texts.encryption, "none, ipsec or wireguard")->capture_default_str();
-  app.add_option("--ipsec-key-file", config.ipsec_key_file,
-                 "pre-shared keys, one a line; the first one sends");
-  app.add_option("--wireguard-port", config.wireguard_port, "UDP port")->capture_default_str();
-  app.add_option("--bgp-bird-config", config.bgp.bird_config, "BIRD 2 configuration to write");
-  app.add_option("--bgp-bird-socket", config.bgp.bird_socket, "BIRD's control socket");
-  app.add_option("--bgp-asn", config.bgp.as_number, "this node's autonomous system number");
-  app.add_option("--bgp-peers", texts.bgp_peers, "ADDRESS=ASN, comma separated");
-  app.add_option("--healthz-bind-address", texts.healthz, "IP:PORT of /healthz; default: none");
-  app.add_option("--metrics-bind-address", texts.metrics, "IP:PORT of /metrics; default: none");
-  app.add_option("-v,--v", verbosity, "log verbosity; from 2 on debug messages");
-  app.add_flag("--cleanup", cleanup, "remove what the agent has made, and exit");
-  if (std::optional<int> done = keelson::ParseFlags(app, argc, argv)) return *done;
+};
 
-  if (verbosity >= 2) keelson::log::SetLevel(keelson::log::Level::kDebug);
-  Result<> done = Resolve(texts, config);
-  if (done && !cleanup) done = CheckRequired(config);
-  if (done && cleanup) done = agent::Cleanup(config);
-  if (!done) {
-    std::cerr << "kube-cni: " << done.error().message() << "\n";
-    return 1;
+void AddFlags(CLI::App& app, Flags& flags) {
+  const keelson::component::FlagAdder add{app};
+  agent::Config& config = flags.config;
+  add("--kubeconfig", config.kubeconfig, "How to reach the API server");
+  add("--node-name", config.node_name, "This node's name");
+  add("--cni-conf-dir", config.conf_dir, "Where the runtime reads CNI configurations");
+  add("--cni-conf-name", config.conf_name, "File name of the one written there");
+  add("--cni-data-dir", config.data_dir, "The dataDir of host-local");
+  add("--cni-bin-dir", config.bin_dir,
+      "Where the plugins are; portmap and bandwidth are chained if found there, without it always");
+  add("--bridge", config.bridge, "Bridge that pods are joined to");
+  add("--cluster-cidr", flags.texts.cluster_cidr, "CIDRs of all pods, comma separated");
+  add("--mode", flags.texts.mode, "Way between nodes: auto, host-gw, vxlan or none");
+  add("--mtu", config.mtu, "MTU of pods; 0: the uplink's less what encapsulation takes");
+  add("--vxlan-port", config.vxlan_port, "UDP port of VXLAN");
+  add("--vxlan-id", config.vxlan_id, "Network identifier of VXLAN");
+  add("--vxlan-device", config.vxlan_device, "Name of the VXLAN device");
+  add("--encryption", flags.texts.encryption, "Encryption between nodes: none, ipsec or wireguard");
+  add("--ipsec-key-file", config.ipsec_key_file, "Pre-shared keys, one a line; the first one sends");
+  add("--wireguard-port", config.wireguard_port, "UDP port of WireGuard");
+  add("--bgp-bird-config", config.bgp.bird_config, "BIRD 2 configuration to write");
+  add("--bgp-bird-socket", config.bgp.bird_socket, "BIRD's control socket");
+  add("--bgp-asn", config.bgp.as_number, "This node's autonomous system number");
+  add("--bgp-peers", flags.texts.bgp_peers, "Peers, ADDRESS=ASN, comma separated");
+  add("--healthz-bind-address", flags.texts.healthz, "IP:PORT of /healthz; empty: none");
+  add("--metrics-bind-address", flags.texts.metrics, "IP:PORT of /metrics; empty: none");
+  add("-v,--v", flags.verbosity, "Log verbosity; 4 and above show debugging messages");
+  add("--cleanup", flags.cleanup, "Remove what the agent has made, and exit");
+}
+
+Result<int> Run(Flags& flags) {
+  RETURN_IF_ERROR(keelson::component::StartLogging({.verbosity = flags.verbosity}));
+  RETURN_IF_ERROR(Resolve(flags.texts, flags.config));
+  if (flags.cleanup) {
+    RETURN_IF_ERROR(agent::Cleanup(flags.config));
+    return 0;
   }
-  return cleanup ? 0 : agent::RunAgent(config);
+  RETURN_IF_ERROR(CheckRequired(flags.config));
+  return agent::RunAgent(flags.config);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  keelson::BlockSignals();
+  keelson::event::LoopsOfProcess loops;
+  CLI::App app{"kube-cni connects the pods of this node with those of the cluster's other nodes", "kube-cni"};
+  Flags flags;
+  AddFlags(app, flags);
+  if (std::optional<int> done = keelson::component::ParseProgram(app, argc, argv)) return *done;
+  return keelson::component::ExitCode(Run(flags), "Cannot start");
 }

@@ -79,7 +79,7 @@ TEST(ControllerDefaults, AreThoseOfKubernetes136) {
 
 TEST(ControllerDefaults, WithoutEffect) {
   std::map<std::string_view, std::string_view> flags;
-  for (const FlagWithoutEffect& flag : FlagsWithoutEffect()) flags[flag.name] = flag.standard;
+  for (const component::FlagWithoutEffect& flag : FlagsWithoutEffect()) flags[flag.name] = flag.standard;
   for (const auto& [name, value] : kWithoutEffect) EXPECT_THAT(flags, Contains(Pair(name, value)));
   EXPECT_EQ(controllers::kMaxEndpoints, 100u);
   EXPECT_EQ(controllers::kMaxMirrored, 1000);

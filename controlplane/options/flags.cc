@@ -1,8 +1,12 @@
 #include "controlplane/options/flags.h"
-
-#include "controlplane/options/flag_adder.h"
+#include "lib/component/flag_adder.h"
+#include "lib/component/flags.h"
+#include "lib/k8s/feature_gates.h"
 
 namespace keelson::controlplane {
+
+using component::FlagAdder;
+
 namespace {
 
 constexpr int kControllersPort = 10257, kSchedulerPort = 10259;
@@ -289,25 +293,14 @@ void AddFlags(CLI::App& app, Options& options) {
   AddSigningFlags(app, options.signing);
   AddLimits(add, options);
   AddAudit(add, options.audit);
-  AddFlagsWithoutEffect(app);
+  component::AddFlagsWithoutEffect(app, FlagsWithoutEffect());
 }
 
 void FinishOptions(const CLI::App& app, Options& options) {
   options.flags = FlagsOf(app);
-  options.without_effect = GivenWithoutEffect(app);
+  options.without_effect = component::GivenWithoutEffect(app, FlagsWithoutEffect());
   if (app.count("--secure-port") > 0 || options.Has("apiserver")) return;
   options.secure_port = options.Has("controllers") ? kControllersPort : kSchedulerPort;
-}
-
-std::vector<std::string> FlagsOf(const CLI::App& app) {
-  std::vector<std::string> out;
-  for (const CLI::Option* option : app.get_options()) {
-    std::string name = option->get_single_name(), value = option->get_default_str();
-    if (name == "help" || name == "version") continue;
-    if (option->count() > 0) value = CLI::detail::join(option->reduced_results(), ",");
-    out.push_back(name + "=" + value);
-  }
-  return out;
 }
 
 }  // namespace keelson::controlplane

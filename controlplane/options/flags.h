@@ -15,7 +15,4 @@ void AddFlags(CLI::App& app, Options& options);
 // Sets what depends on which flags were given. Call after parsing.
 void FinishOptions(const CLI::App& app, Options& options);
 
-// "name=value" of each flag, including defaults.
-std::vector<std::string> FlagsOf(const CLI::App& app);
-
 }  // namespace keelson::controlplane

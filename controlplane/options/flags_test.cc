@@ -201,7 +201,7 @@ TEST(Flags, HowManyKeysAreWorkedOnSideBySide) {
   AddFlags(app, options);
   std::vector<std::string> have, words = FlagsOf(app);
   for (const std::string& word : words) {
-    const auto is_it = [&](const FlagWithoutEffect& flag) {
+    const auto is_it = [&](const component::FlagWithoutEffect& flag) {
       return word.starts_with(std::string(flag.name) + "=");
     };
     if (word.find("concurrent-") != std::string::npos && std::ranges::none_of(FlagsWithoutEffect(), is_it))

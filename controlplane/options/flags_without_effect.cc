@@ -1,13 +1,9 @@
 #include "controlplane/options/flags_without_effect.h"
 
-#include <CLI/CLI.hpp>
-
-#include "lib/api/duration.h"
-
 namespace keelson::controlplane {
 namespace {
 
-using Kind = FlagWithoutEffect::Kind;
+using Kind = component::FlagWithoutEffect::Kind;
 constexpr Kind kSwitch = Kind::kSwitch, kText = Kind::kText, kList = Kind::kList, kNumber = Kind::kNumber,
                kDuration = Kind::kDuration;
 
@@ -26,7 +22,7 @@ constexpr std::string_view kCloud = "there are no cloud providers in this progra
                            kEtcdHealth = "etcd is looked at by the watch that all reads depend on";
 
 // Sorted by name.
-constexpr FlagWithoutEffect kFlags[] = {
+constexpr component::FlagWithoutEffect kFlags[] = {
     {"aggregator-reject-forwarding-redirect", kSwitch, "true", kAggregation},
     {"allow-metric-labels", kList, "", kMetrics},
     {"allow-metric-labels-manifest", kText, "", kMetrics},
@@ -122,65 +118,8 @@ constexpr FlagWithoutEffect kFlags[] = {
     {"watch-cache-sizes", kList, "", "each resource's history has the same bounds"},
 };
 
-void CheckDuration(const std::string& name, const std::string& text) {
-  const Result<int64_t> nanos = api::ParseGoDuration(text);
-  if (nanos) return;
-  throw CLI::ValidationError("invalid argument \"" + text + "\" for \"" + name +
-                             "\" flag: " + nanos.error().message());
-}
-
-// Normalizes values for comparison: "10000000000" and "10s", "1m" and "1m0s" are equal.
-bool AsksForNothing(const FlagWithoutEffect& flag, const std::string& value) {
-  if (value == flag.standard || value.empty() || "kube=" + value == flag.standard) return true;
-  if (flag.kind != kDuration) return false;
-  const Result<int64_t> given = api::ParseGoDuration(value),
-                        standard = api::ParseGoDuration(std::string(flag.standard));
-  return given && standard && *given == *standard;
-}
-
 }  // namespace
 
-std::span<const FlagWithoutEffect> FlagsWithoutEffect() { return kFlags; }
-
-void AddFlagsWithoutEffect(CLI::App& app) {
-  static bool ignored = false;  // CLI11 reads a switch into something
-  for (const FlagWithoutEffect& flag : kFlags) {
-    const std::string name = "--" + std::string(flag.name);
-    const std::string help = "No effect: " + std::string(flag.why);
-    CLI::Option* option = nullptr;
-    switch (flag.kind) {
-      case kSwitch:
-        option = app.add_flag(name, ignored, help);
-        break;
-      case kText:
-        option = app.add_option_function<std::string>(
-            name, [](const std::string&) {}, help);
-        break;
-      case kList:
-        option = app.add_option_function<std::vector<std::string>>(
-            name, [](const std::vector<std::string>&) {}, help);
-        break;
-      case kNumber:
-        option = app.add_option_function<double>(
-            name, [](double) {}, help);
-        break;
-      case kDuration:
-        option = app.add_option_function<std::string>(
-            name, [name](const std::string& text) { CheckDuration(name, text); }, help);
-        break;
-    }
-    option->default_str(std::string(flag.standard));
-  }
-}
-
-std::vector<const FlagWithoutEffect*> GivenWithoutEffect(const CLI::App& app) {
-  std::vector<const FlagWithoutEffect*> out;
-  for (const FlagWithoutEffect& flag : kFlags) {
-    const CLI::Option* option = app.get_option("--" + std::string(flag.name));
-    if (option->count() == 0) continue;
-    if (!AsksForNothing(flag, CLI::detail::join(option->reduced_results(), ","))) out.push_back(&flag);
-  }
-  return out;
-}
+component::FlagsWithoutEffect FlagsWithoutEffect() { return kFlags; }
 
 }  // namespace keelson::controlplane

@@ -17,11 +17,12 @@ using ::testing::IsEmpty;
 
 std::vector<std::string> Told(const std::vector<std::string>& arguments) {
   CLI::App app;
-  AddFlagsWithoutEffect(app);
+  component::AddFlagsWithoutEffect(app, FlagsWithoutEffect());
   std::ostringstream out;
   EXPECT_FALSE(ParseFlags(app, arguments, out, out)) << out.str();
   std::vector<std::string> names;
-  for (const FlagWithoutEffect* flag : GivenWithoutEffect(app)) names.emplace_back(flag->name);
+  for (const auto* flag : component::GivenWithoutEffect(app, FlagsWithoutEffect()))
+    names.emplace_back(flag->name);
   return names;
 }
 
@@ -38,7 +39,7 @@ TEST(FlagsWithoutEffect, AreReadNonetheless) {
   for (const char* wrong :
        {"--log-flush-frequency=soon", "--delete-collection-workers=many", "--watch-cache=maybe"}) {
     CLI::App app;
-    AddFlagsWithoutEffect(app);
+    component::AddFlagsWithoutEffect(app, FlagsWithoutEffect());
     std::ostringstream out;
     EXPECT_EQ(ParseFlags(app, {wrong}, out, out), 1) << wrong;
   }
@@ -57,7 +58,7 @@ TEST(FlagsWithoutEffect, AreInTheDocumentation) {
   }
   std::map<std::string, std::string> want;
   std::string_view last;
-  for (const FlagWithoutEffect& flag : FlagsWithoutEffect()) {
+  for (const component::FlagWithoutEffect& flag : FlagsWithoutEffect()) {
     EXPECT_LT(last, flag.name);
     last = flag.name;
     want.emplace(flag.name, flag.why);

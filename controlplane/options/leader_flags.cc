@@ -1,8 +1,9 @@
 #include "controlplane/options/leader_flags.h"
-
-#include "controlplane/options/flag_adder.h"
+#include "lib/component/flag_adder.h"
 
 namespace keelson::controlplane {
+
+using component::FlagAdder;
 
 void AddLeaderFlags(CLI::App& app, LeaderFlags& flags) {
   const FlagAdder add{app};

@@ -68,7 +68,7 @@ struct Options {
   std::string external_hostname, endpoint_reconciler = "lease";
   std::vector<std::string> flags;  // "name=value" of all flags, for /flagz
   std::string logging_format = "text";
-  std::vector<const FlagWithoutEffect*> without_effect;  // the ones that were given
+  std::vector<const component::FlagWithoutEffect*> without_effect;  // those that were given
   k8s::FeatureGates feature_gates;
   bool priority_and_fairness = true, profiling = true;
   int max_requests_inflight = 400, max_mutating_requests_inflight = 200;

@@ -1,8 +1,10 @@
 #include "controlplane/options/signing_flags.h"
-
-#include "controlplane/options/flag_adder.h"
+#include "lib/component/flag_adder.h"
 
 namespace keelson::controlplane {
+
+using component::FlagAdder;
+
 namespace {
 
 struct Row {

@@ -433,7 +433,7 @@ TEST(UpstreamFlags, AreAllThatHaveNoEffect) {
   add(kControllerManager);
   add(kScheduler);
   add(kHidden);
-  for (const FlagWithoutEffect& flag : FlagsWithoutEffect())
+  for (const component::FlagWithoutEffect& flag : FlagsWithoutEffect())
     EXPECT_TRUE(theirs.count(flag.name)) << flag.name;
 }
 

@@ -72,8 +72,8 @@ void AddProxyDump(CLI::App& parent, Run& chosen) {
   auto places = std::make_shared<Places>();
   CLI::App* verb = parent.add_subcommand("dump", "what kube-proxy has put into this node's kernel");
   verb->fallthrough();
-  verb->add_option("--nft-table", places->table, "as kube-proxy has it");
-  verb->add_option("--ebpf-pin-directory", places->pins, "as kube-proxy has it");
+  verb->add_option("--nft-table", places->table, "As kube-proxy has it");
+  verb->add_option("--ebpf-pin-directory", places->pins, "As kube-proxy has it");
   verb->callback([&chosen, places] {
     chosen = [places](const Settings& settings) -> Result<int> {
       ASSIGN_OR_RETURN(Dump dump, ReadAll(*places));

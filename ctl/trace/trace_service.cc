@@ -194,12 +194,12 @@ void AddTraceService(CLI::App& parent, Run& chosen) {
   verb->fallthrough();
   verb->add_option("service", options->service, "NAMESPACE/NAME[:PORT]");
   verb->add_option("--from", options->from,
-                   "pod NAMESPACE/NAME (of this node), host, or the ADDRESS of a client outside")
+                   "Pod NAMESPACE/NAME (of this node), host, or the ADDRESS of a client outside")
       ->expected(1, 2);
   verb->add_option("--device", options->device,
-                   "that packets of ADDRESS come in by; default: what answers leave by");
-  verb->add_option("--ebpf-pin-directory", options->proxy.pin_directory, "as kube-proxy has it");
-  verb->add_option("--masquerade-bit", options->proxy.masquerade_bit, "as kube-proxy has it")
+                   "Device that packets of ADDRESS come in by; default: what answers leave by");
+  verb->add_option("--ebpf-pin-directory", options->proxy.pin_directory, "As kube-proxy has it");
+  verb->add_option("--masquerade-bit", options->proxy.masquerade_bit, "As kube-proxy has it")
       ->check(CLI::Range(0, 31));
   verb->callback([options, &chosen] {
     // "--from host NAMESPACE/NAME": --from takes two words where it can.

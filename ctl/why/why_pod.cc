@@ -59,7 +59,7 @@ void AddWhyPod(CLI::App& parent, Run& chosen) {
   CLI::App* verb = parent.add_subcommand("pod", "what the scheduler says of each node");
   verb->add_option("pod", options->pod, "NAMESPACE/NAME")->required();
   verb->add_option("--scheduler", options->scheduler,
-                   "debug endpoint of the scheduler (kube-controlplane --scheduler-debug-port)")
+                   "Debug endpoint of the scheduler (kube-controlplane --scheduler-debug-port)")
       ->capture_default_str();
   verb->callback([options, &chosen] {
     chosen = [options](const Settings& settings) { return WhyPod(*options, settings); };

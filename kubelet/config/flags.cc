@@ -1,13 +1,12 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <charconv>
+#include <CLI/CLI.hpp>
 #include <sstream>
 
 #include "kubelet/config/fields.h"
+#include "kubelet/config/flag_values.h"
 #include "kubelet/config/flags_without_effect.h"
 #include "kubelet/config/settings.h"
-#include "lib/api/duration.h"
+#include "lib/base/version.h"
+#include "lib/component/flags.h"
 
 namespace keelson::kubelet {
 
@@ -36,7 +35,7 @@ const OwnFlag kOwnFlags[] = {
     {"cert-dir", &F::cert_dir, "Directory of the kubelet's own certificates; default: pki in --root-dir"},
     {"node-labels", &F::node_labels, "Labels to register the node with: a=b,c=d"},
     {"cloud-provider", &F::cloud_provider,
-     "external: the node is not used before a cloud controller has seen it"},
+     "Where \"external\", the node is not used before a cloud controller has seen it"},
     {"image-credential-provider-config", &F::image_credential_provider_config,
      "CredentialProviderConfig file, or a directory of them"},
     {"image-credential-provider-bin-dir", &F::image_credential_provider_bin_dir,
@@ -56,224 +55,13 @@ const OwnFlag kOwnFlags[] = {
      "Dead containers that are kept in all; negative: any number"},
 };
 
-template <typename List>
-bool Contains(const List& list, std::string_view name) {
-  return std::find(std::begin(list), std::end(list), name) != std::end(list);
-}
-
-const Field* FindConfigFlag(std::string_view name) {
-  for (const Field& field : Fields())
-    if (!field.flag.empty() && field.flag == name) return &field;
-  return nullptr;
-}
-const OwnFlag* FindOwnFlag(std::string_view name) {
-  for (const OwnFlag& flag : kOwnFlags)
-    if (flag.name == name) return &flag;
-  return nullptr;
-}
-
-std::vector<std::string> Split(const std::string& text, char by) {
-  std::vector<std::string> out;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, by);) out.push_back(part);
-  return out;
-}
-
-Error Malformed(const std::string& pair) {
-  return Error(Code::kBadRequest, "malformed pair, expect string=string, got \"" + pair + "\"");
-}
-
-// What a flag's text says. A flag that is given again adds to lists and maps.
-class Parser {
- public:
-  Parser(bool first, char separator) : first_(first), separator_(separator) {}
-
-  Result<> Parse(const std::string& text, bool& out) const {
-    static const std::string kTrue[] = {"1", "t", "T", "true", "TRUE", "True"};
-    static const std::string kFalse[] = {"0", "f", "F", "false", "FALSE", "False"};
-    if (!Contains(kTrue, text) && !Contains(kFalse, text))
-      return Error(Code::kBadRequest, "strconv.ParseBool: parsing \"" + text + "\": invalid syntax");
-    out = Contains(kTrue, text);
-    return {};
-  }
-  Result<> Parse(const std::string& text, int32_t& out) const { return Number(text, "ParseInt", out); }
-  Result<> Parse(const std::string& text, int64_t& out) const { return Number(text, "ParseInt", out); }
-  Result<> Parse(const std::string& text, double& out) const {
-    char* end = nullptr;
-    out = std::strtod(text.c_str(), &end);
-    if (text.empty() || *end)
-      return Error(Code::kBadRequest, "strconv.ParseFloat: parsing \"" + text + "\": invalid syntax");
-    return {};
-  }
-  Result<> Parse(const std::string& text, std::string& out) const {
-    out = text;
-    return {};
-  }
-  Result<> Parse(const std::string& text, Duration& out) const {
-    ASSIGN_OR_RETURN(int64_t nanos, api::ParseGoDuration(text));
-    out = std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(nanos));
-    return {};
-  }
-  Result<> Parse(const std::string& text, std::vector<std::string>& out) const {
-    if (first_) out.clear();
-    for (std::string& part : Split(text, ',')) out.push_back(std::move(part));
-    return {};
-  }
-  Result<> Parse(const std::string& text, StringMap& out) const {
-    if (first_) out.clear();
-    return Pairs(text, separator_, [&](const std::string& key, const std::string& value) -> Result<> {
-      out[key] = value;
-      return {};
-    });
-  }
-  // Settings of the file stay, one by one.
-  Result<> Parse(const std::string& text, std::map<std::string, bool>& out) const {
-    return Pairs(text, '=', [&](const std::string& key, const std::string& value) -> Result<> {
-      bool on = false;
-      if (!Parse(value, on))
-        return Error(Code::kBadRequest, "invalid value of " + key + "=" + value +
-                                            ", err: strconv.ParseBool: parsing \"" + value +
-                                            "\": invalid syntax");
-      out[key] = on;
-      return {};
-    });
-  }
-  Result<> Parse(const std::string& text, std::map<std::string, std::vector<std::string>>& out) const {
-    if (first_) out.clear();
-    return Pairs(text, ':', [&](const std::string& key, const std::string& value) -> Result<> {
-      out[key].push_back(value);
-      return {};
-    });
-  }
-  Result<> Parse(const std::string&, std::vector<ShutdownPeriod>&) const { return {}; }  // has no flag
-  Result<> Parse(const std::string& text, std::vector<NodeTaint>& out) const {
-    if (first_) out.clear();
-    for (const std::string& part : Split(text, ',')) {
-      size_t colon = part.rfind(':');
-      std::string key = part.substr(0, colon);
-      NodeTaint taint;
-      if (colon != std::string::npos) taint.effect = part.substr(colon + 1);
-      taint.key = key.substr(0, key.find('='));
-      if (key.find('=') != std::string::npos) taint.value = key.substr(key.find('=') + 1);
-      if (taint.key.empty() || taint.effect.empty())
-        return Error(Code::kBadRequest, "invalid taint spec: " + part);
-      out.push_back(std::move(taint));
-    }
-    return {};
-  }
-  // 0:memory=1Gi,hugepages-1Gi=2Gi;1:memory=2Gi
-  Result<> Parse(const std::string& text, std::vector<MemoryReservation>& out) const {
-    if (first_) out.clear();
-    for (const std::string& part : Split(text, ';')) {
-      size_t colon = part.find(':');
-      MemoryReservation one;
-      if (colon == std::string::npos || !Parse(part.substr(0, colon), one.numa_node))
-        return Error(Code::kBadRequest,
-                     "the reserved memory has incorrect format, expected numaNodeID:type=quantity[,type="
-                     "quantity...], got " +
-                         part);
-      RETURN_IF_ERROR(Pairs(part.substr(colon + 1), '=',
-                            [&](const std::string& key, const std::string& value) -> Result<> {
-                              one.limits[key] = value;
-                              return {};
-                            }));
-      out.push_back(std::move(one));
-    }
-    return {};
-  }
-
- private:
-  template <typename T>
-  static Result<> Number(const std::string& text, const char* function, T& out) {
-    const char* begin = text.data() + (!text.empty() && text[0] == '+' ? 1 : 0);
-    auto [end, problem] = std::from_chars(begin, text.data() + text.size(), out);
-    if (problem == std::errc::result_out_of_range)
-      return Error(Code::kBadRequest,
-                   std::string("strconv.") + function + ": parsing \"" + text + "\": value out of range");
-    if (problem != std::errc() || end != text.data() + text.size())
-      return Error(Code::kBadRequest,
-                   std::string("strconv.") + function + ": parsing \"" + text + "\": invalid syntax");
-    return {};
-  }
-  template <typename Each>
-  static Result<> Pairs(const std::string& text, char separator, Each each) {
-    for (const std::string& pair : Split(text, ',')) {
-      if (pair.empty()) continue;
-      size_t at = pair.find(separator);
-      if (at == std::string::npos || at == 0) return Malformed(pair);
-      auto trim = [](std::string part) {
-        part.erase(0, part.find_first_not_of(' '));
-        part.erase(part.find_last_not_of(' ') + 1);
-        return part;
-      };
-      RETURN_IF_ERROR(each(trim(pair.substr(0, at)), trim(pair.substr(at + 1))));
-    }
-    return {};
-  }
-
-  const bool first_;
-  const char separator_;
-};
-
-// The other way round: what a flag's value is shown as.
-class Printer {
- public:
-  explicit Printer(char separator) : separator_(separator) {}
-
-  std::string Print(bool value) const { return value ? "true" : "false"; }
-  std::string Print(int32_t value) const { return std::to_string(value); }
-  std::string Print(int64_t value) const { return std::to_string(value); }
-  std::string Print(double value) const { return fmt::format("{}", value); }
-  std::string Print(const std::string& value) const { return value; }
-  std::string Print(Duration value) const {
-    return api::FormatGoDuration(std::chrono::nanoseconds(value).count());
-  }
-  std::string Print(const std::vector<std::string>& value) const {
-    return fmt::format("[{}]", fmt::join(value, ","));
-  }
-  template <typename T>
-  std::string Print(const std::map<std::string, T>& value) const {
-    std::string out;
-    for (const auto& [name, item] : value) out += (out.empty() ? "" : ",") + name + separator_ + Print(item);
-    return out;
-  }
-  // A header's values may be credentials.
-  std::string Print(const std::map<std::string, std::vector<std::string>>& value) const {
-    return value.empty() ? "" : "CLASSIFIED";
-  }
-  std::string Print(const std::vector<ShutdownPeriod>&) const { return ""; }  // has no flag
-  std::string Print(const std::vector<NodeTaint>& value) const {
-    std::string out;
-    for (const NodeTaint& taint : value)
-      out += (out.empty() ? "" : ",") + taint.key + "=" + taint.value + ":" + taint.effect;
-    return out;
-  }
-  std::string Print(const std::vector<MemoryReservation>& value) const {
-    std::string out;
-    for (const MemoryReservation& item : value)
-      out += (out.empty() ? "" : ";") + std::to_string(item.numa_node) + ":" + Print(item.limits);
-    return out;
-  }
-
- private:
-  const char separator_;
-};
-
 char SeparatorOf(const Field& field) {
   return field.flag == "eviction-hard" || field.flag == "eviction-soft" ? '<' : '=';
 }
 
-bool IsSwitch(const std::string& name) {
-  if (name == "help" || name == "version") return true;
-  if (const Field* field = FindConfigFlag(name)) return std::holds_alternative<In<bool>>(field->place);
-  if (const OwnFlag* flag = FindOwnFlag(name)) return std::holds_alternative<At<bool>>(flag->place);
-  const FlagWithoutEffect* idle = FindFlagWithoutEffect(name);
-  return idle && idle->form == FlagWithoutEffect::Form::kSwitch;
-}
-
-Error InvalidArgument(const std::string& name, const std::string& value, const Error& why) {
-  return Error(Code::kBadRequest,
-               "invalid argument \"" + value + "\" for \"--" + name + "\" flag: " + why.message());
+Error InvalidArgument(std::string_view name, const std::string& value, const Error& why) {
+  return Error(Code::kBadRequest, "invalid argument \"" + value + "\" for \"--" + std::string(name) +
+                                      "\" flag: " + why.message());
 }
 
 Result<> SetConfig(const Field& field, const std::string& value, bool first, KubeletConfig& config) {
@@ -281,86 +69,117 @@ Result<> SetConfig(const Field& field, const std::string& value, bool first, Kub
                     field.place);
 }
 
-// Of a flag that is checked and no more.
-Result<> CheckValue(FlagWithoutEffect::Form form, const std::string& value) {
-  const Parser parser(true, '=');
-  bool on = false;
-  int64_t number = 0;
-  Duration duration{0};
-  switch (form) {
-    case FlagWithoutEffect::Form::kSwitch:
-      return parser.Parse(value, on);
-    case FlagWithoutEffect::Form::kNumber:
-      return parser.Parse(value, number);
-    case FlagWithoutEffect::Form::kDuration:
-      return parser.Parse(value, duration);
-    case FlagWithoutEffect::Form::kText:
-      break;
-  }
-  return {};
+std::string PrintConfig(const Field& field, const KubeletConfig& config) {
+  return std::visit([&](auto place) { return Printer(SeparatorOf(field)).Print(config.*place); },
+                    field.place);
 }
 
-Result<> SetFlag(const std::string& name, const std::string& value, CommandLine& out) {
-  const FlagWithoutEffect* idle = FindFlagWithoutEffect(name);
-  if (idle && !Contains(out.without_effect, idle->name)) out.without_effect.push_back(name);
-  if (name == "help" || name == "version") {
-    (name == "help" ? out.help : out.version) = value != "false";
-    return {};
+std::string PrintOwn(const OwnFlag& flag, const KubeletFlags& flags) {
+  return std::visit([&](auto place) { return Printer('=').Print(flags.*place); }, flag.place);
+}
+
+const char* TypeName(bool) { return ""; }
+const char* TypeName(int32_t) { return "INT"; }
+const char* TypeName(int64_t) { return "INT"; }
+const char* TypeName(double) { return "FLOAT"; }
+const char* TypeName(Duration) { return "DURATION"; }
+template <typename T>
+const char* TypeName(const T&) {
+  return "TEXT";
+}
+
+struct FlagText {
+  std::string name, type, standard, help;
+  bool is_switch = false;
+};
+
+// `set` is called for each time that the flag is given, in order.
+CLI::Option* Add(CLI::App& app, const FlagText& flag, std::function<Result<>(const std::string&)> set) {
+  const auto take = [name = flag.name, set = std::move(set)](const std::string& value) {
+    if (auto done = set(value); !done)
+      throw CLI::ValidationError(InvalidArgument(name, value, done.error()).message());
+  };
+  const std::string names = (flag.name.size() == 1 ? "-" + flag.name + "," : "") + "--" + flag.name;
+  CLI::Option* option = nullptr;
+  if (flag.is_switch) {
+    option = app.add_flag_function(
+        names, [take](int64_t on) { take(on > 0 ? "true" : "false"); }, flag.help);
+  } else {
+    option = app.add_option_function<std::string>(names, take, flag.help)->type_name(flag.type);
   }
-  if (const OwnFlag* flag = FindOwnFlag(name)) {
-    auto set = std::visit([&](auto place) { return Parser(false, '=').Parse(value, out.flags.*place); },
-                          flag->place);
-    if (!set) return InvalidArgument(name, value, set.error());
-    return {};
+  return option->default_str(flag.standard)->trigger_on_parse();
+}
+
+void AddOwnFlags(CLI::App& app, CommandLine& out) {
+  for (const OwnFlag& flag : kOwnFlags) {
+    FlagText text{std::string(flag.name), "", PrintOwn(flag, KubeletFlags{}), std::string(flag.help)};
+    std::visit([&](auto place) { text.type = TypeName(out.flags.*place); }, flag.place);
+    text.is_switch = std::holds_alternative<At<bool>>(flag.place);
+    Add(app, text, [&flag, &out](const std::string& value) {
+      return std::visit([&](auto place) { return Parser(false, '=').Parse(value, out.flags.*place); },
+                        flag.place);
+    });
   }
-  if (const Field* field = FindConfigFlag(name)) {
-    KubeletConfig scratch;  // that the value can be read is told before any file is
-    if (auto set = SetConfig(*field, value, true, scratch); !set)
-      return InvalidArgument(name, value, set.error());
-    out.config_flags.emplace_back(name, value);
-    return {};
+}
+
+void AddConfigFlags(CLI::App& app, CommandLine& out) {
+  const KubeletConfig standard;
+  for (const Field& field : Fields()) {
+    if (field.flag.empty()) continue;
+    FlagText text{std::string(field.flag), "", PrintConfig(field, standard),
+                  "Sets " + std::string(field.path)};
+    std::visit([&](auto place) { text.type = TypeName(standard.*place); }, field.place);
+    text.is_switch = std::holds_alternative<In<bool>>(field.place);
+    Add(app, text, [&field, &out](const std::string& value) -> Result<> {
+      KubeletConfig scratch;  // that the value can be read is told before any file is
+      RETURN_IF_ERROR(SetConfig(field, value, true, scratch));
+      out.config_flags.emplace_back(field.flag, value);
+      return {};
+    })->group("Flags that set a field of KubeletConfiguration, and win over the files");
   }
-  if (!idle) return Error(Code::kBadRequest, "unknown flag: --" + name);
-  if (auto fine = CheckValue(idle->form, value); !fine) return InvalidArgument(name, value, fine.error());
-  return {};
+}
+
+// All flags. CLI11 compares each new one with all others, so they are added once.
+struct Flags {
+  CLI::App app{"Node agent: runs the Pods that the API server has bound to this node, and static ones",
+               "kubelet"};
+  CommandLine line;
+
+  Flags() {
+    app.set_version_flag("--version", VersionText());
+    app.failure_message([](const CLI::App*, const CLI::Error& error) { return std::string(error.what()); });
+    AddOwnFlags(app, line);
+    AddConfigFlags(app, line);
+    component::AddFlagsWithoutEffect(app, FlagsWithoutEffect());
+  }
+};
+
+Flags& AllFlags() {
+  static Flags flags;
+  return flags;
 }
 
 }  // namespace
 
 Result<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments) {
-  CommandLine out;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& text = arguments[i];
-    if (text.size() < 2 || text[0] != '-')
-      return Error(Code::kBadRequest, "unknown command \"" + text + "\"");
-    const size_t dashes = text[1] == '-' ? 2 : 1;
-    size_t equals = text.find('=');
-    std::string name = text.substr(dashes, equals == std::string::npos ? equals : equals - dashes);
-    std::replace(name.begin(), name.end(), '_', '-');
-    if (name == "h") name = "help";
-    if (dashes == 1 && name.size() > 1 && name != "help")
-      return Error(Code::kBadRequest, "unknown shorthand flag: '" + name.substr(0, 1) + "' in " + text);
-    std::string value;
-    if (equals != std::string::npos) {
-      value = text.substr(equals + 1);
-    } else if (IsSwitch(name)) {
-      value = "true";
-    } else if (i + 1 < arguments.size()) {
-      value = arguments[++i];
-    } else if (FindOwnFlag(name) || FindConfigFlag(name) || FindFlagWithoutEffect(name)) {
-      return Error(Code::kBadRequest, "flag needs an argument: --" + name);
-    }
-    RETURN_IF_ERROR(SetFlag(name, value, out));
-  }
-  return out;
+  auto& [app, line] = AllFlags();
+  line = {};
+  std::ostringstream told, error;
+  const std::optional<int> code = ParseFlags(app, arguments, told, error);
+  if (code && *code != 0) return Error(Code::kBadRequest, error.str());
+  line.told = told.str();
+  line.without_effect = component::GivenWithoutEffect(app, FlagsWithoutEffect());
+  return line;
 }
 
 Result<> ApplyFlags(const std::vector<std::pair<std::string, std::string>>& flags, KubeletConfig& config) {
   std::vector<std::string_view> seen;
   for (const auto& [name, value] : flags) {
-    const Field* field = FindConfigFlag(name);
-    if (auto set = SetConfig(*field, value, !Contains(seen, name), config); !set)
-      return InvalidArgument(name, value, set.error());
+    for (const Field& field : Fields()) {
+      if (field.flag != name) continue;
+      if (auto set = SetConfig(field, value, !Contains(seen, name), config); !set)
+        return InvalidArgument(name, value, set.error());
+    }
     seen.push_back(name);
   }
   return {};
@@ -368,32 +187,14 @@ Result<> ApplyFlags(const std::vector<std::pair<std::string, std::string>>& flag
 
 StringMap FlagValues(const CommandLine& given) {
   StringMap out;
-  for (const OwnFlag& flag : kOwnFlags)
-    out[std::string(flag.name)] =
-        std::visit([&](auto place) { return Printer('=').Print(given.flags.*place); }, flag.place);
+  for (const OwnFlag& flag : kOwnFlags) out[std::string(flag.name)] = PrintOwn(flag, given.flags);
   KubeletConfig config;
   (void)ApplyFlags(given.config_flags, config);  // they have been read once
   for (const Field& field : Fields())
-    if (!field.flag.empty())
-      out[std::string(field.flag)] = std::visit(
-          [&](auto place) { return Printer(SeparatorOf(field)).Print(config.*place); }, field.place);
+    if (!field.flag.empty()) out[std::string(field.flag)] = PrintConfig(field, config);
   return out;
 }
 
-std::string FlagUsage() {
-  std::string out =
-      "Node agent: runs the Pods that the API server has bound to this node, and static ones.\n\nUsage:\n  "
-      "kubelet [flags]\n\nFlags:\n";
-  for (const OwnFlag& flag : kOwnFlags)
-    out += "      --" + std::string(flag.name) + "\n            " + std::string(flag.help) + "\n";
-  out += "\nFlags that set a field of KubeletConfiguration, and win over the files:\n";
-  for (const Field& field : Fields())
-    if (!field.flag.empty())
-      out += "      --" + std::string(field.flag) + "  (" + std::string(field.path) + ")\n";
-  out += "\nFlags of upstream's that change nothing here:\n";
-  for (const FlagWithoutEffect& flag : FlagsWithoutEffect())
-    out += "      --" + std::string(flag.name) + "  (" + std::string(flag.why) + ")\n";
-  return out;
-}
+std::string FlagUsage() { return AllFlags().app.help(); }
 
 }  // namespace keelson::kubelet

@@ -1,13 +1,11 @@
 #include "kubelet/config/flags_without_effect.h"
 
-#include <algorithm>
-#include <iterator>
-
 namespace keelson::kubelet {
 
 namespace {
 
-using Form = FlagWithoutEffect::Form;
+using Kind = component::FlagWithoutEffect::Kind;
+using component::kAnyValue;
 
 constexpr std::string_view kCadvisor = "usage is read from cgroups: there is no cAdvisor",
                            kStorage = "there is no cAdvisor, and no storage of its own for statistics",
@@ -16,65 +14,62 @@ constexpr std::string_view kCadvisor = "usage is read from cgroups: there is no 
                            kCgroups = "daemons stay in the cgroups that the init system gave them",
                            kGone = "upstream has removed it", kWindows = "this kubelet runs on Linux";
 
-constexpr FlagWithoutEffect kFlags[] = {
+constexpr component::FlagWithoutEffect kFlags[] = {
     // cAdvisor's
-    {"application-metrics-count-limit", Form::kNumber, kCadvisor},
-    {"boot-id-file", Form::kText, kCadvisor},
-    {"container-hints", Form::kText, kCadvisor},
-    {"containerd", Form::kText, "the runtime is found by containerRuntimeEndpoint alone"},
-    {"containerd-namespace", Form::kText, "the runtime is asked over CRI, which has a namespace of its own"},
-    {"enable-load-reader", Form::kSwitch, kCadvisor},
-    {"event-storage-age-limit", Form::kText, kCadvisor},
-    {"event-storage-event-limit", Form::kText, kCadvisor},
-    {"global-housekeeping-interval", Form::kDuration, kCadvisor},
-    {"housekeeping-interval", Form::kDuration, kCadvisor},
-    {"log-cadvisor-usage", Form::kSwitch, kCadvisor},
-    {"machine-id-file", Form::kText, kCadvisor},
-    {"max-housekeeping-interval", Form::kDuration, kCadvisor},
-    {"storage-driver-buffer-duration", Form::kDuration, kStorage},
-    {"storage-driver-db", Form::kText, kStorage},
-    {"storage-driver-host", Form::kText, kStorage},
-    {"storage-driver-password", Form::kText, kStorage},
-    {"storage-driver-secure", Form::kSwitch, kStorage},
-    {"storage-driver-table", Form::kText, kStorage},
-    {"storage-driver-user", Form::kText, kStorage},
+    {"application-metrics-count-limit", Kind::kNumber, kAnyValue, kCadvisor},
+    {"boot-id-file", Kind::kText, kAnyValue, kCadvisor},
+    {"container-hints", Kind::kText, kAnyValue, kCadvisor},
+    {"containerd", Kind::kText, kAnyValue, "the runtime is found by containerRuntimeEndpoint alone"},
+    {"containerd-namespace", Kind::kText, kAnyValue,
+     "the runtime is asked over CRI, which has a namespace of its own"},
+    {"enable-load-reader", Kind::kSwitch, kAnyValue, kCadvisor},
+    {"event-storage-age-limit", Kind::kText, kAnyValue, kCadvisor},
+    {"event-storage-event-limit", Kind::kText, kAnyValue, kCadvisor},
+    {"global-housekeeping-interval", Kind::kDuration, kAnyValue, kCadvisor},
+    {"housekeeping-interval", Kind::kDuration, kAnyValue, kCadvisor},
+    {"log-cadvisor-usage", Kind::kSwitch, kAnyValue, kCadvisor},
+    {"machine-id-file", Kind::kText, kAnyValue, kCadvisor},
+    {"max-housekeeping-interval", Kind::kDuration, kAnyValue, kCadvisor},
+    {"storage-driver-buffer-duration", Kind::kDuration, kAnyValue, kStorage},
+    {"storage-driver-db", Kind::kText, kAnyValue, kStorage},
+    {"storage-driver-host", Kind::kText, kAnyValue, kStorage},
+    {"storage-driver-password", Kind::kText, kAnyValue, kStorage},
+    {"storage-driver-secure", Kind::kSwitch, kAnyValue, kStorage},
+    {"storage-driver-table", Kind::kText, kAnyValue, kStorage},
+    {"storage-driver-user", Kind::kText, kAnyValue, kStorage},
     // Logs
-    {"log-flush-frequency", Form::kDuration, kLog},
-    {"log-json-info-buffer-size", Form::kText, kLog},
-    {"log-json-split-stream", Form::kSwitch, kLog},
-    {"log-text-info-buffer-size", Form::kText, kLog},
-    {"log-text-split-stream", Form::kSwitch, kLog},
-    {"vmodule", Form::kText, "verbosity is one for the whole program (--v)"},
+    {"log-flush-frequency", Kind::kDuration, kAnyValue, kLog},
+    {"log-json-info-buffer-size", Kind::kText, kAnyValue, kLog},
+    {"log-json-split-stream", Kind::kSwitch, kAnyValue, kLog},
+    {"log-text-info-buffer-size", Kind::kText, kAnyValue, kLog},
+    {"log-text-split-stream", Kind::kSwitch, kAnyValue, kLog},
+    {"vmodule", Kind::kText, kAnyValue, "verbosity is one for the whole program (--v)"},
     // Fields of KubeletConfiguration that decide nothing
-    {"contention-profiling", Form::kSwitch, "there are no profiles"},
-    {"hairpin-mode", Form::kText, kNetwork},
-    {"iptables-drop-bit", Form::kNumber, kNetwork},
-    {"iptables-masquerade-bit", Form::kNumber, kNetwork},
-    {"kernel-memcg-notification", Form::kSwitch, "the kernel is asked to tell of memory in any case"},
-    {"kube-api-content-type", Form::kText, "protobuf is spoken wherever the API has it"},
-    {"kubelet-cgroups", Form::kText, kCgroups},
-    {"make-iptables-util-chains", Form::kSwitch, kNetwork},
-    {"runtime-cgroups", Form::kText, kCgroups},
-    {"show-hidden-metrics-for-version", Form::kText, "there are no hidden metrics"},
-    {"streaming-connection-idle-timeout", Form::kDuration, "the runtime's streaming server has its own"},
-    {"system-cgroups", Form::kText, kCgroups},
-    {"volume-plugin-dir", Form::kText, "FlexVolumes are not served"},
+    {"contention-profiling", Kind::kSwitch, kAnyValue, "there are no profiles"},
+    {"hairpin-mode", Kind::kText, kAnyValue, kNetwork},
+    {"iptables-drop-bit", Kind::kNumber, kAnyValue, kNetwork},
+    {"iptables-masquerade-bit", Kind::kNumber, kAnyValue, kNetwork},
+    {"kernel-memcg-notification", Kind::kSwitch, kAnyValue,
+     "the kernel is asked to tell of memory in any case"},
+    {"kube-api-content-type", Kind::kText, kAnyValue, "protobuf is spoken wherever the API has it"},
+    {"kubelet-cgroups", Kind::kText, kAnyValue, kCgroups},
+    {"make-iptables-util-chains", Kind::kSwitch, kAnyValue, kNetwork},
+    {"runtime-cgroups", Kind::kText, kAnyValue, kCgroups},
+    {"show-hidden-metrics-for-version", Kind::kText, kAnyValue, "there are no hidden metrics"},
+    {"streaming-connection-idle-timeout", Kind::kDuration, kAnyValue,
+     "the runtime's streaming server has its own"},
+    {"system-cgroups", Kind::kText, kAnyValue, kCgroups},
+    {"volume-plugin-dir", Kind::kText, kAnyValue, "FlexVolumes are not served"},
     // Of earlier releases: installers still pass them.
-    {"experimental-mounter-path", Form::kText, kGone},
-    {"keep-terminated-pod-volumes", Form::kSwitch, kGone},
-    {"register-schedulable", Form::kSwitch, kGone},
-    {"windows-priorityclass", Form::kText, kWindows},
-    {"windows-service", Form::kSwitch, kWindows},
+    {"experimental-mounter-path", Kind::kText, kAnyValue, kGone},
+    {"keep-terminated-pod-volumes", Kind::kSwitch, kAnyValue, kGone},
+    {"register-schedulable", Kind::kSwitch, kAnyValue, kGone},
+    {"windows-priorityclass", Kind::kText, kAnyValue, kWindows},
+    {"windows-service", Kind::kSwitch, kAnyValue, kWindows},
 };
 
 }  // namespace
 
-std::span<const FlagWithoutEffect> FlagsWithoutEffect() { return kFlags; }
-
-const FlagWithoutEffect* FindFlagWithoutEffect(std::string_view name) {
-  const auto* found =
-      std::find_if(std::begin(kFlags), std::end(kFlags), [&](const auto& flag) { return flag.name == name; });
-  return found == std::end(kFlags) ? nullptr : found;
-}
+component::FlagsWithoutEffect FlagsWithoutEffect() { return kFlags; }
 
 }  // namespace keelson::kubelet

@@ -2,10 +2,7 @@
 
 #include <cstdio>
 
-#include "kubelet/config/flags_without_effect.h"
-#include "lib/base/log.h"
-#include "lib/base/version.h"
-#include "lib/component/logging_options.h"
+#include "lib/component/program.h"
 
 namespace keelson::kubelet {
 
@@ -16,9 +13,9 @@ Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_co
     std::fprintf(stderr, "Error: failed to parse kubelet flag: %s\n", given.error().message().c_str());
     return given.error();
   }
-  if (given->help || given->version) {
+  if (!given->told.empty()) {
     exit_code = 0;
-    std::printf("%s", given->version ? (VersionText() + "\n").c_str() : FlagUsage().c_str());
+    std::printf("%s", given->told.c_str());
     return Error(Code::kCancelled, "nothing to run");
   }
   Settings out;
@@ -26,9 +23,8 @@ Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_co
   out.flags = std::move(given->flags);
   ASSIGN_OR_RETURN(out.config, LoadKubeletConfig(out.flags.config, out.flags.config_dir));
   RETURN_IF_ERROR(ApplyFlags(given->config_flags, out.config));
-  RETURN_IF_ERROR(k8s::ApplyLogFormat(out.config.logging_format));
-  for (const std::string& name : given->without_effect)
-    log::Warn("A flag without effect", {{"flag", "--" + name}, {"why", FindFlagWithoutEffect(name)->why}});
+  RETURN_IF_ERROR(component::StartLogging({out.config.logging_format, out.config.logging_verbosity},
+                                          given->without_effect));
   RETURN_IF_ERROR(ValidateKubeletConfig(out.config));
   if (out.flags.cert_dir.empty()) out.flags.cert_dir = out.flags.root_dir + "/pki";
   return out;

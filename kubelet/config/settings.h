@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kubelet/config/config.h"
+#include "lib/component/flags_without_effect.h"
 
 namespace keelson::kubelet {
 
@@ -33,12 +34,12 @@ struct Settings {
 // What the command line sets.
 struct CommandLine {
   KubeletFlags flags;
-  std::vector<std::pair<std::string, std::string>> config_flags;  // name, value; in their order
-  std::vector<std::string> without_effect;                        // names of given flags that have no effect
-  bool help = false, version = false;
+  std::vector<std::pair<std::string, std::string>> config_flags;    // name, value; in their order
+  std::vector<const component::FlagWithoutEffect*> without_effect;  // flags that change nothing here
+  std::string told;  // help or the version, which was asked for and is all that there is to do
 };
 
-// Parses like pflag: --name=value, --name value, --switch, --under_scored. kBadRequest, with pflag's message.
+// As pflag reads (lib/component/flags.h). kBadRequest in its words. One thread at a time.
 Result<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments);
 // Sets the flags' fields in `config`. kBadRequest: a value cannot be parsed.
 Result<> ApplyFlags(const std::vector<std::pair<std::string, std::string>>& flags, KubeletConfig& config);

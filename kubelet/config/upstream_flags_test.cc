@@ -65,7 +65,7 @@ TEST(UpstreamFlags, AreAllTaken) {
 
 TEST(UpstreamFlags, WithoutEffectAreNamedOnceAndExplained) {
   const std::string doc = *ReadFile(KEELSON_KUBELET_DOC);
-  for (const FlagWithoutEffect& flag : FlagsWithoutEffect()) {
+  for (const component::FlagWithoutEffect& flag : FlagsWithoutEffect()) {
     EXPECT_NE(doc.find("`--" + std::string(flag.name) + "`"), std::string::npos) << flag.name;
     EXPECT_FALSE(flag.why.empty()) << flag.name;
   }
@@ -74,9 +74,10 @@ TEST(UpstreamFlags, WithoutEffectAreNamedOnceAndExplained) {
                         "--max-housekeeping-interval=15s", "--max-pods=3", "--hairpin-mode=none",
                         "--containerd", "/x", "--log-text-split-stream"});
   ASSERT_TRUE(line) << line.error().message();
-  EXPECT_EQ(line->without_effect,
-            (std::vector<std::string>{"containerd", "containerd-namespace", "max-housekeeping-interval",
-                                      "hairpin-mode", "log-text-split-stream"}));
+  std::vector<std::string> told;
+  for (const component::FlagWithoutEffect* flag : line->without_effect) told.emplace_back(flag->name);
+  EXPECT_EQ(told, (std::vector<std::string>{"containerd", "containerd-namespace", "max-housekeeping-interval",
+                                            "log-text-split-stream", "hairpin-mode"}));
   const std::pair<const char*, const char*> wrong[] = {
       {"--max-housekeeping-interval=often", "time: invalid duration \"often\""},
       {"--enable-load-reader=perhaps", "strconv.ParseBool"},

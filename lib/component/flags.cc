@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <string_view>
 
 namespace keelson {
 namespace {
@@ -36,6 +37,24 @@ const CLI::Option* Find(CLI::App& app, const std::string& name) {
   return found;
 }
 
+bool TakesWords(CLI::App& app) {
+  if (app.get_allow_extras() || !app.get_subcommands([](CLI::App*) { return true; }).empty()) return true;
+  const auto options = app.get_options([](CLI::Option*) { return true; });
+  return std::any_of(options.begin(), options.end(),
+                     [](const CLI::Option* option) { return option->get_positional(); });
+}
+
+CLI::ValidationError Invalid(const std::string& name, const std::string& value, const std::string& why) {
+  return CLI::ValidationError("invalid argument \"" + value + "\" for \"" + name + "\" flag: " + why);
+}
+
+// As Go's strconv.ParseBool.
+bool IsBool(const std::string& value) {
+  constexpr std::string_view kBools[] = {"1", "t", "T", "true",  "TRUE",  "True",
+                                         "0", "f", "F", "false", "FALSE", "False"};
+  return std::find(std::begin(kBools), std::end(kBools), value) != std::end(kBools);
+}
+
 bool IsNumber(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   return type == "INT" || type == "UINT" || type == "FLOAT";
@@ -55,6 +74,7 @@ class Reader {
         break;
       }
       if (argument.size() < 2 || argument[0] != '-') {
+        if (!TakesWords(app_)) throw CLI::ValidationError("unknown command \"" + argument + "\"");
         out_.push_back(argument);
       } else {
         Flag(argument);
@@ -70,23 +90,33 @@ class Reader {
     std::string name = argument.substr(0, equals);
     if (name.starts_with("--")) std::replace(name.begin(), name.end(), '_', '-');
     const CLI::Option* option = Find(app_, name);
-    if (!option) return out_.push_back(argument);
+    if (!option) return Unknown(argument, name);
     const bool is_switch = option->get_items_expected_max() == 0;
     if (equals == std::string::npos) {
       out_.push_back(name);
       // Whatever it looks like, it is the flag's value.
-      if (option->get_items_expected_min() > 0 && at_ + 1 < arguments_.size())
-        out_.push_back(arguments_[++at_]);
+      if (option->get_items_expected_min() == 0) return;
+      if (at_ + 1 == arguments_.size()) throw CLI::ArgumentMismatch("flag needs an argument: " + name);
+      out_.push_back(arguments_[++at_]);
       return;
     }
     const std::string value = argument.substr(equals + 1);
-    if (value.empty() && (is_switch || IsNumber(*option))) {
-      throw CLI::ValidationError("invalid argument \"\" for \"" + name + "\" flag: want a " +
-                                 (is_switch ? "boolean" : "number"));
-    }
+    if (value.empty() && (is_switch || IsNumber(*option)))
+      throw Invalid(name, value, is_switch ? "want a boolean" : "want a number");
+    if (is_switch && !IsBool(value))
+      throw Invalid(name, value, "strconv.ParseBool: parsing \"" + value + "\": invalid syntax");
     if (is_switch) return out_.push_back(name + "=" + value);
     out_.push_back(name);
     out_.push_back(value);
+  }
+
+  // -v2 is -v 2, which CLI11 knows too.
+  void Unknown(const std::string& argument, const std::string& name) {
+    const bool is_short = !name.starts_with("--");
+    if (app_.get_allow_extras() || (is_short && Find(app_, name.substr(0, 2))))
+      return out_.push_back(argument);
+    throw CLI::ValidationError(is_short ? "unknown shorthand flag: '" + name.substr(1, 1) + "' in " + argument
+                                        : "unknown flag: " + name);
   }
 
   CLI::App& app_;
@@ -111,6 +141,26 @@ std::optional<int> ParseFlags(CLI::App& app, const std::vector<std::string>& arg
 std::optional<int> ParseFlags(CLI::App& app, int argc, const char* const* argv) {
   if (app.get_name().empty() && argc > 0) app.name(argv[0]);
   return ParseFlags(app, {argv + std::min(argc, 1), argv + argc}, std::cout, std::cerr);
+}
+
+std::vector<std::string> FlagsOf(const CLI::App& app) {
+  std::vector<std::string> out;
+  for (const CLI::Option* option : app.get_options()) {
+    std::string name = option->get_single_name(), value = option->get_default_str();
+    if (name == "help" || name == "version") continue;
+    if (option->count() > 0) value = CLI::detail::join(option->reduced_results(), ",");
+    out.push_back(name + "=" + value);
+  }
+  return out;
+}
+
+std::map<std::string, std::string> FlagsByName(const std::vector<std::string>& flags) {
+  std::map<std::string, std::string> out;
+  for (const std::string& flag : flags) {
+    const size_t equals = std::min(flag.find('='), flag.size());
+    out[flag.substr(0, equals)] = flag.substr(std::min(equals + 1, flag.size()));
+  }
+  return out;
 }
 
 }  // namespace keelson

@@ -6,9 +6,13 @@
 //   -v=2          the same as -v 2
 //   -v=2 -v=3     the last one counts: CLI11 would refuse the second
 //   --flag_name   the same as --flag-name
+//
+// Mistakes are told in pflag's words: unknown flag: --x; flag needs an argument: --x; invalid argument "y" for
+// "--x" flag: why.
 #pragma once
 
 #include <iosfwd>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,5 +29,10 @@ std::optional<int> ParseFlags(CLI::App& app, int argc, const char* const* argv);
 // The same; `arguments` are without the program's name.
 std::optional<int> ParseFlags(CLI::App& app, const std::vector<std::string>& arguments, std::ostream& out,
                               std::ostream& err);
+
+// After parsing: "name=value" of each flag, as given or by default; without help and version.
+std::vector<std::string> FlagsOf(const CLI::App& app);
+// The same by name, as /flagz has them (component_pages.h).
+std::map<std::string, std::string> FlagsByName(const std::vector<std::string>& flags);
 
 }  // namespace keelson

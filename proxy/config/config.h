@@ -73,7 +73,8 @@ struct Config {
   dns::ClusterDnsOptions dns;
   AddressPool announced;  // load balancer addresses to speak for
   std::map<std::string, bool> feature_gates;
-  std::string configz;  // what /configz answers
+  std::string configz;                       // what /configz answers
+  std::map<std::string, std::string> flags;  // name to value, of /flagz
   std::string config_file;
   // All that a running proxy cannot change: one whose configuration file changes goes on if this is as
   // before, and what is different is the mode and its own settings.

@@ -7,176 +7,145 @@
 #include "lib/api/duration.h"
 #include "lib/base/file.h"
 #include "lib/component/document.h"
+#include "lib/component/flag_adder.h"
+#include "lib/component/flags.h"
 #include "lib/k8s/feature_gates.h"
 #include "proxy/config/flags_without_effect.h"
 
 namespace keelson::proxy {
 namespace {
 
-void AddDuration(CLI::App& app, const std::string& name, Document::Duration& field, const std::string& help) {
-  app.add_option_function<std::string>(
-         name,
-         [&field, name](const std::string& text) {
-           Result<int64_t> nanos = api::ParseGoDuration(text);
-           if (!nanos) {
-             throw CLI::ValidationError("invalid argument \"" + text + "\" for \"" + name +
-                                        "\" flag: " + nanos.error().message());
-           }
-           field = Document::Duration(*nanos);
-         },
-         help)
-      ->type_name("DURATION");
-}
+using component::FlagAdder;
 
-// With commas, or several times; the empty value is the empty list.
-CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<std::string>& field,
-                     const std::string& help) {
-  return app
-      .add_option_function<std::vector<std::string>>(
-          name,
-          [&field](std::vector<std::string> values) {
-            std::erase(values, "");
-            field = std::move(values);
+void AddProgramFlags(const FlagAdder& add, Flags& f) {
+  Document& d = f.document;
+  add("--config", f.config_file, "KubeProxyConfiguration file; other flags are then ignored");
+  add("--write-config-to", f.write_config_to, "Write the configuration to this file and exit");
+  add("--cleanup", f.cleanup, "Remove the proxy's rules and exit");
+  add("--init-only", f.init_only, "Only do what needs full root privileges, and exit");
+  add.app
+      .add_option_function<std::string>(
+          "--feature-gates",
+          [&d](const std::string& text) {
+            if (auto parsed = k8s::ParseFeatureGates(text, d.feature_gates); !parsed)
+              throw CLI::ValidationError("invalid argument \"" + text +
+                                         "\" for \"--feature-gates\" flag: " + parsed.error().message());
           },
-          help)
-      ->delimiter(',');
-}
-
-void AddProgramFlags(CLI::App& app, Flags& f) {
-  Document& d = f.document;
-  app.add_option("--config", f.config_file, "KubeProxyConfiguration file; other flags are then ignored");
-  app.add_option("--write-config-to", f.write_config_to, "write the configuration to this file and exit");
-  app.add_flag("--cleanup", f.cleanup, "remove the proxy's rules and exit");
-  app.add_flag("--init-only", f.init_only, "only do what needs full root privileges, and exit");
-  app.add_option_function<std::string>(
-         "--feature-gates",
-         [&d](const std::string& text) {
-           if (auto parsed = k8s::ParseFeatureGates(text, d.feature_gates); !parsed)
-             throw CLI::ValidationError("invalid argument \"" + text +
-                                        "\" for \"--feature-gates\" flag: " + parsed.error().message());
-         },
-         "key=value pairs")
+          "Features to turn on or off: name=true,name=false; may be repeated")
       ->trigger_on_parse();
-  app.add_option("--kubeconfig", d.client.kubeconfig, "how to reach the API server");
-  app.add_option("--master", f.master, "URL of the API server, over the kubeconfig's");
-  app.add_option("--kube-api-content-type", d.client.content_type, "of requests to the API server");
-  app.add_option("--kube-api-burst", d.client.burst, "burst of requests to the API server");
-  app.add_option("--kube-api-qps", d.client.qps, "requests a second to the API server");
-  app.add_option("--hostname-override", f.hostname_override, "this node's name; default: the host name");
-  app.add_option("--bind-address", d.bind_address, "the node's primary address, if not the Node object's");
-  app.add_option("--healthz-bind-address", d.healthz_bind_address, "default: 0.0.0.0:10256");
-  app.add_option("--metrics-bind-address", d.metrics_bind_address, "default: 127.0.0.1:10249; empty: none");
-  app.add_flag("--bind-address-hard-fail", d.bind_address_hard_fail, "end when a port cannot be bound");
-  app.add_flag("--profiling", d.enable_profiling, "accepted, without effect");
-  app.add_option("--show-hidden-metrics-for-version", d.show_hidden_metrics_for_version,
-                 "accepted, without effect");
-  app.add_option("--healthz-port", f.healthz_port, "deprecated: use --healthz-bind-address; 0: none");
-  app.add_option("--metrics-port", f.metrics_port, "deprecated: use --metrics-bind-address; 0: none");
-  app.add_option("--oom-score-adj", d.oom_score_adj, "of this process, -1000 to 1000");
-  AddDuration(app, "--config-sync-period", d.config_sync_period, "accepted, without effect");
+  add("--kubeconfig", d.client.kubeconfig, "How to reach the API server");
+  add("--master", f.master, "URL of the API server, over the kubeconfig's");
+  add("--kube-api-content-type", d.client.content_type, "Content type of requests to the API server");
+  add("--kube-api-burst", d.client.burst, "Burst of requests to the API server");
+  add("--kube-api-qps", d.client.qps, "Requests a second to the API server");
+  add("--hostname-override", f.hostname_override, "This node's name; default: the host name");
+  add("--bind-address", d.bind_address, "The node's primary address, if not the Node object's");
+  add("--healthz-bind-address", d.healthz_bind_address, "Address of /healthz; default: 0.0.0.0:10256");
+  add("--metrics-bind-address", d.metrics_bind_address,
+      "Address of /metrics; default: 127.0.0.1:10249; empty: none");
+  add("--bind-address-hard-fail", d.bind_address_hard_fail, "End when a port cannot be bound");
+  add("--profiling", d.enable_profiling, "No effect");
+  add("--show-hidden-metrics-for-version", d.show_hidden_metrics_for_version, "No effect");
+  add("--healthz-port", f.healthz_port, "Deprecated: use --healthz-bind-address; 0: none");
+  add("--metrics-port", f.metrics_port, "Deprecated: use --metrics-bind-address; 0: none");
+  add("--oom-score-adj", d.oom_score_adj, "The oom_score_adj of this process, -1000 to 1000");
+  add("--config-sync-period", d.config_sync_period, "No effect");
 }
 
-void AddDataplaneFlags(CLI::App& app, Flags& f) {
+void AddDataplaneFlags(const FlagAdder& add, Flags& f) {
   Document& d = f.document;
-  app.add_option("--proxy-mode", d.mode, "nftables, which iptables and blank stand for too, ipvs or ebpf");
-  app.add_option("--nft-table", f.table, "name of the nftables tables; default: keelson-proxy");
-  app.add_option("--detect-local-mode", d.detect_local_mode,
-                 "how pods are told: ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix");
-  app.add_option("--cluster-cidr", d.cluster_cidr, "CIDRs of the cluster's pods, comma separated");
-  app.add_option("--pod-bridge-interface", d.detect_local.bridge_interface,
-                 "the bridge that pods are behind");
-  app.add_option("--pod-interface-name-prefix", d.detect_local.interface_name_prefix,
-                 "how the names of pods' interfaces begin");
-  AddList(app, "--nodeport-addresses", d.node_port_addresses,
-          "CIDRs of the addresses NodePorts answer on, or \"primary\"");
-  app.add_flag_function(
+  add("--proxy-mode", d.mode, "Dataplane: nftables, which iptables and blank stand for too, ipvs or ebpf");
+  add("--nft-table", f.table, "Name of the nftables tables");
+  add("--detect-local-mode", d.detect_local_mode,
+      "How pods are told: ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix");
+  add("--cluster-cidr", d.cluster_cidr, "CIDRs of the cluster's pods, comma separated");
+  add("--pod-bridge-interface", d.detect_local.bridge_interface, "Bridge that pods are behind");
+  add("--pod-interface-name-prefix", d.detect_local.interface_name_prefix,
+      "How the names of pods' interfaces begin");
+  add("--nodeport-addresses", d.node_port_addresses,
+      "CIDRs of the addresses NodePorts answer on, or \"primary\"");
+  add.app.add_flag_function(
       "--masquerade-all",
       [&d](int64_t on) { d.iptables.masquerade_all = d.nftables.masquerade_all = on > 0; },
-      "masquerade all traffic to cluster IPs");
-  app.add_option("--iptables-masquerade-bit", d.iptables.masquerade_bit, "bit of the packet mark, 0 to 31");
-  app.add_flag("--iptables-localhost-nodeports", d.iptables.localhost_node_ports,
-               "without effect: NodePorts are not served on loopback addresses");
-  AddDuration(app, "--min-sync-period", f.min_sync_period, "least time between two syncs; default: 0s");
-  AddDuration(app, "--sync-period", f.sync_period, "how often what failed is tried again; default: 30s");
-  AddDuration(app, "--iptables-sync-period", f.iptables_sync_period, "the same, in mode iptables");
-  AddDuration(app, "--iptables-min-sync-period", f.iptables_min_sync_period, "the same, in mode iptables");
+      "Masquerade all traffic to cluster IPs");
+  add("--iptables-masquerade-bit", d.iptables.masquerade_bit, "Bit of the packet mark, 0 to 31");
+  add("--iptables-localhost-nodeports", d.iptables.localhost_node_ports, "No effect");
+  add("--min-sync-period", f.min_sync_period, "Least time between two syncs");
+  add("--sync-period", f.sync_period, "How often what failed is tried again")->default_str("30s");
+  add("--iptables-sync-period", f.iptables_sync_period, "The --sync-period of mode iptables")
+      ->default_str("30s");
+  add("--iptables-min-sync-period", f.iptables_min_sync_period, "The --min-sync-period of mode iptables");
 }
 
-void AddConntrackFlags(CLI::App& app, Document& d) {
-  app.add_option("--conntrack-max-per-core", d.conntrack.max_per_core,
-                 "tracked connections per CPU core; 0: as it is");
-  app.add_option("--conntrack-min", d.conntrack.min, "tracked connections at least");
-  app.add_flag("--conntrack-tcp-be-liberal", d.conntrack.tcp_be_liberal, "accept packets out of window");
-  AddDuration(app, "--conntrack-tcp-timeout-established", d.conntrack.tcp_established_timeout,
-              "of idle TCP connections; 0: as it is");
-  AddDuration(app, "--conntrack-tcp-timeout-close-wait", d.conntrack.tcp_close_wait_timeout,
-              "of TCP connections in CLOSE_WAIT; 0: as it is");
-  AddDuration(app, "--conntrack-udp-timeout", d.conntrack.udp_timeout, "of unanswered UDP; 0: as it is");
-  AddDuration(app, "--conntrack-udp-timeout-stream", d.conntrack.udp_stream_timeout,
-              "of answered UDP; 0: as it is");
+void AddConntrackFlags(const FlagAdder& add, Document& d) {
+  add("--conntrack-max-per-core", d.conntrack.max_per_core, "Tracked connections per CPU core; 0: as it is");
+  add("--conntrack-min", d.conntrack.min, "Least number of tracked connections");
+  add("--conntrack-tcp-be-liberal", d.conntrack.tcp_be_liberal, "Accept packets out of window");
+  add("--conntrack-tcp-timeout-established", d.conntrack.tcp_established_timeout,
+      "Timeout of idle TCP connections; 0: as it is");
+  add("--conntrack-tcp-timeout-close-wait", d.conntrack.tcp_close_wait_timeout,
+      "Timeout of TCP connections in CLOSE_WAIT; 0: as it is");
+  add("--conntrack-udp-timeout", d.conntrack.udp_timeout, "Timeout of unanswered UDP; 0: as it is");
+  add("--conntrack-udp-timeout-stream", d.conntrack.udp_stream_timeout,
+      "Timeout of answered UDP; 0: as it is");
 }
 
-void AddDnsFlags(CLI::App& app, Flags& f) {
-  app.add_option("--cluster-dns-address", f.dns_addresses,
-                 "answer the cluster's DNS on this address, or one of each family; default: no DNS");
-  app.add_option("--cluster-domain", f.dns.domain, "the cluster's DNS domain; default: cluster.local");
-  app.add_option("--resolv-conf", f.dns.resolv_conf,
-                 "whose servers are asked for other names; default: /etc/resolv.conf; empty: none");
-  app.add_option("--stub-domain", f.stub_domains,
-                 "DOMAIN=SERVER[:PORT],...: who is asked for the names of a domain; may be repeated");
+void AddDnsFlags(const FlagAdder& add, Flags& f) {
+  add("--cluster-dns-address", f.dns_addresses,
+      "Answer the cluster's DNS on this address, or one of each family; default: no DNS");
+  add("--cluster-domain", f.dns.domain, "The cluster's DNS domain");
+  add("--resolv-conf", f.dns.resolv_conf, "Whose servers are asked for other names; empty: none");
+  add.app.add_option(
+      "--stub-domain", f.stub_domains,
+      "Servers that are asked for the names of a domain, DOMAIN=SERVER[:PORT],...; may be repeated");
 }
 
-void AddEbpfFlags(CLI::App& app, Flags& f) {
-  app.add_option("--ebpf-cgroup", f.ebpf_cgroup,
-                 "directory of cgroup2 whose processes mode ebpf serves; default: all");
-  app.add_option("--ebpf-pin-directory", f.ebpf_pins,
-                 "where mode ebpf pins its maps and programs; default: /sys/fs/bpf/keelson");
+void AddEbpfFlags(const FlagAdder& add, Flags& f) {
+  add("--ebpf-cgroup", f.ebpf_cgroup, "Directory of cgroup2 whose processes mode ebpf serves; default: all");
+  add("--ebpf-pin-directory", f.ebpf_pins,
+      "Where mode ebpf pins its maps and programs; default: /sys/fs/bpf/keelson");
   const CLI::Range entries(uint32_t{1024}, uint32_t{1} << 24);
-  app.add_option(
-         "--ebpf-affinity-clients", f.ebpf_affinity_clients,
-         "how many pods' endpoints mode ebpf remembers by session affinity; default: by the machine's memory")
+  add("--ebpf-affinity-clients", f.ebpf_affinity_clients,
+      "How many pods' endpoints mode ebpf remembers by session affinity; default: by the machine's memory")
       ->check(entries);
-  app.add_option("--ebpf-udp-sockets", f.ebpf_udp_sockets,
-                 "how many sockets of UDP mode ebpf remembers; default: by the machine's memory")
+  add("--ebpf-udp-sockets", f.ebpf_udp_sockets,
+      "How many sockets of UDP mode ebpf remembers; default: by the machine's memory")
       ->check(entries);
-  AddList(
-      app, "--ebpf-devices", f.ebpf_devices,
-      "names, with * and ?, of devices by which mode ebpf serves who comes from outside; default: those with "
+  add("--ebpf-devices", f.ebpf_devices,
+      "Names, with * and ?, of devices by which mode ebpf serves who comes from outside; default: those with "
       "addresses that are not the pods'");
-  app.add_flag(
-      "--ebpf-direct", f.ebpf_direct,
-      "send connections from outside on to endpoints of other nodes past the node's rules and connection "
-      "tracking, where no IPsec policy is; default: false");
-  app.add_flag(
-      "--ebpf-dsr", f.ebpf_dsr,
-      "have answers to such connections of TCP go straight from the endpoint's node to the client, for "
-      "which all nodes need --ebpf-dsr; default: false");
-  AddList(app, "--ebpf-xdp", f.ebpf_xdp,
-          "auto, off, or names, with * and ?, of devices whose drivers send packets of such connections on "
-          "(XDP); "
-          "default: auto, those that can and are no veths");
+  add("--ebpf-direct", f.ebpf_direct,
+      "Send connections from outside on to endpoints of other nodes past the node's rules and connection "
+      "tracking, where no IPsec policy is");
+  add("--ebpf-dsr", f.ebpf_dsr,
+      "Have answers to such connections of TCP go straight from the endpoint's node to the client, for "
+      "which all nodes need --ebpf-dsr");
+  add("--ebpf-xdp", f.ebpf_xdp,
+      "Devices whose drivers send packets of such connections on (XDP): auto, off, or names, with * and ?; "
+      "default: auto, those that can and are no veths");
 }
 
-void AddAnnounceFlags(CLI::App& app, Flags& f) {
-  AddList(app, "--announce-addresses", f.announced,
-          "ranges of load balancer addresses to announce by ARP and NDP; default: none");
+void AddAnnounceFlags(const FlagAdder& add, Flags& f) {
+  add("--announce-addresses", f.announced,
+      "Ranges of load balancer addresses to announce by ARP and NDP; default: none");
 }
 
 // Of mode ipvs, and of logging.
-void AddOtherFlags(CLI::App& app, Flags& f) {
+void AddOtherFlags(const FlagAdder& add, Flags& f) {
   Document& d = f.document;
-  app.add_option("--ipvs-scheduler", d.ipvs.scheduler)->group("");
-  AddList(app, "--ipvs-exclude-cidrs", d.ipvs.exclude_cidrs, "")->group("");
-  app.add_flag("--ipvs-strict-arp", d.ipvs.strict_arp)->group("");
-  AddDuration(app, "--ipvs-sync-period", f.ipvs_sync_period, "of mode ipvs");
-  AddDuration(app, "--ipvs-min-sync-period", f.ipvs_min_sync_period, "of mode ipvs");
-  AddDuration(app, "--ipvs-tcp-timeout", d.ipvs.tcp_timeout, "of mode ipvs");
-  AddDuration(app, "--ipvs-tcpfin-timeout", d.ipvs.tcp_fin_timeout, "of mode ipvs");
-  AddDuration(app, "--ipvs-udp-timeout", d.ipvs.udp_timeout, "of mode ipvs");
-  app.add_option("--logging-format", d.logging.format, "text or json");
-  AddDuration(app, "--log-flush-frequency", d.logging.flush_frequency, "accepted, without effect");
-  AddFlagsWithoutEffect(app);
-  app.add_option("-v,--v", f.verbosity, "log verbosity; from 2 on debug messages");
+  add("--ipvs-scheduler", d.ipvs.scheduler, "Scheduler of virtual servers, of mode ipvs; none: rr");
+  add("--ipvs-exclude-cidrs", d.ipvs.exclude_cidrs, "CIDRs whose virtual servers mode ipvs leaves alone");
+  add("--ipvs-strict-arp", d.ipvs.strict_arp, "Answer ARP for no address of the link of mode ipvs");
+  add("--ipvs-sync-period", f.ipvs_sync_period, "The --sync-period of mode ipvs")->default_str("30s");
+  add("--ipvs-min-sync-period", f.ipvs_min_sync_period, "The --min-sync-period of mode ipvs");
+  add("--ipvs-tcp-timeout", d.ipvs.tcp_timeout, "Timeout of idle TCP connections in mode ipvs; 0: as it is");
+  add("--ipvs-tcpfin-timeout", d.ipvs.tcp_fin_timeout,
+      "Timeout of TCP connections after a FIN in mode ipvs; 0: as it is");
+  add("--ipvs-udp-timeout", d.ipvs.udp_timeout, "Timeout of UDP packets in mode ipvs; 0: as it is");
+  add("--logging-format", d.logging.format, "Format of the log: text or json");
+  add("--log-flush-frequency", d.logging.flush_frequency, "No effect");
+  add("-v,--v", f.verbosity, "Log verbosity; 4 and above show debugging messages");
+  component::AddFlagsWithoutEffect(add.app, FlagsWithoutEffect());
 }
 
 bool Given(const CLI::App& app, const char* flag) { return app.count(flag) > 0; }
@@ -212,13 +181,14 @@ Result<> LoadFile(Flags& f) {
 }  // namespace
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  AddProgramFlags(app, flags);
-  AddDataplaneFlags(app, flags);
-  AddConntrackFlags(app, flags.document);
-  AddDnsFlags(app, flags);
-  AddAnnounceFlags(app, flags);
-  AddEbpfFlags(app, flags);
-  AddOtherFlags(app, flags);
+  const FlagAdder add{app};
+  AddProgramFlags(add, flags);
+  AddDataplaneFlags(add, flags);
+  AddConntrackFlags(add, flags.document);
+  AddDnsFlags(add, flags);
+  AddAnnounceFlags(add, flags);
+  AddEbpfFlags(add, flags);
+  AddOtherFlags(add, flags);
 }
 
 Result<> Complete(const CLI::App& app, Flags& f) {
@@ -258,6 +228,7 @@ Result<Config> Decide(const CLI::App& app, const Flags& f) {
   config.table = f.table;
   config.master = f.master;
   config.config_file = f.config_file;
+  config.flags = FlagsByName(FlagsOf(app));
   config.dns = f.dns;
   if (Given(app, "--cluster-dns-address")) {
     ASSIGN_OR_RETURN(config.dns.addresses, dns::ParseDnsAddresses(f.dns_addresses));

@@ -110,12 +110,13 @@ TEST(UpstreamFlags, GivenTwiceCountAsPflagHasIt) {
 
 TEST(UpstreamFlags, WithoutEffectAreNamedOnceAndExplained) {
   const std::string doc = *ReadFile(KEELSON_SERVICES_DOC);
-  for (const FlagWithoutEffect& flag : FlagsWithoutEffect()) {
-    EXPECT_THAT(doc, HasSubstr(std::string("`") + flag.name + "`"));
-    EXPECT_NE(*flag.why, '\0') << flag.name;
+  for (const component::FlagWithoutEffect& flag : FlagsWithoutEffect()) {
+    const std::string name = "--" + std::string(flag.name);
+    EXPECT_THAT(doc, HasSubstr("`" + name + "`"));
+    EXPECT_FALSE(flag.why.empty()) << flag.name;
     const bool upstreams =
         std::any_of(std::begin(kUpstream), std::end(kUpstream),
-                    [&](std::string_view given) { return given.substr(0, given.find('=')) == flag.name; });
+                    [&](std::string_view given) { return given.substr(0, given.find('=')) == name; });
     EXPECT_TRUE(upstreams) << flag.name;
   }
   CLI::App app;
@@ -126,7 +127,8 @@ TEST(UpstreamFlags, WithoutEffectAreNamedOnceAndExplained) {
       ParseFlags(app, {"--profiling", "--vmodule=a=1", "--masquerade-all", "--vmodule=b=2"}, told, told))
       << told.str();
   std::vector<std::string> given;
-  for (const FlagWithoutEffect& flag : GivenWithoutEffect(app)) given.push_back(flag.name);
+  for (const auto* flag : component::GivenWithoutEffect(app, FlagsWithoutEffect()))
+    given.push_back("--" + std::string(flag->name));
   EXPECT_THAT(given, ElementsAre("--profiling", "--vmodule"));
 }
 

@@ -157,8 +157,8 @@ TEST_F(Kubeadm, FlagsOfTheApiServerHaveTheirEffect) {
   ASSERT_TRUE(Eventually(*server, [&] {
     return Kubectl({"get", "--raw", "/readyz"}).out == "ok";
   })) << server->Log();
-  EXPECT_THAT(server->Log(), HasSubstr(R"("msg":"Flag has no effect here","v":0,"flag":"--watch-cache")"));
-  EXPECT_EQ(Count(server->Log(), "Flag has no effect here"), 1u) << server->Log();
+  EXPECT_THAT(server->Log(), HasSubstr(R"("msg":"A flag without effect","v":0,"flag":"--watch-cache")"));
+  EXPECT_EQ(Count(server->Log(), "A flag without effect"), 1u) << server->Log();
   EXPECT_THAT(Kubectl({"api-versions"}).out, HasSubstr("certificates.k8s.io/v1beta1"));
   EXPECT_NE(Kubectl({"get", "endpoints", "kubernetes", "-o", "jsonpath={.subsets[*].addresses[*].ip}"}).out,
             "127.0.0.1")

@@ -1,17 +1,17 @@
-// fake_kubelet: fake nodes for the cluster of --kubeconfig.
-#include <csignal>
-
+// fake_kubelet: nodes without machines, for a cluster that --kubeconfig leads to.
 #include <CLI/CLI.hpp>
 
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
+#include "lib/base/signals.h"
 #include "lib/client/transport.h"
-#include "lib/component/flags.h"
+#include "lib/component/program.h"
 #include "lib/event/loop.h"
 #include "tests/fake_kubelet/fake_kubelets.h"
 
 int main(int argc, char** argv) {
   using namespace keelson;
+  BlockSignals();
   event::LoopsOfProcess loops;
   fake_kubelet::Options options;
   std::string kubeconfig;
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   app.add_option("--job-ms", job_ms, "From Running to Succeeded, of pods that are not restarted")
       ->capture_default_str();
   app.add_option("--workers", options.workers, "Requests at a time")->capture_default_str();
-  if (std::optional<int> done = ParseFlags(app, argc, argv)) return *done;
+  if (std::optional<int> done = component::ParseProgram(app, argc, argv)) return *done;
   options.start_time = std::chrono::milliseconds(start_ms);
   options.job_time = std::chrono::milliseconds(job_ms);
 
@@ -38,11 +38,6 @@ int main(int argc, char** argv) {
   Result<std::shared_ptr<client::Transport>> transport = client::NewHttpTransport(*config);
   if (!transport) return log::Error("Cannot reach the API server", {{"err", transport.error()}}), 1;
 
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   fake_kubelet::FakeKubelets kubelets(client::RestClient(*transport), options);
   ServiceGroup group;
   group.Add({"kubelets", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {

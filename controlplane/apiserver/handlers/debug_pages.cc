@@ -8,6 +8,7 @@
 #include "controlplane/apiserver/handlers/non_resource_routes.h"
 #include "lib/base/file.h"
 #include "lib/component/component_pages.h"
+#include "lib/component/flags.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -19,20 +20,10 @@ void Reply(Context& context, k8s::PageAnswer answer) {
   ReplyText(context, answer.status, answer.content_type, std::move(answer.text));
 }
 
-// "name=value"
-std::map<std::string, std::string> ByName(const std::vector<std::string>& flags) {
-  std::map<std::string, std::string> out;
-  for (const std::string& flag : flags) {
-    const size_t equals = std::min(flag.find('='), flag.size());
-    out[flag.substr(0, equals)] = flag.substr(std::min(equals + 1, flag.size()));
-  }
-  return out;
-}
-
 }  // namespace
 
 DebugPages::DebugPages(Options options)
-    : options_(std::move(options)), flags_(ByName(options_.flags)), started_(Clock::Real().Now()) {}
+    : options_(std::move(options)), flags_(FlagsByName(options_.flags)), started_(Clock::Real().Now()) {}
 
 bool DebugPages::Handle(Context& context) const {
   const std::string& path = context.info.path;

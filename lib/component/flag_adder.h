@@ -1,4 +1,5 @@
-// Declares flags: name, destination, and description. The help shows defaults.
+// How flags are written down: a name, where the value goes, what it means (a sentence without a full stop).
+// Help shows each with its type and its default.
 #pragma once
 
 #include <chrono>
@@ -9,7 +10,7 @@
 
 #include "lib/api/duration.h"
 
-namespace keelson::controlplane {
+namespace keelson::component {
 
 struct FlagAdder {
   CLI::App& app;
@@ -28,15 +29,18 @@ struct FlagAdder {
         ->delimiter(',')
         ->default_str("[" + CLI::detail::join(value, ",") + "]");
   }
-  // A duration in Go's format: 30s, 1h30m, 1.5s. Fractions of a millisecond are truncated.
-  CLI::Option* operator()(const std::string& name, std::chrono::milliseconds& value, const char* help) const {
+  // As Go writes it: 30s, 1h30m, 1.5s. What is less than the type's unit is cut off.
+  template <typename Rep, typename Period>
+  CLI::Option* operator()(const std::string& name, std::chrono::duration<Rep, Period>& value,
+                          const char* help) const {
     auto set = [&value, name](const std::string& text) {
       const Result<int64_t> nanos = api::ParseGoDuration(text);
       if (!nanos) {
         throw CLI::ValidationError("invalid argument \"" + text + "\" for \"" + name +
                                    "\" flag: " + nanos.error().message());
       }
-      value = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(*nanos));
+      value =
+          std::chrono::duration_cast<std::chrono::duration<Rep, Period>>(std::chrono::nanoseconds(*nanos));
     };
     return app.add_option_function<std::string>(name, set, help)
         ->type_name("DURATION")
@@ -48,4 +52,4 @@ struct FlagAdder {
   }
 };
 
-}  // namespace keelson::controlplane
+}  // namespace keelson::component
