@@ -224,6 +224,12 @@ void RemoveOthers(const Config& config) {
   if (!removed) log::Warn("Cannot remove the rules of another proxy mode", {{"err", removed.error()}});
 }
 
+StatusPages StatusPagesOf(const Config& config) {
+  return {.statusz = k8s::FeatureEnabled(config.feature_gates, "ComponentStatusz"),
+          .flagz = k8s::FeatureEnabled(config.feature_gates, "ComponentFlagz"),
+          .flags = config.flags};
+}
+
 Result<int> Run(const Config& config, const ReloadConfig& reload) {
   ASSIGN_OR_RETURN(std::string node_name, NodeName(config));
   ASSIGN_OR_RETURN(client::RestConfig api, ApiConfig(config));
@@ -268,7 +274,7 @@ Result<int> Run(const Config& config, const ReloadConfig& reload) {
   const bool hard = config.address_hard_fail;
   RETURN_IF_ERROR(AddPages(group, "healthz", config.healthz_address, kHealthzPort, hard, health.Handler()));
   RETURN_IF_ERROR(AddPages(group, "metrics", config.metrics_address, kMetricsPort, hard,
-                           WithReadiness(dns.get(), MetricsPages(running))));
+                           WithReadiness(dns.get(), MetricsPages(running, StatusPagesOf(config)))));
   if (!config.config_file.empty()) {
     group.Add({"config-file", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                  ready();

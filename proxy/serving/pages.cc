@@ -2,6 +2,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/pause.h"
+#include "lib/component/component_pages.h"
 #include "lib/http/server/metrics_page.h"
 #include "lib/metrics/metrics.h"
 
@@ -9,6 +10,13 @@ namespace keelson::proxy {
 namespace {
 
 constexpr std::chrono::seconds kAgain{5};
+constexpr char kComponent[] = "kube-proxy";
+const std::vector<std::string> kPaths = {"/configz", "/flagz", "/healthz", "/metrics", "/proxyMode"};
+
+void Reply(http::ResponseWriter& writer, k8s::PageAnswer answer) {
+  writer.Reply(answer.status, {{"Content-Type", answer.content_type}, {"X-Content-Type-Options", "nosniff"}},
+               std::move(answer.text));
+}
 
 Result<> Serve(std::stop_token stop, const std::string& name, const HostPort& where, bool hard_fail,
                const http::Handler& handler) {
@@ -24,23 +32,29 @@ Result<> Serve(std::stop_token stop, const std::string& name, const HostPort& wh
 
 }  // namespace
 
-http::Handler MetricsPages(const Running& running) {
-  return [&running](std::shared_ptr<const http::ServerRequest> request,
-                    std::shared_ptr<http::ResponseWriter> writer) {
-    http::Headers text = {{"Content-Type", "text/plain; charset=utf-8"}};
-    if (request->path == "/metrics") {
-      http::ReplyMetrics(*request, *writer, metrics::Print());
-    } else if (request->path == "/proxyMode") {
-      writer->Reply(200, text, running.mode());
-    } else if (request->path == "/healthz") {
-      writer->Reply(200, text, "ok");
-    } else if (request->path == "/configz") {
-      writer->Reply(200, {{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"}},
-                    running.configz());
-    } else {
-      writer->Reply(404, text, "404 page not found\n");
-    }
-  };
+http::Handler MetricsPages(const Running& running, StatusPages status) {
+  return
+      [&running, status = std::move(status), started = Clock::Real().Now()](
+          std::shared_ptr<const http::ServerRequest> request, std::shared_ptr<http::ResponseWriter> writer) {
+        const std::string accept(request->headers.Get("Accept"));
+        http::Headers text = {{"Content-Type", "text/plain; charset=utf-8"}};
+        if (request->path == "/metrics") {
+          http::ReplyMetrics(*request, *writer, metrics::Print());
+        } else if (request->path == "/proxyMode") {
+          writer->Reply(200, text, running.mode());
+        } else if (request->path == "/healthz") {
+          writer->Reply(200, text, "ok");
+        } else if (request->path == "/configz") {
+          writer->Reply(200, {{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"}},
+                        running.configz());
+        } else if (request->path == "/statusz" && status.statusz) {
+          Reply(*writer, k8s::AnswerStatusz({kComponent, started, Clock::Real().Now(), kPaths}, accept));
+        } else if (request->path == "/flagz" && status.flagz) {
+          Reply(*writer, k8s::AnswerFlagz(kComponent, status.flags, accept));
+        } else {
+          writer->Reply(404, text, "404 page not found\n");
+        }
+      };
 }
 
 Result<> AddPages(ServiceGroup& group, const std::string& name, const std::string& address,

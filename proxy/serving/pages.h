@@ -1,6 +1,7 @@
 // The HTTP pages of kube-proxy, and the servers that show them.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "lib/base/mutex.h"
@@ -33,8 +34,13 @@ class Running {
   std::string mode_ GUARDED_BY(mutex_), configz_ GUARDED_BY(mutex_);
 };
 
-// /metrics, /proxyMode, /healthz, /configz: of the metrics address.
-http::Handler MetricsPages(const Running& running);
+struct StatusPages {
+  bool statusz = true, flagz = true;         // the pages of these names
+  std::map<std::string, std::string> flags;  // name to value
+};
+
+// /metrics, /proxyMode, /healthz, /configz, /statusz, /flagz: of the metrics address.
+http::Handler MetricsPages(const Running& running, StatusPages status);
 
 // A server on `address`; an empty one means none. One that cannot listen tries again, or with `hard_fail`
 // ends the group.
