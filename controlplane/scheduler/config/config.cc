@@ -4,15 +4,15 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "controlplane/scheduler/config/config_reader.h"
 #include "lib/api/codec/codec.h"
 #include "lib/base/file.h"
-#include "lib/k8s/text/yaml.h"
+#include "lib/component/document_reader.h"
 
 namespace keelson::scheduler {
+
+using component::DocumentReader;
 
 namespace {
 
@@ -32,7 +32,7 @@ constexpr std::pair<const char*, Framework::Point> kPoints[] = {
 };
 
 template <typename T>
-void ReadMessage(ConfigReader& in, const char* field, const boost::json::value& value, T& out) {
+void ReadMessage(DocumentReader& in, const char* field, const boost::json::value& value, T& out) {
   api::DecodeReport report;
   if (Result<> decoded = api::DecodeJson(boost::json::serialize(value), out, &report); !decoded) {
     in.Problem(field, decoded.error().message());
@@ -40,14 +40,14 @@ void ReadMessage(ConfigReader& in, const char* field, const boost::json::value& 
   for (const std::string& problem : report.problems) in.Problem(field, problem);
 }
 
-void ReadChoice(ConfigReader& in, PluginSet& out) {
+void ReadChoice(DocumentReader& in, PluginSet& out) {
   const auto known = [&](const std::string& name) {
     const std::vector<std::string> plugins = KnownPlugins();
     if (std::find(plugins.begin(), plugins.end(), name) == plugins.end()) {
       in.Problem("name", fmt::format("Invalid value: \"{}\": plugin does not exist", name));
     }
   };
-  in.List("enabled", [&](ConfigReader& item) {
+  in.List("enabled", [&](DocumentReader& item) {
     PluginRef& choice = out.enabled.emplace_back();
     item.Read("name", choice.name);
     item.Read("weight", choice.weight);
@@ -55,7 +55,7 @@ void ReadChoice(ConfigReader& in, PluginSet& out) {
     if (choice.weight < 0)
       item.Problem("weight", fmt::format("Invalid value: {}: must not be negative", choice.weight));
   });
-  in.List("disabled", [&](ConfigReader& item) {
+  in.List("disabled", [&](DocumentReader& item) {
     std::string& name = out.disabled.emplace_back();
     item.Read("name", name);
     item.Ignore({"weight"});
@@ -63,25 +63,25 @@ void ReadChoice(ConfigReader& in, PluginSet& out) {
   });
 }
 
-void ReadPlugins(ConfigReader& in, Profile& profile) {
-  in.Object("multiPoint", [&](ConfigReader& point) { ReadChoice(point, profile.multi_point); });
+void ReadPlugins(DocumentReader& in, Profile& profile) {
+  in.Object("multiPoint", [&](DocumentReader& point) { ReadChoice(point, profile.multi_point); });
   for (const auto& [name, point] : kPoints) {
-    in.Object(name, [&, at = point](ConfigReader& reader) { ReadChoice(reader, profile.points[at]); });
+    in.Object(name, [&, at = point](DocumentReader& reader) { ReadChoice(reader, profile.points[at]); });
   }
   // A plugin that scores prepares for it where it scores; the queue has one order.
   PluginSet ignored;
-  in.Object("preScore", [&](ConfigReader& point) { ReadChoice(point, ignored); });
+  in.Object("preScore", [&](DocumentReader& point) { ReadChoice(point, ignored); });
   PluginSet order;
-  in.Object("queueSort", [&](ConfigReader& point) { ReadChoice(point, order); });
+  in.Object("queueSort", [&](DocumentReader& point) { ReadChoice(point, order); });
   for (const PluginRef& choice : order.enabled) {
     if (choice.name != "PrioritySort")
       in.Problem("queueSort", "Invalid value: only PrioritySort sorts the queue");
   }
 }
 
-void ReadResources(ConfigReader& in, std::vector<ResourceWeight>& out) {
+void ReadResources(DocumentReader& in, std::vector<ResourceWeight>& out) {
   std::vector<ResourceWeight> read;
-  in.List("resources", [&](ConfigReader& item) {
+  in.List("resources", [&](DocumentReader& item) {
     ResourceWeight& resource = read.emplace_back();
     resource.weight = 0;
     item.Read("name", resource.name);
@@ -97,8 +97,8 @@ void ReadResources(ConfigReader& in, std::vector<ResourceWeight>& out) {
   if (!read.empty()) out = std::move(read);
 }
 
-void ReadShape(ConfigReader& in, NodeResourcesFitArgs& out) {
-  in.List("shape", [&](ConfigReader& item) {
+void ReadShape(DocumentReader& in, NodeResourcesFitArgs& out) {
+  in.List("shape", [&](DocumentReader& item) {
     std::pair<int64_t, int64_t>& point = out.shape.emplace_back();
     item.Read("utilization", point.first);
     item.Read("score", point.second);
@@ -118,10 +118,10 @@ void ReadShape(ConfigReader& in, NodeResourcesFitArgs& out) {
   }
 }
 
-void ReadFit(ConfigReader& in, NodeResourcesFitArgs& out) {
+void ReadFit(DocumentReader& in, NodeResourcesFitArgs& out) {
   in.Read("ignoredResources", out.ignored_resources);
   in.Read("ignoredResourceGroups", out.ignored_groups);
-  in.Object("scoringStrategy", [&](ConfigReader& strategy) {
+  in.Object("scoringStrategy", [&](DocumentReader& strategy) {
     std::string type = "LeastAllocated";
     strategy.Read("type", type);
     ReadResources(strategy, out.resources);
@@ -134,7 +134,7 @@ void ReadFit(ConfigReader& in, NodeResourcesFitArgs& out) {
                                            "\"MostAllocated\", \"RequestedToCapacityRatio\"",
                                            type));
     }
-    strategy.Object("requestedToCapacityRatio", [&](ConfigReader& ratio) { ReadShape(ratio, out); });
+    strategy.Object("requestedToCapacityRatio", [&](DocumentReader& ratio) { ReadShape(ratio, out); });
     if (out.strategy == NodeResourcesFitArgs::Strategy::kRequestedToCapacityRatio && out.shape.empty()) {
       strategy.Problem("requestedToCapacityRatio.shape",
                        "Required value: at least one point must be specified");
@@ -142,7 +142,7 @@ void ReadFit(ConfigReader& in, NodeResourcesFitArgs& out) {
   });
 }
 
-void ReadSpread(ConfigReader& in, PodTopologySpreadArgs& out) {
+void ReadSpread(DocumentReader& in, PodTopologySpreadArgs& out) {
   std::string type;
   in.Read("defaultingType", type);
   if (type.empty()) type = "System";
@@ -166,7 +166,7 @@ void ReadSpread(ConfigReader& in, PodTopologySpreadArgs& out) {
   }
 }
 
-void ReadArgs(const std::string& name, ConfigReader& in, Profile& profile) {
+void ReadArgs(const std::string& name, DocumentReader& in, Profile& profile) {
   in.Ignore({"apiVersion", "kind"});
   if (name == "NodeResourcesFit") {
     ReadFit(in, profile.fit);
@@ -211,14 +211,14 @@ void ReadArgs(const std::string& name, ConfigReader& in, Profile& profile) {
   }
 }
 
-void CheckPercentage(ConfigReader& in, int percentage) {
+void CheckPercentage(DocumentReader& in, int percentage) {
   if (percentage < 0 || percentage > 100) {
     in.Problem("percentageOfNodesToScore",
                fmt::format("Invalid value: {}: not in valid range [0-100]", percentage));
   }
 }
 
-void ReadProfile(ConfigReader& in, Profile& profile) {
+void ReadProfile(DocumentReader& in, Profile& profile) {
   in.Read("schedulerName", profile.scheduler_name);
   if (profile.scheduler_name.empty()) in.Problem("schedulerName", "Required value");
   if (in.Raw("percentageOfNodesToScore")) {
@@ -227,18 +227,18 @@ void ReadProfile(ConfigReader& in, Profile& profile) {
     CheckPercentage(in, percentage);
     profile.percentage_of_nodes_to_score = percentage;
   }
-  in.Object("plugins", [&](ConfigReader& plugins) { ReadPlugins(plugins, profile); });
+  in.Object("plugins", [&](DocumentReader& plugins) { ReadPlugins(plugins, profile); });
   std::set<std::string> seen;
-  in.List("pluginConfig", [&](ConfigReader& item) {
+  in.List("pluginConfig", [&](DocumentReader& item) {
     std::string name;
     item.Read("name", name);
     if (!seen.insert(name).second) item.Problem("name", fmt::format("Duplicate value: \"{}\"", name));
-    item.Object("args", [&](ConfigReader& args) { ReadArgs(name, args, profile); });
+    item.Object("args", [&](DocumentReader& args) { ReadArgs(name, args, profile); });
   });
 }
 
 // PEM text, from a file.
-void ReadPem(ConfigReader& in, const char* file_field, const char* data_field, std::string& out) {
+void ReadPem(DocumentReader& in, const char* file_field, const char* data_field, std::string& out) {
   std::string file;
   in.Read(file_field, file);
   if (in.Raw(data_field)) in.Problem(data_field, fmt::format("Forbidden: use {}", file_field));
@@ -248,7 +248,7 @@ void ReadPem(ConfigReader& in, const char* file_field, const char* data_field, s
   out = *std::move(read);
 }
 
-void ReadExtender(ConfigReader& in, ExtenderConfig& out) {
+void ReadExtender(DocumentReader& in, ExtenderConfig& out) {
   in.Read("urlPrefix", out.url_prefix);
   in.Read("filterVerb", out.filter_verb);
   in.Read("prioritizeVerb", out.prioritize_verb);
@@ -258,17 +258,17 @@ void ReadExtender(ConfigReader& in, ExtenderConfig& out) {
   in.Read("nodeCacheCapable", out.node_cache_capable);
   in.Read("ignorable", out.ignorable);
   std::chrono::milliseconds timeout{0};
-  in.ReadDuration("httpTimeout", timeout);
+  in.Read("httpTimeout", timeout);
   if (timeout.count() != 0) out.timeout = timeout;
   in.Ignore({"enableHTTPS"});
-  in.Object("tlsConfig", [&](ConfigReader& tls) {
+  in.Object("tlsConfig", [&](DocumentReader& tls) {
     tls.Read("insecure", out.insecure);
     tls.Read("serverName", out.server_name);
     ReadPem(tls, "caFile", "caData", out.ca_pem);
     ReadPem(tls, "certFile", "certData", out.certificate_pem);
     ReadPem(tls, "keyFile", "keyData", out.key_pem);
   });
-  in.List("managedResources", [&](ConfigReader& item) {
+  in.List("managedResources", [&](DocumentReader& item) {
     std::string name;
     bool ignored = false;
     item.Read("name", name);
@@ -283,7 +283,7 @@ void ReadExtender(ConfigReader& in, ExtenderConfig& out) {
   }
 }
 
-void ReadAll(ConfigReader& in, Config& config) {
+void ReadAll(DocumentReader& in, Config& config) {
   std::string api_version, kind;
   in.Read("apiVersion", api_version);
   in.Read("kind", kind);
@@ -312,7 +312,7 @@ void ReadAll(ConfigReader& in, Config& config) {
   std::set<std::string> names;
   const boost::json::value* list = in.Raw("profiles");
   const bool several = list && list->is_array() && list->get_array().size() > 1;
-  in.List("profiles", [&](ConfigReader& item) {
+  in.List("profiles", [&](DocumentReader& item) {
     Profile& profile = profiles.emplace_back();
     if (several) profile.scheduler_name.clear();  // each says its own
     ReadProfile(item, profile);
@@ -322,7 +322,7 @@ void ReadAll(ConfigReader& in, Config& config) {
   });
   if (!profiles.empty()) config.profiles = std::move(profiles);
   size_t binders = 0;
-  in.List("extenders", [&](ConfigReader& item) {
+  in.List("extenders", [&](DocumentReader& item) {
     ReadExtender(item, config.extenders.emplace_back());
     binders += !config.extenders.back().bind_verb.empty();
   });
@@ -332,20 +332,16 @@ void ReadAll(ConfigReader& in, Config& config) {
 }  // namespace
 
 Result<Config> ParseConfig(std::string_view text) {
-  std::vector<std::string> problems;
-  Result<std::string> as_json = k8s::YamlToJson(text, &problems);
-  if (!as_json) return Error(Code::kInvalid, as_json.error().message());
-  boost::system::error_code malformed;
-  const boost::json::value document = boost::json::parse(*as_json, malformed);
-  if (malformed) return Error(Code::kInvalid, malformed.message());
+  component::DocumentProblems problems{.words = component::TypeWords::kInvalidValue};
+  const auto document = component::ParseDocument(text, problems);
+  if (!document) return Error(Code::kInvalid, document.error().message());
   Config config;
   {
-    ConfigReader in(document, "", problems);
+    DocumentReader in(*document, problems);
     ReadAll(in, config);
   }
-  if (!problems.empty()) {
-    return Error(Code::kInvalid, fmt::format("KubeSchedulerConfiguration: {}", fmt::join(problems, "; ")));
-  }
+  if (Result<> fine = component::RefuseProblems(problems, "; "); !fine)
+    return fine.error().Wrap("KubeSchedulerConfiguration");
   return config;
 }
 
