@@ -4,7 +4,7 @@
 #include "controlplane/apiserver/authn/webhook_tokens.h"
 #include "controlplane/apiserver/authz/abac.h"
 #include "controlplane/apiserver/authz/config.h"
-#include "controlplane/apiserver/webhook/config_reader.h"
+#include "lib/api/duration.h"
 #include "lib/base/file.h"
 
 namespace keelson::controlplane {
@@ -15,9 +15,10 @@ using apiserver::ApiServerOptions;
 constexpr std::chrono::seconds kTokenWebhookTimeout{10};
 
 Result<std::chrono::milliseconds> FlagDuration(const char* flag, const std::string& text) {
-  auto duration = apiserver::ParseDuration(text);
-  if (!duration) return duration.error().Wrap(flag);
-  return duration;
+  const Result<int64_t> nanos = api::ParseGoDuration(text);
+  if (!nanos) return nanos.error().Wrap(flag);
+  if (*nanos < 0) return Error(Code::kInvalid, "invalid duration \"" + text + "\"").Wrap(flag);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(*nanos));
 }
 
 Result<> ReadKeys(const Options& options, ApiServerOptions& out) {

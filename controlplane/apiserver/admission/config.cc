@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/admission/plugins.h"
-#include "controlplane/apiserver/webhook/config_reader.h"
 #include "lib/base/file.h"
+#include "lib/component/document_reader.h"
 
 namespace keelson::apiserver {
 namespace {
+
+using component::DocumentReader;
 
 Error Bad(std::string_view what) { return Error(Code::kInvalid, std::string(what)); }
 
@@ -24,94 +26,110 @@ bool IsVersion(std::string_view version) {
   return digits.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-void ReadMode(ConfigReader& defaults, const std::string& key, PodSecurityConfig::Mode& mode) {
+// The kind of a part that is a document of its own, in any version of the group.
+void ExpectKind(DocumentReader& from, const std::string& group, const std::string& kind) {
+  std::string version, found;
+  from.Read("apiVersion", version);
+  from.Read("kind", found);
+  if (found == kind && version.substr(0, version.find('/')) == group) return;
+  from.Problem("kind", fmt::format("no kind \"{}\" is registered for version \"{}\"; expected {} of {}",
+                                   found, version, kind, group));
+}
+
+void ReadMode(DocumentReader& defaults, const std::string& key, PodSecurityConfig::Mode& mode) {
   const std::string version = key + "-version";
-  mode.level = defaults.Text(key.c_str(), mode.level);
-  mode.version = defaults.Text(version.c_str(), mode.version);
+  defaults.Read(key, mode.level);
+  defaults.Read(version, mode.version);
   if (!IsLevel(mode.level)) {
-    defaults.Fail(
-        key.c_str(),
+    defaults.Problem(
+        key,
         fmt::format("Invalid value: \"{}\": must be one of privileged, baseline, restricted", mode.level));
   }
   if (!IsVersion(mode.version)) {
-    defaults.Fail(version.c_str(),
-                  fmt::format("Invalid value: \"{}\": must be \"latest\" or \"v1.x\"", mode.version));
+    defaults.Problem(version,
+                     fmt::format("Invalid value: \"{}\": must be \"latest\" or \"v1.x\"", mode.version));
   }
 }
 
-std::set<std::string, std::less<>> ReadSet(ConfigReader& from, const char* field) {
+std::set<std::string, std::less<>> ReadSet(DocumentReader& from, const char* field) {
   std::set<std::string, std::less<>> out;
-  for (std::string& value : from.Texts(field)) {
-    if (value.empty()) from.Fail(field, "Invalid value: \"\": must not be empty");
-    if (!out.insert(value).second) from.Fail(field, fmt::format("Duplicate value: \"{}\"", value));
+  std::vector<std::string> values;
+  from.Read(field, values);
+  for (const std::string& value : values) {
+    if (value.empty()) from.Problem(field, "Invalid value: \"\": must not be empty");
+    if (!out.insert(value).second) from.Problem(field, fmt::format("Duplicate value: \"{}\"", value));
   }
   return out;
 }
 
-void ReadPodSecurity(ConfigReader& from, AdmissionConfig& config) {
-  from.ExpectKind("pod-security.admission.config.k8s.io", "PodSecurityConfiguration");
+void ReadPodSecurity(DocumentReader& from, AdmissionConfig& config) {
+  ExpectKind(from, "pod-security.admission.config.k8s.io", "PodSecurityConfiguration");
   PodSecurityConfig& out = config.pod_security;
-  ConfigReader defaults = from.Map("defaults");
-  ReadMode(defaults, "enforce", out.enforce);
-  ReadMode(defaults, "audit", out.audit);
-  ReadMode(defaults, "warn", out.warn);
-  from.Take(defaults);
-  ConfigReader exemptions = from.Map("exemptions");
-  out.exempt_usernames = ReadSet(exemptions, "usernames");
-  out.exempt_namespaces = ReadSet(exemptions, "namespaces");
-  out.exempt_runtime_classes = ReadSet(exemptions, "runtimeClasses");
-  from.Take(exemptions);
+  from.Object("defaults", [&](DocumentReader& defaults) {
+    ReadMode(defaults, "enforce", out.enforce);
+    ReadMode(defaults, "audit", out.audit);
+    ReadMode(defaults, "warn", out.warn);
+  });
+  from.Object("exemptions", [&](DocumentReader& exemptions) {
+    out.exempt_usernames = ReadSet(exemptions, "usernames");
+    out.exempt_namespaces = ReadSet(exemptions, "namespaces");
+    out.exempt_runtime_classes = ReadSet(exemptions, "runtimeClasses");
+  });
 }
 
-void ReadEventRateLimit(ConfigReader& from, AdmissionConfig& config) {
-  from.ExpectKind("eventratelimit.admission.k8s.io", "Configuration");
-  for (ConfigReader& item : from.Maps("limits")) {
-    EventRateLimitConfig::Limit limit;
-    limit.type = item.Text("type");
-    limit.qps = item.Int("qps", 0);
-    limit.burst = item.Int("burst", 0);
-    const int32_t cache = item.Int("cacheSize", 0);
+void ReadEventRateLimit(DocumentReader& from, AdmissionConfig& config) {
+  ExpectKind(from, "eventratelimit.admission.k8s.io", "Configuration");
+  from.List("limits", [&](DocumentReader& item) {
+    EventRateLimitConfig::Limit limit{};
+    int32_t cache = 0;
+    limit.qps = limit.burst = 0;
+    item.Read("type", limit.type);
+    item.Read("qps", limit.qps);
+    item.Read("burst", limit.burst);
+    item.Read("cacheSize", cache);
     if (limit.type != "Server" && limit.type != "Namespace" && limit.type != "User" &&
         limit.type != "SourceAndObject") {
-      item.Fail("type", fmt::format("Unsupported value: \"{}\": supported values: \"Namespace\", \"Server\", "
-                                    "\"SourceAndObject\", \"User\"",
-                                    limit.type));
+      item.Problem("type",
+                   fmt::format("Unsupported value: \"{}\": supported values: \"Namespace\", \"Server\", "
+                               "\"SourceAndObject\", \"User\"",
+                               limit.type));
     }
-    if (limit.burst <= 0) item.Fail("burst", "Invalid value: must be positive");
-    if (limit.qps <= 0) item.Fail("qps", "Invalid value: must be positive");
-    if (cache < 0) item.Fail("cacheSize", "Invalid value: must not be negative");
+    if (limit.burst <= 0) item.Problem("burst", "Invalid value: must be positive");
+    if (limit.qps <= 0) item.Problem("qps", "Invalid value: must be positive");
+    if (cache < 0) item.Problem("cacheSize", "Invalid value: must not be negative");
     if (cache > 0) limit.cache_size = cache;
-    from.Take(item);
     config.event_rate_limit.limits.push_back(std::move(limit));
-  }
-  if (config.event_rate_limit.limits.empty()) from.Fail("limits", "Invalid value: must not be empty");
+  });
+  if (config.event_rate_limit.limits.empty()) from.Problem("limits", "Invalid value: must not be empty");
 }
 
-void ReadResourceQuota(ConfigReader& from, AdmissionConfig& config) {
+void ReadResourceQuota(DocumentReader& from, AdmissionConfig& config) {
   // Both names have been in use.
-  if (from.Text("kind") == "Configuration") {
-    from.ExpectKind("resourcequota.admission.k8s.io", "Configuration");
+  std::string kind;
+  from.Read("kind", kind);
+  if (kind == "Configuration") {
+    ExpectKind(from, "resourcequota.admission.k8s.io", "Configuration");
   } else {
-    from.ExpectKind("apiserver.config.k8s.io", "ResourceQuotaConfiguration");
+    ExpectKind(from, "apiserver.config.k8s.io", "ResourceQuotaConfiguration");
   }
-  for (ConfigReader& item : from.Maps("limitedResources")) {
-    ResourceQuotaConfig::Limited limited;
-    limited.group = item.Text("apiGroup");
-    limited.resource = item.Required("resource");
-    limited.match_contains = item.Texts("matchContains");
-    for (ConfigReader& scope : item.Maps("matchScopes")) {
-      limited.match_scopes.push_back(
-          {scope.Text("scopeName"), scope.Text("operator"), scope.Texts("values")});
-      item.Take(scope);
-    }
-    from.Take(item);
-    config.resource_quota.limited.push_back(std::move(limited));
-  }
+  from.List("limitedResources", [&](DocumentReader& item) {
+    ResourceQuotaConfig::Limited& limited = config.resource_quota.limited.emplace_back();
+    item.Read("apiGroup", limited.group);
+    item.Read("resource", limited.resource);
+    if (limited.resource.empty()) item.Problem("resource", "Required value");
+    item.Read("matchContains", limited.match_contains);
+    item.List("matchScopes", [&](DocumentReader& from_scope) {
+      auto& scope = limited.match_scopes.emplace_back();
+      from_scope.Read("scopeName", scope.name);
+      from_scope.Read("operator", scope.op);
+      from_scope.Read("values", scope.values);
+    });
+  });
 }
 
 struct Section {
   std::string_view plugin;
-  void (*read)(ConfigReader& from, AdmissionConfig& config);
+  void (*read)(DocumentReader& from, AdmissionConfig& config);
 };
 constexpr Section kSections[] = {
     {"PodSecurity", ReadPodSecurity},
@@ -119,25 +137,34 @@ constexpr Section kSections[] = {
     {"ResourceQuota", ReadResourceQuota},
 };
 
-// A plugin's configuration: inline, or in a file relative to `directory`.
-Result<> ReadPlugin(ConfigReader& item, const std::string& directory, AdmissionConfig& config) {
-  const std::string name = item.Text("name"), path = item.Text("path");
+// Settings in a file relative to `directory`.
+Result<> ReadPluginFile(const Section& section, const std::string& path, AdmissionConfig& config) {
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  component::DocumentProblems problems{.words = component::TypeWords::kMustBe};
+  ASSIGN_OR_RETURN(const auto document, component::ParseDocument(text, problems));
+  {
+    DocumentReader from(document, problems);
+    section.read(from, config);
+  }
+  return component::RefuseProblems(problems);
+}
+
+// A plugin's settings: in place, or in a file.
+void ReadPlugin(DocumentReader& item, const std::string& directory, AdmissionConfig& config) {
+  std::string name, path;
+  item.Read("name", name);
+  item.Read("path", path);
   const bool in_place = item.Has("configuration");
   const Section* section = nullptr;
   for (const Section& one : kSections) {
     if (one.plugin == name) section = &one;
   }
-  if (!section) return Bad(fmt::format("plugin \"{}\" takes no configuration", name));
-  if (!in_place && path.empty()) return {};
-  auto read = [&](ConfigReader reader) {
-    section->read(reader, config);
-    return reader.Finish();
-  };
-  if (in_place) return read(item.Map("configuration"));
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path[0] == '/' ? path : directory + "/" + path));
-  Result<ConfigReader> file = ConfigReader::Mapping(text);
-  Result<> done = file ? read(std::move(*file)) : Result<>(file.error());
-  return done ? done : done.error().Wrap(path);
+  if (!section) return item.Problem("name", fmt::format("plugin \"{}\" takes no configuration", name));
+  if (in_place)
+    return item.Object("configuration", [&](DocumentReader& from) { section->read(from, config); });
+  if (path.empty()) return;
+  const Result<> read = ReadPluginFile(*section, path[0] == '/' ? path : directory + "/" + path, config);
+  if (!read) item.Problem("path", fmt::format("{}: {}", path, read.error().message()));
 }
 
 Result<> CheckNames(const AdmissionConfig& config) {
@@ -168,14 +195,15 @@ Result<> CheckNames(const AdmissionConfig& config) {
 
 Result<> ParseAdmissionConfiguration(std::string_view yaml, const std::string& directory,
                                      AdmissionConfig& config) {
-  ASSIGN_OR_RETURN(ConfigReader root, ConfigReader::Mapping(std::string(yaml)));
-  root.ExpectKind("apiserver.config.k8s.io", "AdmissionConfiguration");
-  for (ConfigReader& item : root.Maps("plugins")) {
-    const std::string name = item.Text("name");
-    if (Result<> read = ReadPlugin(item, directory, config); !read) return read.error().Wrap(name);
-    root.Take(item);
+  component::DocumentProblems problems{.words = component::TypeWords::kMustBe};
+  ASSIGN_OR_RETURN(const auto document, component::ParseDocument(yaml, problems));
+  RETURN_IF_ERROR(component::CheckType(document, {"AdmissionConfiguration", {"apiserver.config.k8s.io/"}}));
+  {
+    DocumentReader root(document, problems);
+    root.Ignore({"kind", "apiVersion"});
+    root.List("plugins", [&](DocumentReader& item) { ReadPlugin(item, directory, config); });
   }
-  return root.Finish();
+  return component::RefuseProblems(problems);
 }
 
 Result<AdmissionConfig> ReadAdmissionConfig(const std::vector<std::string>& enable,

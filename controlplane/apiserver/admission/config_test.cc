@@ -78,7 +78,7 @@ TEST(AdmissionConfig, BadSettings) {
        "apiVersion: pod-security.admission.config.k8s.io/v1, defaults: {enforce: none}}}]",
        "must be one of privileged, baseline, restricted"},
       {"plugins: [{name: PodSecurity, configuration: {kind: PodSecurityConfiguration, "
-       "apiVersion: pod-security.admission.config.k8s.io/v1, defaults: {enforce-version: 1.30}}}]",
+       "apiVersion: pod-security.admission.config.k8s.io/v1, defaults: {enforce-version: '1.30'}}}]",
        "enforce-version: Invalid value: \"1.30\": must be \"latest\" or \"v1.x\""},
       {"plugins: [{name: PodSecurity, configuration: {kind: PodSecurityConfiguration, "
        "apiVersion: pod-security.admission.config.k8s.io/v1, exemptions: {users: [a]}}}]",

@@ -4,39 +4,55 @@
 
 #include <set>
 
-#include "controlplane/apiserver/webhook/config_reader.h"
+#include "lib/component/document_reader.h"
 
 namespace keelson::apiserver {
 namespace {
 
-// Without TTLs nothing is cached.
-void ReadTtl(ConfigReader& reader, const char* field, const char* allowed, std::chrono::milliseconds& ttl) {
-  ttl = reader.Duration(field, ttl);
-  if (!reader.Bool(allowed, true)) ttl = std::chrono::milliseconds(0);
+using component::DocumentReader;
+
+constexpr char kRequired[] = "Required value";
+
+// Without TTLs nothing is kept.
+void ReadTtl(DocumentReader& in, const char* field, const char* allowed, std::chrono::milliseconds& ttl) {
+  bool keep = true;
+  in.Read(field, ttl);
+  in.Read(allowed, keep);
+  if (!keep) ttl = std::chrono::milliseconds(0);
 }
 
-void ReadWebhook(ConfigReader& reader, AuthorizerConfig& out) {
-  out.timeout = reader.Duration("timeout", std::chrono::milliseconds(0));
-  if (out.timeout.count() <= 0) reader.Fail("timeout", "Required value");
-  if (out.timeout > std::chrono::seconds(30)) reader.Fail("timeout", "must be <= 30s");
-  ReadTtl(reader, "authorizedTTL", "cacheAuthorizedRequests", out.webhook.authorized_ttl);
-  ReadTtl(reader, "unauthorizedTTL", "cacheUnauthorizedRequests", out.webhook.unauthorized_ttl);
-  out.webhook.version = reader.Required("subjectAccessReviewVersion");
-  if (out.webhook.version != "v1" && out.webhook.version != "v1beta1")
-    reader.Fail("subjectAccessReviewVersion", "Unsupported value: supported values: \"v1\", \"v1beta1\"");
-  reader.Text("matchConditionSubjectAccessReviewVersion");
-  std::string policy = reader.Required("failurePolicy");
-  if (policy != "NoOpinion" && policy != "Deny")
-    reader.Fail("failurePolicy", "Unsupported value: supported values: \"Deny\", \"NoOpinion\"");
-  out.webhook.deny_on_failure = policy == "Deny";
-  ConfigReader connection = reader.Map("connectionInfo");
-  std::string type = connection.Required("type");
-  if (type != "KubeConfigFile")
-    connection.Fail("type", "Unsupported value: supported values: \"KubeConfigFile\"");
-  out.kubeconfig_file = connection.Required("kubeConfigFile");
-  reader.Take(connection);
-  if (!reader.Maps("matchConditions").empty())
-    reader.Fail("matchConditions", "expressions are not supported");
+std::string ReadRequired(DocumentReader& in, const char* field) {
+  std::string out;
+  in.Read(field, out);
+  if (out.empty()) in.Problem(field, kRequired);
+  return out;
+}
+
+// One of `values`, of which there are two.
+std::string ReadChoice(DocumentReader& in, const char* field, const char* one, const char* other) {
+  std::string out = ReadRequired(in, field);
+  if (!out.empty() && out != one && out != other)
+    in.Problem(field, fmt::format("Unsupported value: supported values: \"{}\", \"{}\"", one, other));
+  return out;
+}
+
+void ReadWebhook(DocumentReader& in, AuthorizerConfig& out) {
+  out.timeout = std::chrono::milliseconds(0);
+  in.Read("timeout", out.timeout);
+  if (out.timeout.count() <= 0) in.Problem("timeout", kRequired);
+  if (out.timeout > std::chrono::seconds(30)) in.Problem("timeout", "must be <= 30s");
+  ReadTtl(in, "authorizedTTL", "cacheAuthorizedRequests", out.webhook.authorized_ttl);
+  ReadTtl(in, "unauthorizedTTL", "cacheUnauthorizedRequests", out.webhook.unauthorized_ttl);
+  out.webhook.version = ReadChoice(in, "subjectAccessReviewVersion", "v1", "v1beta1");
+  in.Ignore({"matchConditionSubjectAccessReviewVersion"});
+  out.webhook.deny_on_failure = ReadChoice(in, "failurePolicy", "Deny", "NoOpinion") == "Deny";
+  in.Section("connectionInfo", [&](DocumentReader& connection) {
+    const std::string type = ReadRequired(connection, "type");
+    if (!type.empty() && type != "KubeConfigFile")
+      connection.Problem("type", "Unsupported value: supported values: \"KubeConfigFile\"");
+    out.kubeconfig_file = ReadRequired(connection, "kubeConfigFile");
+  });
+  if (in.Has("matchConditions")) in.Problem("matchConditions", "expressions are not supported");
 }
 
 Error Bad(const std::string& why) { return Error(Code::kInvalid, why); }
@@ -66,36 +82,39 @@ class Always : public Authorizer {
 std::shared_ptr<const Authorizer> NewAlwaysAuthorizer(bool allow) { return std::make_shared<Always>(allow); }
 
 Result<std::vector<AuthorizerConfig>> ParseAuthorizationConfig(const std::string& text) {
-  ASSIGN_OR_RETURN(ConfigReader reader,
-                   ConfigReader::Document(text, "AuthorizationConfiguration",
-                                          {"apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1",
-                                           "apiserver.config.k8s.io/v1alpha1"}));
+  component::DocumentProblems problems{.words = component::TypeWords::kMustBe};
+  ASSIGN_OR_RETURN(const auto document, component::ParseDocument(text, problems));
+  RETURN_IF_ERROR(
+      component::CheckType(document, {"AuthorizationConfiguration",
+                                      {"apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1",
+                                       "apiserver.config.k8s.io/v1alpha1"}}));
   std::vector<AuthorizerConfig> out;
   std::set<std::string> names, types;
-  for (ConfigReader& entry : reader.Maps("authorizers")) {
-    AuthorizerConfig config;
-    config.type = entry.Required("type");
-    config.name = entry.Required("name");
-    if (!IsKnownType(config.type)) entry.Fail("type", fmt::format("Unsupported value: \"{}\"", config.type));
-    if (!names.insert(config.name).second)
-      entry.Fail("name", fmt::format("Duplicate value: \"{}\"", config.name));
-    bool first = types.insert(config.type).second;
-    if (!first && config.type != "Webhook")
-      entry.Fail("type", fmt::format("Duplicate value: \"{}\"", config.type));
-    if (config.type == "Webhook") {
-      config.webhook.name = config.name;
-      ConfigReader webhook = entry.Map("webhook");
-      ReadWebhook(webhook, config);
-      entry.Take(webhook);
-    } else if (entry.Has("webhook")) {
-      entry.Fail("webhook", "may only be specified when type=Webhook");
-    }
-    reader.Take(entry);
-    out.push_back(std::move(config));
+  {
+    DocumentReader in(document, problems);
+    in.Ignore({"kind", "apiVersion"});
+    in.List("authorizers", [&](DocumentReader& entry) {
+      AuthorizerConfig& config = out.emplace_back();
+      config.type = ReadRequired(entry, "type");
+      config.name = ReadRequired(entry, "name");
+      if (!config.type.empty() && !IsKnownType(config.type))
+        entry.Problem("type", fmt::format("Unsupported value: \"{}\"", config.type));
+      if (!names.insert(config.name).second)
+        entry.Problem("name", fmt::format("Duplicate value: \"{}\"", config.name));
+      const bool first = types.insert(config.type).second;
+      if (!first && config.type != "Webhook")
+        entry.Problem("type", fmt::format("Duplicate value: \"{}\"", config.type));
+      if (config.type == "Webhook") {
+        config.webhook.name = config.name;
+        entry.Section("webhook", [&](DocumentReader& webhook) { ReadWebhook(webhook, config); });
+      } else if (entry.Has("webhook")) {
+        entry.Problem("webhook", "may only be specified when type=Webhook");
+      }
+    });
+    if (out.empty())
+      in.Problem("authorizers", "Required value: at least one authorization mode must be defined");
   }
-  if (out.empty())
-    reader.Fail("authorizers", "Required value: at least one authorization mode must be defined");
-  RETURN_IF_ERROR(reader.Finish());
+  RETURN_IF_ERROR(component::RefuseProblems(problems));
   return out;
 }
 

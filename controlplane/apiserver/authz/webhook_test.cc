@@ -136,7 +136,12 @@ TEST(AuthorizationConfig, Table) {
       {"{type: ABAC, name: a}", "authorizers[0].type: Unsupported value: \"ABAC\""},
       {"{type: RBAC}", "authorizers[0].name: Required value"},
       {"", "authorizers: Required value: at least one authorization mode must be defined"},
-      {"{type: Webhook, name: w, webhook: {timeout: 40s}}", "authorizers[0].webhook.timeout: must be <= 30s"},
+      {"{type: Webhook, name: w, webhook: {timeout: 40s}}",
+       "authorizers[0].webhook.timeout: must be <= 30s, "
+       "authorizers[0].webhook.subjectAccessReviewVersion: Required value, "
+       "authorizers[0].webhook.failurePolicy: Required value, "
+       "authorizers[0].webhook.connectionInfo.type: Required value, "
+       "authorizers[0].webhook.connectionInfo.kubeConfigFile: Required value"},
       {"{type: RBAC, name: a, extra: 1}", "unknown field \"authorizers[0].extra\""},
   };
   for (const auto& row : rows) {
