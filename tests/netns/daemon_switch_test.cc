@@ -56,7 +56,7 @@ class KubeProxy {
       ASSIGN_OR_RETURN(process_, event::Process::Start(
                                      {.argv = {KEELSON_KUBE_PROXY, "--config", dir_ + "/config.yaml",
                                                "--hostname-override", "here", "--ebpf-cgroup", places_.cgroup,
-                                               "--ebpf-pin-directory", places_.pins, "-v", "2"},
+                                               "--ebpf-pin-directory", places_.pins, "-v", "4"},
                                       .output_file = dir_ + "/log"}));
       return {};
     });
