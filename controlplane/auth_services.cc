@@ -24,13 +24,13 @@ Result<std::chrono::milliseconds> FlagDuration(const char* flag, const std::stri
 Result<> ReadKeys(const Options& options, ApiServerOptions& out) {
   for (const std::string& path : options.service_account_key_files) {
     ASSIGN_OR_RETURN(std::string pem, ReadFile(path));
-    auto keys = http::SigningKey::FromPem(pem);
+    auto keys = crypto::SigningKey::FromPem(pem);
     if (!keys) return keys.error().Wrap(path);
     out.verify_keys.insert(out.verify_keys.end(), keys->begin(), keys->end());
   }
   if (options.service_account_signing_key_file.empty()) return {};
   ASSIGN_OR_RETURN(std::string pem, ReadFile(options.service_account_signing_key_file));
-  auto keys = http::SigningKey::FromPem(pem);
+  auto keys = crypto::SigningKey::FromPem(pem);
   if (!keys) return keys.error().Wrap(options.service_account_signing_key_file);
   if (!keys->front().is_private()) {
     return Error(Code::kInvalid, options.service_account_signing_key_file + ": no private key");

@@ -166,10 +166,10 @@ Result<std::unique_ptr<http::Server>> ListenForComponent(const Options& options,
   if (server.tls->certificate_file.empty()) {
     char host[256] = {};
     (void)gethostname(host, sizeof host - 1);
-    ASSIGN_OR_RETURN(std::string key, http::NewPrivateKey());
-    http::CertificateSubject subject{
+    ASSIGN_OR_RETURN(std::string key, crypto::NewPrivateKey());
+    crypto::CertificateSubject subject{
         .common_name = host, .dns_names = {host, "localhost"}, .ip_addresses = {"127.0.0.1"}};
-    ASSIGN_OR_RETURN(std::string certificate, http::NewSelfSigned(key, subject, kCertificateLife));
+    ASSIGN_OR_RETURN(std::string certificate, crypto::NewSelfSigned(key, subject, kCertificateLife));
     ASSIGN_OR_RETURN(server.tls->certificate_file, FileInMemory("serving certificate", certificate));
     ASSIGN_OR_RETURN(server.tls->key_file, FileInMemory("serving key", key));
   }

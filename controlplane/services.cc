@@ -126,7 +126,7 @@ Result<> CheckProxyCertificate(const Options& options) {
     return Error(Code::kInvalid,
                  "--proxy-client-cert-file and --proxy-client-key-file must be specified together");
   if (certificate.empty()) return {};
-  if (!http::BelongTogether(certificate, key))
+  if (!crypto::BelongTogether(certificate, key))
     return Error(Code::kInvalid, "--proxy-client-key-file is not the key of --proxy-client-cert-file");
   return {};
 }
@@ -219,7 +219,7 @@ void WatchFiles(const Options& options, std::vector<std::string> tls_files, Cont
 }
 
 Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
-  ASSIGN_OR_RETURN(http::TlsServerOptions tls, TlsOptionsOf(options));
+  ASSIGN_OR_RETURN(crypto::TlsServerOptions tls, TlsOptionsOf(options));
   RETURN_IF_ERROR(MakeEtcd(options, plane));
   ASSIGN_OR_RETURN(registry::Config config, RegistryConfig(options));
   ASSIGN_OR_RETURN(apiserver::ApiServerOptions api, ApiServerOptionsOf(options));

@@ -114,7 +114,7 @@ Result<std::shared_ptr<CredentialProviders>> LoadCredentialProviders(const Setti
 // Names in the TLS settings that mean nothing, or nothing good.
 Result<> CheckTls(const KubeletConfig& config) {
   ASSIGN_OR_RETURN(const std::vector<std::string> warnings,
-                   http::CheckTlsSettings(config.tls_min_version, config.tls_cipher_suites));
+                   crypto::CheckTlsSettings(config.tls_min_version, config.tls_cipher_suites));
   for (const std::string& warning : warnings) log::Warn(warning);
   return {};
 }

@@ -23,7 +23,7 @@ struct End {
 Result<XfrmState> StateOf(const std::string& secret, const End& from, const End& to, int64_t epoch) {
   std::string info = from.name + "|" + to.name + "|" + from.address.ToString() + "|" + to.address.ToString() +
                      "|" + std::to_string(epoch);
-  ASSIGN_OR_RETURN(std::string bytes, http::DeriveKey(secret, kSalt, info, kKeyBytes + 4));
+  ASSIGN_OR_RETURN(std::string bytes, crypto::DeriveKey(secret, kSalt, info, kKeyBytes + 4));
   uint32_t spi = 0;
   for (size_t i = kKeyBytes; i < bytes.size(); ++i) spi = spi << 8 | static_cast<uint8_t>(bytes[i]);
   bytes.resize(kKeyBytes);

@@ -99,8 +99,8 @@ std::string StorageVersionHash(const api::ResourceInfo& info) {
   if (info.etcd_prefix.empty() || info.IsSubresource()) return "";
   const api::ResourceInfo& stored = storage::StoredAs(info);
   constexpr size_t kBytes = 8;
-  std::string hash = http::Base64UrlEncode(
-      http::Sha256(fmt::format("{}/{}/{}", stored.kind_group, stored.kind_version, stored.kind))
+  std::string hash = crypto::Base64UrlEncode(
+      crypto::Sha256(fmt::format("{}/{}/{}", stored.kind_group, stored.kind_version, stored.kind))
           .substr(0, kBytes));
   // Standard base64 alphabet, with padding.
   std::replace(hash.begin(), hash.end(), '-', '+');
@@ -204,7 +204,7 @@ Wanted WantedForm(const http::ServerRequest& request) {
   return {};
 }
 
-std::string Etag(const std::string& body) { return "\"" + http::Sha256Hex(body) + "\""; }
+std::string Etag(const std::string& body) { return "\"" + crypto::Sha256Hex(body) + "\""; }
 
 }  // namespace
 

@@ -86,8 +86,8 @@ Authenticator::Options ApiServer::Impl::AuthenticatorOptions() const {
   return out;
 }
 
-void ApiServer::SetKeys(std::vector<http::SigningKey> verify_keys,
-                        std::optional<http::SigningKey> signing_key) {
+void ApiServer::SetKeys(std::vector<crypto::SigningKey> verify_keys,
+                        std::optional<crypto::SigningKey> signing_key) {
   MutexLock lock(impl_->reload_mutex);
   impl_->routes->SetKeys(verify_keys);
   impl_->options.verify_keys = std::move(verify_keys);

@@ -169,7 +169,7 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<LegacyTokenCleaner>(options, "legacy-serviceaccount-token-cleaner-controller",
                                   "legacy-service-account-token-cleaner", options.legacy_token_period);
   if (!options.service_account_key_pem.empty()) {
-    auto keys = http::SigningKey::FromPem(options.service_account_key_pem);
+    auto keys = crypto::SigningKey::FromPem(options.service_account_key_pem);
     if (!keys) return keys.error().Wrap("key of service account tokens");
     if (!keys->front().is_private())
       return Error(Code::kInvalid, "key of service account tokens: no private key");

@@ -109,7 +109,7 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
 
   Options options;
   options.root_ca_pem = "PEM";
-  options.service_account_key_pem = http::SigningKey::GenerateRsa()->PrivatePem().value();
+  options.service_account_key_pem = crypto::SigningKey::GenerateRsa()->PrivatePem().value();
   options.pod_certificates = true;
   options.allocate_node_cidrs = true;
   options.cluster_cidrs = {"10.244.0.0/16"};

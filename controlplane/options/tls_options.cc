@@ -8,22 +8,22 @@
 
 namespace keelson::controlplane {
 
-std::vector<std::string> TlsFilesOf(const http::TlsServerOptions& tls) {
+std::vector<std::string> TlsFilesOf(const crypto::TlsServerOptions& tls) {
   std::vector<std::string> out = {tls.certificate_file, tls.key_file, tls.client_ca_file, tls.proxy_ca_file};
-  for (const http::TlsServerOptions::Named& one : tls.named) {
+  for (const crypto::TlsServerOptions::Named& one : tls.named) {
     out.push_back(one.certificate_file);
     out.push_back(one.key_file);
   }
   return out;
 }
 
-Result<http::TlsServerOptions> TlsOptionsOf(const Options& options) {
+Result<crypto::TlsServerOptions> TlsOptionsOf(const Options& options) {
   if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
     return Error(Code::kInvalid, "--tls-cert-file and --tls-private-key-file must be specified together");
   ASSIGN_OR_RETURN(const std::vector<std::string> warnings,
-                   http::CheckTlsSettings(options.tls_min_version, options.tls_cipher_suites));
+                   crypto::CheckTlsSettings(options.tls_min_version, options.tls_cipher_suites));
   for (const std::string& warning : warnings) log::Warn(warning);
-  http::TlsServerOptions tls;
+  crypto::TlsServerOptions tls;
   tls.certificate_file = options.tls_certificate_file;
   tls.key_file = options.tls_key_file;
   tls.client_ca_file = options.client_ca_file;
@@ -37,10 +37,10 @@ Result<http::TlsServerOptions> TlsOptionsOf(const Options& options) {
       return Error(Code::kInvalid, "--tls-curve-preferences: \"" + text + "\" is no number");
     tls.curves.push_back(number);
   }
-  if (Result<std::string> groups = http::GroupList(tls.curves); !groups)
+  if (Result<std::string> groups = crypto::GroupList(tls.curves); !groups)
     return Error(Code::kInvalid, "--tls-curve-preferences: " + groups.error().message());
   for (const std::string& text : options.tls_sni_certificates) {
-    Result<http::TlsServerOptions::Named> named = http::ParseNamedCertificate(text);
+    Result<crypto::TlsServerOptions::Named> named = crypto::ParseNamedCertificate(text);
     if (!named)
       return Error(Code::kInvalid, "invalid argument \"" + text +
                                        "\" for \"--tls-sni-cert-key\" flag: " + named.error().message());

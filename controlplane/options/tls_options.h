@@ -9,10 +9,10 @@ namespace keelson::controlplane {
 
 // From --tls-cert-file and --tls-private-key-file, which may both be empty, and related flags. Logs a warning
 // for insecure values. kInvalid: unknown version or cipher suite, or only one of the two files.
-Result<http::TlsServerOptions> TlsOptionsOf(const Options& options);
+Result<crypto::TlsServerOptions> TlsOptionsOf(const Options& options);
 
 // The files to watch for Server::ReloadTls().
-std::vector<std::string> TlsFilesOf(const http::TlsServerOptions& tls);
+std::vector<std::string> TlsFilesOf(const crypto::TlsServerOptions& tls);
 
 // --http2-max-streams-per-connection and --permit-port-sharing.
 void SetConnections(const Options& options, http::ServerOptions& server);

@@ -95,7 +95,7 @@ metrics::Family& last_config =
 
 void TellConfig(const std::string& text) {
   last_config.Clear();
-  last_config.With({http::ApiServerIdHash(), "sha256:" + http::Sha256Hex(text)}).Set(1);
+  last_config.With({crypto::ApiServerIdHash(), "sha256:" + crypto::Sha256Hex(text)}).Set(1);
 }
 
 // Values are bound to the keys that etcd has, which begin otherwise than ours.
@@ -252,8 +252,8 @@ bool Encryption::CheckFile() {
   if (!table) good = table.error();
   for (size_t i = 0; good && i < (*table)->kms.size(); ++i) good = (*table)->kms[i]->Probe();
   const char* status = good ? "success" : "failure";
-  reloads_total.With({http::ApiServerIdHash(), status}).Increment();
-  reloaded_at.With({http::ApiServerIdHash(), status})
+  reloads_total.With({crypto::ApiServerIdHash(), status}).Increment();
+  reloaded_at.With({crypto::ApiServerIdHash(), status})
       .Set(static_cast<double>(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
   if (!good) {
     log::Error("Cannot take up the encryption configuration", {{"err", good.error()}});

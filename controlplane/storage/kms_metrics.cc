@@ -49,7 +49,7 @@ metrics::Value& seed_misses =
         .With();
 
 std::string HashOf(const std::string& key_id) {
-  return key_id.empty() ? "" : "sha256:" + http::Sha256Hex(key_id);
+  return key_id.empty() ? "" : "sha256:" + crypto::Sha256Hex(key_id);
 }
 double Now() { return std::chrono::duration<double>(Clock::Real().Now().time_since_epoch()).count(); }
 
@@ -73,14 +73,14 @@ void CountKmsCall(const std::string& provider, const char* method, int code, Ste
 }
 
 void CountKeyUse(const std::string& provider, const char* direction, const std::string& key_id) {
-  const std::vector<std::string> labels = {direction, provider, HashOf(key_id), http::ApiServerIdHash()};
+  const std::vector<std::string> labels = {direction, provider, HashOf(key_id), crypto::ApiServerIdHash()};
   key_uses.With(labels).Increment();
   key_used_at.With(labels).Set(Now());
 }
 
 void CountKeyStatus(const std::string& provider, const std::string& key_id, const char* problem) {
   if (*problem) return invalid_keys.With({provider, problem}).Increment();
-  key_told_at.With({provider, HashOf(key_id), http::ApiServerIdHash()}).Set(Now());
+  key_told_at.With({provider, HashOf(key_id), crypto::ApiServerIdHash()}).Set(Now());
 }
 
 void CountDataKey(SteadyTime begin) {

@@ -51,17 +51,17 @@ std::string KubeconfigText(const client::RestConfig& config, const std::string& 
 // The key of an earlier start that is still waiting, or a new one.
 Result<std::string> PendingKey(const std::string& path) {
   if (auto key = ReadFile(path)) {
-    if (http::SigningKey::FromPem(*key)) return key;
+    if (crypto::SigningKey::FromPem(*key)) return key;
   }
-  ASSIGN_OR_RETURN(std::string key, http::NewPrivateKey());
+  ASSIGN_OR_RETURN(std::string key, crypto::NewPrivateKey());
   RETURN_IF_ERROR(WriteFileAtomic(path, key, 0600));
   return key;
 }
 
 // The same for the same key and node, so that requests do not pile up.
 Result<std::string> RequestName(const std::string& key_pem, const std::string& node_name) {
-  ASSIGN_OR_RETURN(std::vector<http::SigningKey> keys, http::SigningKey::FromPem(key_pem));
-  return "node-csr-" + http::Sha256Hex(keys.front().id() + "/" + node_name);
+  ASSIGN_OR_RETURN(std::vector<crypto::SigningKey> keys, crypto::SigningKey::FromPem(key_pem));
+  return "node-csr-" + crypto::Sha256Hex(keys.front().id() + "/" + node_name);
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ bool HasUsableCredentials(const std::string& kubeconfig, WallTime now) {
     return false;
   }
   if (config->certificate_pem.empty()) return true;
-  auto certificate = http::InspectCertificate(config->certificate_pem);
+  auto certificate = crypto::InspectCertificate(config->certificate_pem);
   if (!certificate || certificate->not_after > now) return certificate.has_value();
   log::Warn("Part of the existing bootstrap client certificate is expired", {{"path", kubeconfig}});
   return false;

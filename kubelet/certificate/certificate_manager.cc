@@ -18,7 +18,7 @@ constexpr seconds kPatience = std::chrono::minutes(15);  // with one request
 constexpr seconds kLookAtWish(1), kLookAtHosts(30), kFirstDelay(2), kLastDelay(32);
 
 // Does it name all hosts that it should? More do no harm.
-bool Covers(const http::CertificateSubject& has, const http::CertificateSubject& wanted) {
+bool Covers(const crypto::CertificateSubject& has, const crypto::CertificateSubject& wanted) {
   auto all_of = [](const std::vector<std::string>& names, const std::vector<std::string>& in) {
     return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
       return std::find(in.begin(), in.end(), name) != in.end();
@@ -81,7 +81,7 @@ CertificateManager::CertificateManager(client::RestClient api, CertificateStore 
   });
 }
 
-void CertificateManager::Take(http::CertificateInfo certificate) {
+void CertificateManager::Take(crypto::CertificateInfo certificate) {
   rotation_ = RotationTime(certificate, RandomPart());
   numbers_->not_after = certificate.not_after;
   log::Info("Certificate rotation deadline determined",
@@ -107,10 +107,10 @@ std::chrono::nanoseconds CertificateManager::UntilNextLook() const {
 
 Result<> CertificateManager::Rotate(const CertificateTemplate& wanted, std::stop_token stop) {
   log::Info("Rotating certificates", {{"signer", wanted.signer}});
-  ASSIGN_OR_RETURN(std::string key, http::NewPrivateKey());
+  ASSIGN_OR_RETURN(std::string key, crypto::NewPrivateKey());
   ASSIGN_OR_RETURN(std::string certificate,
                    RequestCertificate(api_, wanted, key, kPatience, std::move(stop)));
-  ASSIGN_OR_RETURN(http::CertificateInfo made, http::InspectCertificate(certificate));
+  ASSIGN_OR_RETURN(crypto::CertificateInfo made, crypto::InspectCertificate(certificate));
   const WallTime now = clock_.Now();
   RETURN_IF_ERROR(store_.Store(certificate, key, now));
   if (current_ && purpose_ == Purpose::kServing)

@@ -40,7 +40,7 @@ class CertificateManager {
   std::chrono::nanoseconds UntilNextLook() const;
   Result<> Rotate(const CertificateTemplate& wanted, std::stop_token stop);
   Result<> Failed(const Error& error);
-  void Take(http::CertificateInfo certificate);
+  void Take(crypto::CertificateInfo certificate);
 
   const client::RestClient api_;
   const CertificateStore store_;
@@ -49,7 +49,7 @@ class CertificateManager {
   const std::function<void()> changed_;
   Clock& clock_;
   // Run()'s own.
-  std::optional<http::CertificateInfo> current_;
+  std::optional<crypto::CertificateInfo> current_;
   WallTime rotation_{};
   int failures_ = 0;
   std::shared_ptr<Numbers> numbers_;

@@ -80,7 +80,7 @@ Result<std::string> Submit(const client::RestClient& api, const CertificateTempl
     request.mutable_metadata()->set_name(wanted.name);
   }
   ASSIGN_OR_RETURN(*request.mutable_spec()->mutable_request(),
-                   http::NewCertificateRequest(key_pem, wanted.subject));
+                   crypto::NewCertificateRequest(key_pem, wanted.subject));
   request.mutable_spec()->set_signer_name(wanted.signer);
   for (const std::string& usage : wanted.usages) request.mutable_spec()->add_usages(usage);
   auto created = api.Create(request);
@@ -115,7 +115,7 @@ Result<std::string> RequestCertificate(const client::RestClient& api, const Cert
   ASSIGN_OR_RETURN(std::string name, Submit(bounded, wanted, key_pem));
   log::Info("Waiting for a certificate", {{"csr", name}, {"signer", wanted.signer}});
   ASSIGN_OR_RETURN(std::string certificate, AwaitCertificate(bounded, name, deadline.token()));
-  if (!http::BelongTogether(certificate, key_pem))
+  if (!crypto::BelongTogether(certificate, key_pem))
     return Error(Code::kInvalid, "the certificate of signing request " + name + " is not for our key");
   return certificate;
 }

@@ -15,7 +15,7 @@ struct CertificateTemplate {
   std::string name;  // of the request; an existing one is waited for. Empty: csr-xxxxx
   std::string signer;
   std::vector<std::string> usages;
-  http::CertificateSubject subject;
+  crypto::CertificateSubject subject;
 };
 CertificateTemplate ClientCertificateTemplate(const std::string& node_name);
 CertificateTemplate ServingCertificateTemplate(const std::string& node_name,

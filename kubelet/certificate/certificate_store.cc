@@ -11,11 +11,11 @@
 
 namespace keelson::kubelet {
 
-Result<http::CertificateInfo> CertificateStore::Load() const {
+Result<crypto::CertificateInfo> CertificateStore::Load() const {
   ASSIGN_OR_RETURN(std::string pem, ReadFile(path()));
-  if (!http::BelongTogether(pem, pem))
+  if (!crypto::BelongTogether(pem, pem))
     return Error(Code::kInvalid, path() + ": private key does not match public key");
-  return http::InspectCertificate(pem);
+  return crypto::InspectCertificate(pem);
 }
 
 Result<> CertificateStore::Store(const std::string& certificate_pem, const std::string& key_pem,
@@ -35,7 +35,7 @@ Result<> CertificateStore::Store(const std::string& certificate_pem, const std::
   return {};
 }
 
-WallTime RotationTime(const http::CertificateInfo& certificate, double part) {
+WallTime RotationTime(const crypto::CertificateInfo& certificate, double part) {
   const std::chrono::duration<double> life = certificate.not_after - certificate.not_before;
   return certificate.not_before + std::chrono::round<std::chrono::seconds>(life * (0.7 + 0.2 * part));
 }
@@ -43,13 +43,13 @@ WallTime RotationTime(const http::CertificateInfo& certificate, double part) {
 Result<> EnsureSelfSigned(const std::string& directory, const std::string& hostname, WallTime now) {
   const std::string certificate_file = directory + "/kubelet.crt", key_file = directory + "/kubelet.key";
   auto certificate = ReadFile(certificate_file), key = ReadFile(key_file);
-  if (certificate && key && http::BelongTogether(*certificate, *key)) return {};
-  http::CertificateSubject subject;
+  if (certificate && key && crypto::BelongTogether(*certificate, *key)) return {};
+  crypto::CertificateSubject subject;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch());
   subject.common_name = hostname + "@" + std::to_string(seconds.count());
   (IpAddress::Parse(hostname) ? subject.ip_addresses : subject.dns_names).push_back(hostname);
-  ASSIGN_OR_RETURN(std::string new_key, http::NewPrivateKey());
-  ASSIGN_OR_RETURN(std::string made, http::NewSelfSigned(new_key, subject, std::chrono::hours(24 * 365)));
+  ASSIGN_OR_RETURN(std::string new_key, crypto::NewPrivateKey());
+  ASSIGN_OR_RETURN(std::string made, crypto::NewSelfSigned(new_key, subject, std::chrono::hours(24 * 365)));
   RETURN_IF_ERROR(MakeDirs(directory));
   RETURN_IF_ERROR(WriteFileAtomic(key_file, new_key, 0600));
   RETURN_IF_ERROR(WriteFileAtomic(certificate_file, made, 0644));

@@ -21,7 +21,7 @@ class CertificateStore {
 
   std::string path() const { return directory_ + "/" + name_ + "-current.pem"; }
   // kNotFound: there is none; kInvalid: certificate and key do not belong together.
-  Result<http::CertificateInfo> Load() const;
+  Result<crypto::CertificateInfo> Load() const;
   // Writes the pair and switches the link to it.
   Result<> Store(const std::string& certificate_pem, const std::string& key_pem, WallTime now) const;
 
@@ -30,7 +30,7 @@ class CertificateStore {
 };
 
 // When to rotate: between 70 % (`part` 0) and 90 % (`part` 1) of the certificate's lifetime.
-WallTime RotationTime(const http::CertificateInfo& certificate, double part);
+WallTime RotationTime(const crypto::CertificateInfo& certificate, double part);
 
 // Creates a self-signed `<directory>/kubelet.crt` and `.key` for this host, valid for a year, unless a pair exists.
 Result<> EnsureSelfSigned(const std::string& directory, const std::string& hostname, WallTime now);

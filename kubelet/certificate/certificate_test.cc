@@ -48,14 +48,14 @@ class CertificateTest : public ::testing::Test {
   void SetUp() override {
     char name[] = "/tmp/kubelet_certificate.XXXXXX";
     dir_ = mkdtemp(name);
-    ca_key_ = *http::NewPrivateKey();
-    ca_ = *http::NewSelfSigned(ca_key_, {"ca", {}, {}, {}}, hours(24 * 365));
+    ca_key_ = *crypto::NewPrivateKey();
+    ca_ = *crypto::NewSelfSigned(ca_key_, {"ca", {}, {}, {}}, hours(24 * 365));
   }
   void TearDown() override { EXPECT_TRUE(RemoveTree(dir_)); }
 
   std::string Sign(const std::string& request, seconds begin, seconds end) {
     const WallTime now = Clock::Real().Now();
-    return *http::CertificateAuthority::FromPem(ca_, ca_key_)
+    return *crypto::CertificateAuthority::FromPem(ca_, ca_key_)
                 ->Sign(request, {now + begin, now + end, {"digital signature", "client auth"}});
   }
   void Issue(Csr& request) {
@@ -69,10 +69,10 @@ class CertificateTest : public ::testing::Test {
     condition.set_message("not today");
   }
   // A certificate in the store.
-  void Have(const CertificateStore& store, const http::CertificateSubject& subject, seconds begin,
+  void Have(const CertificateStore& store, const crypto::CertificateSubject& subject, seconds begin,
             seconds end) {
-    std::string key = *http::NewPrivateKey();
-    std::string certificate = Sign(*http::NewCertificateRequest(key, subject), begin, end);
+    std::string key = *crypto::NewPrivateKey();
+    std::string certificate = Sign(*crypto::NewCertificateRequest(key, subject), begin, end);
     ASSERT_TRUE(store.Store(certificate, key, Clock::Real().Now() - hours(1)));
   }
   std::string WriteBootstrapKubeconfig() {
@@ -114,12 +114,12 @@ TEST_F(CertificateTest, StoreKeepsWholePairs) {
   EXPECT_EQ(file.st_mode & 0777, 0600u);
   Have(store, {"system:node:n2", {"system:nodes"}, {}, {}}, seconds(-10), hours(1));
   EXPECT_EQ(store.Load()->subject.common_name, "system:node:n2");
-  ASSERT_TRUE(store.Store(ca_, *http::NewPrivateKey(), Clock::Real().Now()));
+  ASSERT_TRUE(store.Store(ca_, *crypto::NewPrivateKey(), Clock::Real().Now()));
   EXPECT_TRUE(store.Load().error().Is(Code::kInvalid));
 }
 
 TEST(CertificateRotation, BetweenSeventyAndNinetyPercent) {
-  http::CertificateInfo info;
+  crypto::CertificateInfo info;
   info.not_before = WallTime(hours(1000));
   info.not_after = info.not_before + hours(100);
   EXPECT_EQ(RotationTime(info, 0), info.not_before + hours(70));
@@ -129,12 +129,12 @@ TEST(CertificateRotation, BetweenSeventyAndNinetyPercent) {
 TEST_F(CertificateTest, SelfSignedIsMadeOnce) {
   ASSERT_TRUE(EnsureSelfSigned(dir_ + "/pki", "n1", Clock::Real().Now()));
   std::string first = *ReadFile(dir_ + "/pki/kubelet.crt");
-  EXPECT_EQ(http::InspectCertificate(first)->subject.dns_names, std::vector<std::string>{"n1"});
+  EXPECT_EQ(crypto::InspectCertificate(first)->subject.dns_names, std::vector<std::string>{"n1"});
   ASSERT_TRUE(EnsureSelfSigned(dir_ + "/pki", "n1", Clock::Real().Now()));
   EXPECT_EQ(*ReadFile(dir_ + "/pki/kubelet.crt"), first);
   ASSERT_TRUE(WriteFile(dir_ + "/pki/kubelet.key", "broken"));
   ASSERT_TRUE(EnsureSelfSigned(dir_ + "/pki", "10.0.0.1", Clock::Real().Now()));
-  EXPECT_EQ(http::InspectCertificate(*ReadFile(dir_ + "/pki/kubelet.crt"))->subject.ip_addresses,
+  EXPECT_EQ(crypto::InspectCertificate(*ReadFile(dir_ + "/pki/kubelet.crt"))->subject.ip_addresses,
             std::vector<std::string>{"10.0.0.1"});
 }
 
@@ -155,7 +155,7 @@ TEST_F(CertificateTest, BootstrapWritesAKubeconfig) {
   EXPECT_EQ(config->certificate_file, dir_ + "/pki/kubelet-client-current.pem");
   EXPECT_EQ(config->key_file, config->certificate_file);
   EXPECT_TRUE(config->token.empty());
-  EXPECT_EQ(http::InspectCertificate(config->certificate_pem)->subject.common_name, "system:node:n1");
+  EXPECT_EQ(crypto::InspectCertificate(config->certificate_pem)->subject.common_name, "system:node:n1");
   EXPECT_FALSE(PathExists(dir_ + "/pki/kubelet-client.key.tmp"));
   api_->ForgetRequests();
   ASSERT_TRUE(Join());  // nothing left to do

@@ -12,7 +12,7 @@
 namespace keelson::kubelet {
 namespace {
 
-using http::TestPki;
+using crypto::TestPki;
 
 // A kubelet's server whose certificate, key and clients' CA are files.
 class ServerFilesTest : public ::testing::Test {
@@ -47,7 +47,7 @@ class ServerFilesTest : public ::testing::Test {
     http::ClientOptions options;
     options.base_url = "https://127.0.0.1:" + std::to_string(server_->AwaitPort());
     options.tls.ca_pem = pki.ca_pem();
-    const http::TestCertificate certificate = pki.Client(name, {});
+    const crypto::TestCertificate certificate = pki.Client(name, {});
     options.tls.certificate_pem = certificate.certificate_pem;
     options.tls.key_pem = certificate.key_pem;
     auto response = http::NewClient(options)->Do({}, http::kSoon);

@@ -61,7 +61,7 @@ Result<CreatedRequest> PodCertificateRequests::Create(const corev1::Pod& pod,
   const std::string& account = pod.spec().service_account_name();
   auto known = api_.Get<corev1::ServiceAccount>(ns, account);
   if (!known) return known.error().Wrap("while fetching service account");
-  ASSIGN_OR_RETURN(std::string stub, http::NewCertificateRequest(key_pem, {}));
+  ASSIGN_OR_RETURN(std::string stub, crypto::NewCertificateRequest(key_pem, {}));
   json::object spec = SpecOf(pod, source);
   spec["serviceAccountName"] = account;
   spec["serviceAccountUID"] = known->metadata().uid();

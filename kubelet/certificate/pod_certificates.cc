@@ -151,7 +151,7 @@ Result<> PodCertificates::Request(const Asked& asked, Record& record) {
     return Error(Code::kUnavailable,
                  "while getting node object from local cache: node \"" + deps_.node_name + "\" not found");
   auto made = [&]() -> Result<CreatedRequest> {
-    auto key = http::NewPrivateKey(asked.source.key_type());
+    auto key = crypto::NewPrivateKey(asked.source.key_type());
     if (!key) return key.error().Wrap("while generating keypair");
     record.key = std::move(*key);
     return requests_.Create(asked.pod, asked.source, node_uid, record.key);

@@ -92,9 +92,9 @@ class PodCertificatesTest : public ::testing::Test {
 
   FakeClock clock_;
   std::shared_ptr<client::FakeApi> api_ = std::make_shared<client::FakeApi>(clock_);
-  std::string ca_key_ = *http::NewPrivateKey();
-  Result<http::CertificateAuthority> ca_ = http::CertificateAuthority::FromPem(
-      *http::NewSelfSigned(ca_key_, {"ca", {}, {}, {}}, hours(48)), ca_key_);
+  std::string ca_key_ = *crypto::NewPrivateKey();
+  Result<crypto::CertificateAuthority> ca_ = crypto::CertificateAuthority::FromPem(
+      *crypto::NewSelfSigned(ca_key_, {"ca", {}, {}, {}}, hours(48)), ca_key_);
   corev1::Pod pod_;
   std::map<std::string, json::object> requests_;
   int made_ = 0;
@@ -137,7 +137,7 @@ TEST_F(PodCertificatesTest, OneIsAskedForAndWaitedFor) {
   Issue("req-1", hours(1), hours(2));
   auto bundle = Get();
   ASSERT_TRUE(bundle) << bundle.error().message();
-  EXPECT_TRUE(http::BelongTogether(bundle->chain, bundle->key));
+  EXPECT_TRUE(crypto::BelongTogether(bundle->chain, bundle->key));
   EXPECT_EQ(bundle->chain.rfind("-----BEGIN CERTIFICATE-----\n", 0), 0u) << bundle->chain;
   EXPECT_TRUE(Shows("fresh"));
   EXPECT_EQ(made_, 1);
@@ -183,7 +183,7 @@ TEST_F(PodCertificatesTest, TheNextComesInTimeOrLate) {
   auto second = Get();
   ASSERT_TRUE(second) << second.error().message();
   EXPECT_NE(second->key, first.key);
-  EXPECT_TRUE(http::BelongTogether(second->chain, second->key));
+  EXPECT_TRUE(crypto::BelongTogether(second->chain, second->key));
   EXPECT_TRUE(Shows("fresh"));
 }
 

@@ -65,7 +65,7 @@ Result<std::shared_ptr<CredentialProviders>> CredentialProviders::Load(const std
   ASSIGN_OR_RETURN(std::string yaml, ReadFile(config_file));
   auto providers = ParseCredentialProviders(yaml, tokens);
   if (!providers) return providers.error().Wrap(config_file);
-  SetCredentialConfigHash(http::Sha256Hex(yaml));
+  SetCredentialConfigHash(crypto::Sha256Hex(yaml));
   for (const CredentialProvider& provider : *providers) {
     std::string program = bin_dir + "/" + provider.name;
     if (::access(program.c_str(), X_OK) != 0)
@@ -102,7 +102,7 @@ std::vector<Credential> CredentialProviders::Collect(const std::string& image, c
     for (const auto& [pattern, auth] : answer->auth)
       if (CoversImage(pattern, image))
         out.push_back({auth, from, account->ns, account->name, account->uid,
-                       http::Sha256Hex(auth.username + '\0' + auth.password)});
+                       crypto::Sha256Hex(auth.username + '\0' + auth.password)});
   }
   return out;
 }

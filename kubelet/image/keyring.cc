@@ -94,7 +94,7 @@ Credential FromEntry(const json::object& entry) {
   std::string all = auth.username;
   for (const std::string* part : {&auth.password, &auth.identity_token, &auth.registry_token})
     all += std::string(1, '\0') + *part;
-  out.hash = http::Sha256Hex(all);
+  out.hash = crypto::Sha256Hex(all);
   return out;
 }
 

@@ -12,7 +12,7 @@ std::string PodAccount::CacheKey(const TokenAttributes& attributes) const {
   boost::json::object annotated;
   for (const auto& [key, value] : annotations) annotated[key] = value;
   boost::json::array key = {ns, name, uid, std::move(annotated)};
-  if (attributes.kept_by_token) key.emplace_back(http::Sha256Hex(token));
+  if (attributes.kept_by_token) key.emplace_back(crypto::Sha256Hex(token));
   return boost::json::serialize(key);
 }
 

@@ -120,10 +120,10 @@ void PullRecords::Tell() const {
 }
 
 std::string PullRecords::IntentFile(const std::string& image) const {
-  return options_.dir + "/pulling/sha256-" + http::Sha256Hex(image);
+  return options_.dir + "/pulling/sha256-" + crypto::Sha256Hex(image);
 }
 
-std::string PullRecords::RecordName(const std::string& ref) { return "sha256-" + http::Sha256Hex(ref); }
+std::string PullRecords::RecordName(const std::string& ref) { return "sha256-" + crypto::Sha256Hex(ref); }
 
 std::string PullRecords::RecordFile(const std::string& ref) const {
   return options_.dir + "/pulled/" + RecordName(ref);

@@ -146,7 +146,7 @@ class KubeletServerTest : public ::testing::Test {
     return response ? std::to_string(response->status) + " " + response->body : response.error().message();
   }
 
-  http::TestPki pki_;
+  crypto::TestPki pki_;
   std::shared_ptr<client::FakeApi> api_;
   FakeBackend backend_;
   std::atomic<int> token_reviews_{0}, access_reviews_{0};

@@ -22,7 +22,7 @@ class HttpTransportTest : public ::testing::Test {
  protected:
   void SetUp() override {
     http::ServerOptions options;
-    options.tls = http::TlsServerOptions{
+    options.tls = crypto::TlsServerOptions{
         pki_.server_cert_file(), pki_.server_key_file(), pki_.ca_file(), "", {"h2", "http/1.1"}};
     auto server =
         http::Server::Listen(options, [this](auto request, auto writer) { Answer(*request, writer); });
@@ -63,7 +63,7 @@ class HttpTransportTest : public ::testing::Test {
     return response ? response->body : response.error().message();
   }
 
-  http::TestPki pki_;
+  crypto::TestPki pki_;
   RestConfig config_;
   std::unique_ptr<http::Server> server_;
   std::jthread thread_;

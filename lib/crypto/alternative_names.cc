@@ -4,7 +4,7 @@
 
 #include "lib/crypto/x509_objects.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 using NamesPtr = OpenSslPtr<GENERAL_NAMES, GENERAL_NAMES_free>;
@@ -53,4 +53,4 @@ std::string AlternativeNames(const std::vector<std::string>& dns_names,
   return out;
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -1,4 +1,4 @@
-// Subject alternative names (RFC 5280, 4.2.1.6). Internal to lib/http.
+// Subject alternative names (RFC 5280, 4.2.1.6). Internal to lib/crypto.
 #pragma once
 
 #include <openssl/x509v3.h>
@@ -8,7 +8,7 @@
 
 #include "lib/base/error.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 struct NamesOfHosts {
   std::vector<std::string> dns_names, ip_addresses, emails, uris;
@@ -20,4 +20,4 @@ Result<NamesOfHosts> ReadAlternativeNames(const STACK_OF(X509_EXTENSION) * exten
 std::string AlternativeNames(const std::vector<std::string>& dns_names,
                              const std::vector<std::string>& ip_addresses);
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -8,7 +8,7 @@
 #include "lib/crypto/alternative_names.h"
 #include "lib/crypto/x509_objects.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 Result<RequestPtr> ReadRequest(const std::string& pem) {
@@ -153,4 +153,4 @@ Result<std::string> CertificateAuthority::Sign(const std::string& request_pem,
   return WritePem("write certificate", [&](BIO* out) { return PEM_write_bio_X509(out, certificate); });
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -9,7 +9,7 @@
 
 #include "lib/base/error.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 // What a request asks for. Its signature has been verified.
 struct RequestedCertificate {
@@ -39,4 +39,4 @@ class CertificateAuthority {  // immutable
   std::shared_ptr<const Impl> impl_;
 };
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -4,7 +4,7 @@
 
 #include "lib/crypto/certificates.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 using std::chrono::hours;
@@ -101,4 +101,4 @@ TEST(CertificateAuthority, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace keelson::http
+}  // namespace keelson::crypto

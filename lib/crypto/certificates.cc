@@ -8,7 +8,7 @@
 #include "lib/crypto/alternative_names.h"
 #include "lib/crypto/x509_objects.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 bool SetName(X509_NAME* name, const CertificateSubject& subject) {
@@ -115,4 +115,4 @@ bool BelongTogether(const std::string& certificate_pem, const std::string& key_p
   return same;
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

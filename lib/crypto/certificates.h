@@ -8,7 +8,7 @@
 
 #include "lib/base/error.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 struct CertificateSubject {
   std::string common_name;
@@ -36,4 +36,4 @@ Result<CertificateInfo> InspectCertificate(const std::string& pem);
 // Whether the first certificate in the one belongs to the first private key in the other.
 bool BelongTogether(const std::string& certificate_pem, const std::string& key_pem);
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -8,7 +8,7 @@
 
 #include <memory>
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 OSSL_PARAM Octets(const char* name, std::string_view bytes) {
@@ -45,4 +45,4 @@ std::string HmacSha256(std::string_view secret, std::string_view data) {
   return out;
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

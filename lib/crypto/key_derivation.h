@@ -6,7 +6,7 @@
 
 #include "lib/base/error.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 // `length` bytes, up to 8160, for one use: other `info` gives unrelated bytes. kInvalid for an empty secret.
 Result<std::string> DeriveKey(std::string_view secret, std::string_view salt, std::string_view info,
@@ -15,4 +15,4 @@ Result<std::string> DeriveKey(std::string_view secret, std::string_view salt, st
 // RFC 2104 with SHA-256: 32 raw bytes.
 std::string HmacSha256(std::string_view secret, std::string_view data);
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 std::string FromHex(std::string_view hex) {
@@ -31,4 +31,4 @@ TEST(HmacSha256, OfTheStandard) {
 }
 
 }  // namespace
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 using SignaturePtr = OpenSslPtr<ECDSA_SIG, ECDSA_SIG_free>;
@@ -57,4 +57,4 @@ std::string DerOfJose(std::string_view jose, const Curve& curve) {
   return out;
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

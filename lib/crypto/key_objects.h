@@ -1,4 +1,4 @@
-// Owners of OpenSSL's objects, and what JOSE says of elliptic curves (RFC 7518). Internal to lib/http.
+// Owners of OpenSSL's objects, and what JOSE says of elliptic curves (RFC 7518). Internal to lib/crypto.
 #pragma once
 
 #include <openssl/bio.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 template <auto Free>
 struct OpenSslDeleter {
@@ -46,4 +46,4 @@ const Curve* CurveNamed(std::string_view name);
 std::string JoseOfDer(std::string_view der, const Curve& curve);
 std::string DerOfJose(std::string_view jose, const Curve& curve);
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -7,7 +7,7 @@
 #include "lib/crypto/alternative_names.h"
 #include "lib/crypto/x509_objects.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 // The whole of `der` as `read` takes it; null for less, and for what has something behind it.
@@ -111,4 +111,4 @@ Result<IssuedCertificate> IssuedCertificate::FromDer(std::string_view der) {
   return out;
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -10,7 +10,7 @@
 
 #include "lib/base/error.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 class PublicKey {
  public:
@@ -43,4 +43,4 @@ struct IssuedCertificate {
   static Result<IssuedCertificate> FromDer(std::string_view der);
 };
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

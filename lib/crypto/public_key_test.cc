@@ -8,7 +8,7 @@
 #include "lib/crypto/certificates.h"
 #include "lib/crypto/x509_objects.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 using Kind = PublicKey::Kind;
@@ -123,4 +123,4 @@ TEST(PublicKey, OfACertificate) {
 }
 
 }  // namespace
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -4,7 +4,7 @@
 
 #include "lib/crypto/signing_key.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 // RFC 4648 base 32, lower case, without padding.
@@ -36,4 +36,4 @@ const std::string& ApiServerIdHash() {
   return hash;
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -12,7 +12,7 @@
 
 #include "lib/crypto/key_objects.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 using CertificatePtr = OpenSslPtr<X509, X509_free>;
@@ -228,4 +228,4 @@ Result<std::string> SigningKey::PrivatePem() const {
   return std::string(data, static_cast<size_t>(size));
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

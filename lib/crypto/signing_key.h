@@ -9,7 +9,7 @@
 
 #include "lib/base/error.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 std::string Base64UrlEncode(std::string_view bytes);  // without padding
 Result<std::string> Base64UrlDecode(std::string_view text);
@@ -40,4 +40,4 @@ class SigningKey {
   std::shared_ptr<const Impl> impl_;
 };
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 // P-256, made by `openssl ecparam -name prime256v1 -genkey`.
@@ -62,4 +62,4 @@ TEST(Base64Url, RoundTrips) {
 }
 
 }  // namespace
-}  // namespace keelson::http
+}  // namespace keelson::crypto

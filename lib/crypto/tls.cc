@@ -12,7 +12,7 @@
 #include "lib/crypto/tls_settings.h"
 #include "lib/crypto/x509_objects.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 using X509Ptr = OpenSslPtr<X509, X509_free>;
@@ -394,4 +394,4 @@ std::optional<PeerCertificate> VerifiedPeer(SSL* ssl) {
   return Describe(cert);
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

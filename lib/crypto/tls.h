@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 struct TlsServerOptions {
   std::string certificate_file;  // PEM chain
@@ -48,4 +48,4 @@ struct PeerCertificate {
   bool from_client_ca = true, from_proxy_ca = false;  // which of the server's CAs it verifies against
 };
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -1,4 +1,4 @@
-// OpenSSL behind lib/crypto/tls.h. Internal to lib/http.
+// OpenSSL behind lib/crypto/tls.h. Internal to lib/crypto.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -10,7 +10,7 @@
 #include "lib/base/error.h"
 #include "lib/crypto/tls.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 struct SslFree {
   void operator()(SSL* ssl) const { SSL_free(ssl); }
@@ -34,4 +34,4 @@ std::string NegotiatedProtocol(SSL* ssl);               // "h2", "http/1.1" or e
 std::optional<PeerCertificate> VerifiedPeer(SSL* ssl);  // nullopt: none shown, or not trusted
 bool HasShownCertificate(SSL* ssl);
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

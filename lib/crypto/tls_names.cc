@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 std::string_view Trimmed(std::string_view text) {
@@ -65,4 +65,4 @@ int FindName(const std::vector<std::vector<std::string>>& lists, std::string_vie
   return FindExactly(lists, "*" + wanted.substr(std::min(wanted.find('.'), wanted.size())));
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -8,7 +8,7 @@
 #include "lib/base/error.h"
 #include "lib/crypto/tls.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 // "crt,key" or "crt,key:name,*.name". kInvalid in upstream's words.
 Result<TlsServerOptions::Named> ParseNamedCertificate(std::string_view text);
@@ -17,4 +17,4 @@ Result<TlsServerOptions::Named> ParseNamedCertificate(std::string_view text);
 // ("*.b.c" for "a.b.c", "*" for "a"). -1: there is none. Letters' case does not matter.
 int FindName(const std::vector<std::vector<std::string>>& lists, std::string_view name);
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -5,7 +5,7 @@
 
 #include "lib/crypto/tls_settings.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 using ::testing::ElementsAre;
@@ -47,4 +47,4 @@ TEST(TlsGroups, GoByNumbers) {
 }
 
 }  // namespace
-}  // namespace keelson::http
+}  // namespace keelson::crypto

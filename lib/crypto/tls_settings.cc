@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string_view>
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 namespace {
 
@@ -105,4 +105,4 @@ Result<std::vector<std::string>> CheckTlsSettings(const std::string& min_version
   return warnings;
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

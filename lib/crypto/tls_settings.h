@@ -6,7 +6,7 @@
 
 #include "lib/base/error.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 // The protocol number, 0x0303 for "VersionTLS12"; that for "". kInvalid: no such version.
 Result<int> ParseTlsVersion(const std::string& name);
@@ -22,4 +22,4 @@ Result<std::string> GroupList(const std::vector<int>& numbers);
 Result<std::vector<std::string>> CheckTlsSettings(const std::string& min_version,
                                                   const std::vector<std::string>& cipher_suites);
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -5,7 +5,7 @@
 #include "lib/crypto/tls_context.h"
 #include "lib/http/testing/fixture.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 TEST(TlsSettings, NamesAsKubernetesHasThem) {
@@ -91,4 +91,4 @@ TEST_F(TlsSettingsTest, GroupsAreThoseThatAreNamed) {
 }
 
 }  // namespace
-}  // namespace keelson::http
+}  // namespace keelson::crypto

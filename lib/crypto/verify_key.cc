@@ -9,7 +9,7 @@
 #include "lib/crypto/key_objects.h"
 #include "lib/crypto/signing_key.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 using ContextPtr = OpenSslPtr<EVP_PKEY_CTX, EVP_PKEY_CTX_free>;
@@ -116,4 +116,4 @@ bool VerifyKey::Verify(std::string_view algorithm, std::string_view data, std::s
   return valid;
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -9,7 +9,7 @@
 
 #include "lib/base/error.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 // RS256 to RS512, PS256 to PS512, ES256 to ES512. Nothing symmetric, and never "none".
 bool IsSigningAlgorithm(std::string_view algorithm);
@@ -26,4 +26,4 @@ class VerifyKey {
   std::shared_ptr<const Impl> impl_;
 };
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -6,7 +6,7 @@
 
 #include "lib/crypto/signing_key.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 std::function<std::string(std::string_view)> Member(const SigningKey& key) {
@@ -45,4 +45,4 @@ TEST(VerifyKey, RefusesWhatIsNoPublicKey) {
 }
 
 }  // namespace
-}  // namespace keelson::http
+}  // namespace keelson::crypto

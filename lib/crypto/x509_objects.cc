@@ -8,7 +8,7 @@
 
 #include <ctime>
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 namespace {
 using NumberPtr = OpenSslPtr<ASN1_INTEGER, ASN1_INTEGER_free>;
@@ -96,4 +96,4 @@ const EVP_MD* DigestFor(EVP_PKEY* key) {
   return own ? nullptr : EVP_sha256();
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

@@ -1,4 +1,4 @@
-// Certificates and requests as OpenSSL holds them (RFC 5280, RFC 2986). Internal to lib/http.
+// Certificates and requests as OpenSSL holds them (RFC 5280, RFC 2986). Internal to lib/crypto.
 #pragma once
 
 #include <openssl/x509v3.h>
@@ -12,7 +12,7 @@
 #include "lib/base/error.h"
 #include "lib/crypto/key_objects.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 using CertificatePtr = OpenSslPtr<X509, X509_free>;
 using RequestPtr = OpenSslPtr<X509_REQ, X509_REQ_free>;
@@ -48,4 +48,4 @@ bool SetSerial(X509* certificate);
 // Null for keys that bring a digest of their own (Ed25519).
 const EVP_MD* DigestFor(EVP_PKEY* key);
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

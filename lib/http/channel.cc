@@ -30,7 +30,7 @@ Error Broken(int errnum, const std::string& tls_text) {
 
 }  // namespace
 
-Channel::Channel(std::shared_ptr<event::Loop> loop, UniqueFd fd, SslPtr ssl)
+Channel::Channel(std::shared_ptr<event::Loop> loop, UniqueFd fd, crypto::SslPtr ssl)
     : loop_(std::move(loop)), fd_(std::move(fd)), ssl_(std::move(ssl)) {}
 
 Channel::~Channel() {
@@ -79,7 +79,7 @@ void Channel::StepHandshake() {
   if (io == Io::kWantRead) return watch_->AwaitReadable(again);
   if (io == Io::kWantWrite) return watch_->AwaitWritable(again);
   const bool plain_http = ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
-  std::string text = OpenSslErrors();
+  std::string text = crypto::OpenSslErrors();
   long verify = SSL_get_verify_result(ssl_.get());
   if (!SSL_is_server(ssl_.get()) && verify != X509_V_OK) text = X509_verify_cert_error_string(verify);
   if (plain_http) {
@@ -146,7 +146,7 @@ void Channel::Readable() {
       case Io::kEnd:
         return ReadEnded(nullptr);
       case Io::kFailed:
-        return Failed(Broken(last_errno_, ssl_ && !last_errno_ ? OpenSslErrors() : ""));
+        return Failed(Broken(last_errno_, ssl_ && !last_errno_ ? crypto::OpenSslErrors() : ""));
     }
   }
 }
@@ -221,7 +221,7 @@ void Channel::Flush() {
     }
     if (io != Io::kDone) {
       flushing_ = false;
-      return Failed(Broken(last_errno_, ssl_ && !last_errno_ ? OpenSslErrors() : ""));
+      return Failed(Broken(last_errno_, ssl_ && !last_errno_ ? crypto::OpenSslErrors() : ""));
     }
     QueueEmpty();
   } while (queued() > 0 && !closed_);

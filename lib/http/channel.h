@@ -32,7 +32,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   };
 
   // `fd` is non-blocking. `ssl` is null for plain bytes. Any thread.
-  Channel(std::shared_ptr<event::Loop> loop, UniqueFd fd, SslPtr ssl);
+  Channel(std::shared_ptr<event::Loop> loop, UniqueFd fd, crypto::SslPtr ssl);
   ~Channel();
 
   event::Loop& loop() { return *loop_; }
@@ -82,7 +82,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   std::shared_ptr<event::Loop> loop_;
   UniqueFd fd_;
-  SslPtr ssl_;
+  crypto::SslPtr ssl_;
   std::unique_ptr<event::FdWatch> watch_;
   std::unique_ptr<event::Timer> timer_;  // handshake, then linger
   std::shared_ptr<Receiver> receiver_;

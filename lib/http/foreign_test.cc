@@ -42,7 +42,7 @@ class ForeignTest : public ::testing::Test {
     EXPECT_TRUE(exit);
     return ReadFile(options.output_file).value_or("");
   }
-  TestPki pki_;
+  crypto::TestPki pki_;
   RunningServer server_;
 };
 

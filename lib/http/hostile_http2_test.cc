@@ -16,7 +16,8 @@ void Answer(std::shared_ptr<const ServerRequest> request, std::shared_ptr<Respon
   writer->Reply(200, {}, request->path + "|" + request->body);
 }
 
-void ExpectServed(const RunningServer& server, const TestPki& pki, const std::string& target = "/ok") {
+void ExpectServed(const RunningServer& server, const crypto::TestPki& pki,
+                  const std::string& target = "/ok") {
   ClientOptions options;
   options.base_url = server.Url("https");
   options.tls.ca_pem = pki.ca_pem();
@@ -54,7 +55,7 @@ size_t Resident() {
 }
 
 TEST(Http2Connections, HaveAsManyStreamsAsTheyMay) {
-  TestPki pki;
+  crypto::TestPki pki;
   ServerOptions options = TlsOptions(pki);
   options.max_streams = 7;
   RunningServer server(Answer, options);
@@ -67,7 +68,7 @@ TEST(Http2Connections, HaveAsManyStreamsAsTheyMay) {
 }
 
 TEST(Http2Connections, AnswerWhatTheyHaveTakenAfterAGoAway) {
-  TestPki pki;
+  crypto::TestPki pki;
   ServerOptions options = TlsOptions(pki);
   options.goaway_chance = 1;
   RunningServer server(Answer, options);
@@ -84,7 +85,7 @@ TEST(Http2Connections, AnswerWhatTheyHaveTakenAfterAGoAway) {
 }
 
 TEST(HostileHttp2, Noise) {
-  TestPki pki;
+  crypto::TestPki pki;
   RunningServer server(Answer, TlsOptions(pki));
   std::mt19937 random(5);
   for (int round = 0; round < 120; ++round) {
@@ -119,7 +120,7 @@ TEST(HostileHttp2, Noise) {
 
 // A peer that reads nothing and sends one kind of frame again and again.
 TEST(HostileHttp2, FloodsAreCut) {
-  TestPki pki;
+  crypto::TestPki pki;
   Silence silence;
   RunningServer server(silence.handler(), TlsOptions(pki));
   struct Case {
@@ -172,7 +173,7 @@ std::string LongHeaders(int times) {
 }
 
 TEST(HostileHttp2, LongHeadersAreRefused) {
-  TestPki pki;
+  crypto::TestPki pki;
   RunningServer server(Answer, TlsOptions(pki));
   RawTls raw(server.port());
   raw.Send(kHttp2Preface + Frame(kHeaders, 5, 1, LongHeaders(80)));
@@ -190,7 +191,7 @@ TEST(HostileHttp2, LongHeadersAreRefused) {
 
 // Heads that are small on the wire and large in memory, on requests that never end.
 TEST(HostileHttp2, OpenRequestsHoldLittle) {
-  TestPki pki;
+  crypto::TestPki pki;
   RunningServer server(Answer, TlsOptions(pki));
   const size_t before = Resident();
   RawTls raw(server.port());
@@ -205,7 +206,7 @@ TEST(HostileHttp2, OpenRequestsHoldLittle) {
 }
 
 TEST(HostileHttp2, RequestsThatDoNotEndAreReset) {
-  TestPki pki;
+  crypto::TestPki pki;
   ServerOptions options = TlsOptions(pki);
   options.idle_timeout = std::chrono::seconds(1);
   RunningServer server(Answer, options);
@@ -219,7 +220,7 @@ TEST(HostileHttp2, RequestsThatDoNotEndAreReset) {
 
 // The peer keeps the connection alive and its windows closed.
 TEST(HostileHttp2, ResponsesThatNobodyReadsAreReset) {
-  TestPki pki;
+  crypto::TestPki pki;
   ServerOptions options = TlsOptions(pki);
   options.idle_timeout = std::chrono::seconds(1);
   std::promise<void> gone;
@@ -241,7 +242,7 @@ TEST(HostileHttp2, ResponsesThatNobodyReadsAreReset) {
 
 // A watch may have nothing to send for a long time.
 TEST(HostileHttp2, QuietResponsesStay) {
-  TestPki pki;
+  crypto::TestPki pki;
   ServerOptions options = TlsOptions(pki);
   options.idle_timeout = std::chrono::seconds(1);
   std::promise<std::shared_ptr<ResponseWriter>> watch;

@@ -138,7 +138,7 @@ TEST(Hostile, LongHeadsInSmallPieces) {
 
 // The message and its form are those of Go's servers.
 TEST(Hostile, PlainHttpToTlsIsTold) {
-  TestPki pki;
+  crypto::TestPki pki;
   RunningServer server(Echo, TlsOptions(pki));
   for (const char* method : {"GET", "POST", "PUT", "HEAD"}) {
     RawPeer raw(server.port());
@@ -150,7 +150,7 @@ TEST(Hostile, PlainHttpToTlsIsTold) {
 }
 
 TEST(Hostile, HandshakesEnd) {
-  TestPki pki;
+  crypto::TestPki pki;
   ServerOptions options = TlsOptions(pki);
   options.header_timeout = std::chrono::seconds(1);
   RunningServer server(Echo, options);
@@ -164,7 +164,7 @@ TEST(Hostile, HandshakesEnd) {
 }
 
 TEST(Hostile, CertificatesOfStrangersAreTold) {
-  TestPki pki, strangers;
+  crypto::TestPki pki, strangers;
   std::atomic<int> refused{0}, known{0};
   RunningServer server(
       [&](auto request, auto writer) {
@@ -172,8 +172,8 @@ TEST(Hostile, CertificatesOfStrangersAreTold) {
         writer->Reply(200, {}, request->peer ? request->peer->common_name : "");
       },
       TlsOptions(pki));
-  for (const TestPki* signer : {&pki, &strangers}) {
-    TestCertificate certificate = signer->Client("admin", {});
+  for (const crypto::TestPki* signer : {&pki, &strangers}) {
+    crypto::TestCertificate certificate = signer->Client("admin", {});
     ClientOptions options;
     options.base_url = server.Url("https");
     options.tls.ca_pem = pki.ca_pem();

@@ -26,7 +26,7 @@ class Fixture {
  public:
   explicit Fixture(Handler handler) {
     ServerOptions options;
-    options.tls = TlsServerOptions{
+    options.tls = crypto::TlsServerOptions{
         pki_.server_cert_file(), pki_.server_key_file(), pki_.ca_file(), "", {"h2", "http/1.1"}};
     server_ = std::move(*Server::Listen(options, std::move(handler)));
     thread_ = std::jthread([this](std::stop_token stop) {
@@ -42,7 +42,7 @@ class Fixture {
   }
 
  private:
-  TestPki pki_;
+  crypto::TestPki pki_;
   std::unique_ptr<Server> server_;
   std::jthread thread_;
 };

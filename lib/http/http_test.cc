@@ -277,21 +277,21 @@ TEST_P(HttpTest, StopEndsRunningStreamsAndReleasesWriters) {
 }
 
 TEST(HttpTls, ClientCertificatesAreSeenWhenTheyVerify) {
-  TestPki pki, stranger;
+  crypto::TestPki pki, stranger;
   RunningServer server(
       [](auto request, auto writer) {
         if (!request->peer) return writer->Reply(200, {}, "nobody");
-        const PeerCertificate& peer = *request->peer;
+        const crypto::PeerCertificate& peer = *request->peer;
         writer->Reply(200, {},
                       peer.common_name + "/" + peer.organizations[0] + "/" + peer.organizations[1] + "/" +
                           peer.dns_names.at(0) + "/" + peer.uris.at(0) + "/" +
                           std::to_string(peer.sha256_fingerprint.size()));
       },
       TlsOptions(pki));
-  TestCertificate good = pki.Client("system:node:n1", {"system:nodes", "extra"});
-  TestCertificate bad = stranger.Client("admin", {"system:masters", "x"});
+  crypto::TestCertificate good = pki.Client("system:node:n1", {"system:nodes", "extra"});
+  crypto::TestCertificate bad = stranger.Client("admin", {"system:masters", "x"});
   struct Case {
-    TestCertificate certificate;
+    crypto::TestCertificate certificate;
     std::string expected;
   } cases[] = {
       {good, "system:node:n1/system:nodes/extra/client.example/spiffe://example/client/64"},
@@ -314,7 +314,7 @@ TEST(HttpTls, ClientCertificatesAreSeenWhenTheyVerify) {
 }
 
 TEST(HttpTls, ServerIsVerified) {
-  TestPki pki, other;
+  crypto::TestPki pki, other;
   RunningServer server(Echo, TlsOptions(pki));
   struct Case {
     std::string ca, name;
@@ -339,7 +339,7 @@ TEST(HttpTls, ServerIsVerified) {
 }
 
 TEST(HttpTls, ReloadServesTheNewCertificate) {
-  TestPki pki;
+  crypto::TestPki pki;
   RunningServer server(Echo, TlsOptions(pki));
   ClientOptions options;
   options.base_url = server.Url("https");
@@ -354,10 +354,11 @@ TEST(HttpTls, ReloadServesTheNewCertificate) {
 }
 
 TEST(HttpTls, CertificatesGoByTheNameThatIsAskedFor) {
-  TestPki pki, other;  // both have certificates for localhost and 127.0.0.1
+  crypto::TestPki pki, other;  // both have certificates for localhost and 127.0.0.1
   ServerOptions options = TlsOptions(pki);
   options.tls->named = {{other.server_cert_file(), other.server_key_file(), {"localhost"}}};
-  const auto answers = [](const RunningServer& server, const std::string& name, const TestPki& trusted) {
+  const auto answers = [](const RunningServer& server, const std::string& name,
+                          const crypto::TestPki& trusted) {
     ClientOptions client;
     client.base_url = server.Url("https");
     client.tls.ca_pem = trusted.ca_pem();
@@ -379,7 +380,7 @@ TEST(HttpTls, CertificatesGoByTheNameThatIsAskedFor) {
 }
 
 TEST(HttpTls, NamedCertificatesAreChecked) {
-  TestPki pki, other;
+  crypto::TestPki pki, other;
   ServerOptions options = TlsOptions(pki);
   options.tls->named = {{other.server_cert_file(), pki.server_key_file(), {}}};
   EXPECT_FALSE(Server::Listen(options, Echo)) << "the key of another certificate";
@@ -388,7 +389,7 @@ TEST(HttpTls, NamedCertificatesAreChecked) {
 }
 
 TEST(HttpTls, ClientsAreSentAwayByChance) {
-  TestPki pki;
+  crypto::TestPki pki;
   std::mutex mutex;
   std::set<std::string> peers;
   ServerOptions options = TlsOptions(pki);

@@ -338,7 +338,7 @@ TEST_F(ApiServer, BindingAndEviction) {
 // A fake kubelet that reports its requests, and echoes data on upgraded connections.
 class EchoKubelet {
  public:
-  explicit EchoKubelet(const http::TestPki& pki) {
+  explicit EchoKubelet(const crypto::TestPki& pki) {
     http::ServerOptions options;
     options.tls.emplace();
     options.tls->certificate_file = pki.server_cert_file();
@@ -429,7 +429,7 @@ TEST_F(ApiServer, WhatLeadsToTheKubelet) {
   http::ClientOptions options;
   options.base_url = cluster_->url();
   options.tls.ca_pem = cluster_->pki().ca_pem();
-  http::TestCertificate admin = cluster_->pki().Client("admin", {"system:masters"});
+  crypto::TestCertificate admin = cluster_->pki().Client("admin", {"system:masters"});
   options.tls.certificate_pem = admin.certificate_pem;
   options.tls.key_pem = admin.key_pem;
   auto client = http::Client::Create(std::move(options));

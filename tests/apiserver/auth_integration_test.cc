@@ -18,7 +18,7 @@ constexpr char kNo[] = "no - No policy matched.\n";  // the last of the authoriz
 
 // An OpenID Connect provider.
 struct Provider {
-  http::SigningKey key = *http::SigningKey::GenerateRsa();
+  crypto::SigningKey key = *crypto::SigningKey::GenerateRsa();
   HttpsService service{[this](const http::ServerRequest& request) { return Answer(request); }};
 
   HttpsService::Answer Answer(const http::ServerRequest& request) const {
@@ -32,15 +32,15 @@ struct Provider {
   }
   std::string Token(const std::string& audience) const {
     std::string token =
-        http::Base64UrlEncode(json::serialize(json::object{{"alg", "RS256"}, {"kid", key.id()}})) + "." +
-        http::Base64UrlEncode(json::serialize(
+        crypto::Base64UrlEncode(json::serialize(json::object{{"alg", "RS256"}, {"kid", key.id()}})) + "." +
+        crypto::Base64UrlEncode(json::serialize(
             json::object{{"iss", service.url()}, {"aud", audience}, {"sub", "jane"}, {"exp", 4102444800}}));
-    return token + "." + http::Base64UrlEncode(*key.Sign(token));
+    return token + "." + crypto::Base64UrlEncode(*key.Sign(token));
   }
 };
 
 struct World {
-  http::TestPki proxies;
+  crypto::TestPki proxies;
   Provider provider;
   std::string ConfigFile() const {
     std::string file = proxies.dir() + "/authentication.yaml", ca;
@@ -189,7 +189,7 @@ TEST_F(Auth, ProxiesSpeakForOthers) {
                      "jsonpath={.data.requestheader-allowed-names} {.data.requestheader-username-headers}"}),
             R"(["front-proxy"] ["X-Remote-User"])");
   auto client = [&](const std::string& name) {
-    http::TestCertificate certificate = world_->proxies.Client(name, {});
+    crypto::TestCertificate certificate = world_->proxies.Client(name, {});
     http::ClientOptions options;
     options.base_url = cluster().url();
     options.tls.ca_pem = cluster().pki().ca_pem();
@@ -245,18 +245,18 @@ TEST_F(Auth, TokensOfSecrets) {
   Kubectl({"create", "ns", "legacy"});
   Kubectl({"-n", "legacy", "create", "sa", "old"});
   const std::string uid = Kubectl({"-n", "legacy", "get", "sa", "old", "-o", "jsonpath={.metadata.uid}"});
-  const http::SigningKey key =
-      http::SigningKey::FromPem(*ReadFile(cluster().pki().dir() + "/sa.key"))->front();
+  const crypto::SigningKey key =
+      crypto::SigningKey::FromPem(*ReadFile(cluster().pki().dir() + "/sa.key"))->front();
   const std::string prefix = "kubernetes.io/serviceaccount/";
   std::string token =
-      http::Base64UrlEncode(json::serialize(json::object{{"alg", "RS256"}, {"kid", key.id()}})) + "." +
-      http::Base64UrlEncode(json::serialize(json::object{{"iss", "kubernetes/serviceaccount"},
-                                                         {"sub", "system:serviceaccount:legacy:old"},
-                                                         {prefix + "namespace", "legacy"},
-                                                         {prefix + "secret.name", "old-token"},
-                                                         {prefix + "service-account.name", "old"},
-                                                         {prefix + "service-account.uid", uid}}));
-  token += "." + http::Base64UrlEncode(*key.Sign(token));
+      crypto::Base64UrlEncode(json::serialize(json::object{{"alg", "RS256"}, {"kid", key.id()}})) + "." +
+      crypto::Base64UrlEncode(json::serialize(json::object{{"iss", "kubernetes/serviceaccount"},
+                                                           {"sub", "system:serviceaccount:legacy:old"},
+                                                           {prefix + "namespace", "legacy"},
+                                                           {prefix + "secret.name", "old-token"},
+                                                           {prefix + "service-account.name", "old"},
+                                                           {prefix + "service-account.uid", uid}}));
+  token += "." + crypto::Base64UrlEncode(*key.Sign(token));
   EXPECT_EQ(WithToken(token), "401");  // no Secret has it
   Kubectl({"create", "-f", "-"}, "admin", 0,
           "apiVersion: v1\nkind: Secret\nmetadata:\n  name: old-token\n  namespace: legacy\n  annotations: "
@@ -347,7 +347,7 @@ TEST_F(Auth, Certificates) {
   };
   auto object = [](const std::string& name, const std::string& signer, const std::string& pem,
                    const std::string& usage = "client auth") {
-    std::string encoded = http::Base64UrlEncode(pem);
+    std::string encoded = crypto::Base64UrlEncode(pem);
     for (char& c : encoded) c = c == '-' ? '+' : c == '_' ? '/' : c;
     encoded.append((4 - encoded.size() % 4) % 4, '=');
     return json::serialize(json::object{

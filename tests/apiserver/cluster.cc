@@ -112,9 +112,9 @@ std::string TestCluster::Missing() {
 
 TestCluster::TestCluster(const std::vector<std::string>& flags) : port_(FreePort()) {
   const std::string& dir = pki_.dir();
-  Result<http::SigningKey> key = http::SigningKey::GenerateRsa();
+  Result<crypto::SigningKey> key = crypto::SigningKey::GenerateRsa();
   Check(WriteFile(dir + "/sa.key", *key->PrivatePem(), 0600));
-  http::TestCertificate kubelet = pki_.Client("kube-apiserver-kubelet-client", {"system:masters"});
+  crypto::TestCertificate kubelet = pki_.Client("kube-apiserver-kubelet-client", {"system:masters"});
   Check(WriteFile(dir + "/kubelet.crt", kubelet.certificate_pem));
   Check(WriteFile(dir + "/kubelet.key", kubelet.key_pem, 0600));
   // The advertise address only needs to be valid in Endpoints; nobody connects to it.
@@ -200,7 +200,7 @@ size_t TestCluster::ResidentMb() const {
 }
 
 void TestCluster::AddUser(const std::string& user, const std::vector<std::string>& groups) {
-  http::TestCertificate certificate = pki_.Client(user, groups);
+  crypto::TestCertificate certificate = pki_.Client(user, groups);
   std::string stem = pki_.dir() + "/" + user;
   Check(WriteFile(stem + ".crt", certificate.certificate_pem));
   Check(WriteFile(stem + ".key", certificate.key_pem, 0600));

@@ -45,12 +45,12 @@ class TestCluster {
   pid_t pid() const { return pid_; }
   pid_t etcd_pid() const;  // -1: none
   std::string url() const { return "https://127.0.0.1:" + std::to_string(port_); }
-  const http::TestPki& pki() const { return pki_; }
+  const crypto::TestPki& pki() const { return pki_; }
 
  private:
   std::string Conf(const std::string& user) const { return pki_.dir() + "/" + user + ".conf"; }
 
-  http::TestPki pki_;
+  crypto::TestPki pki_;
   std::vector<std::string> arguments_;
   int port_ = 0;
   pid_t pid_ = -1;

@@ -29,7 +29,7 @@ class HostileCluster : public ClusterTest {
     auto response = client->Do({"GET", target, std::move(headers), ""}, seconds(20));
     return response ? response->status : -1;
   }
-  static std::unique_ptr<http::Client> With(const http::TestCertificate& certificate) {
+  static std::unique_ptr<http::Client> With(const crypto::TestCertificate& certificate) {
     http::ClientOptions options;
     options.base_url = cluster_->url();
     options.tls.ca_pem = cluster_->pki().ca_pem();
@@ -97,12 +97,12 @@ TEST_F(HostileCluster, JunkIsAnsweredAsUpstreamDoes) {
 
 // Expired, unknown or foreign credentials: 401, even where anonymous requests are allowed.
 TEST_F(HostileCluster, BadCredentialsAreNotOverlooked) {
-  http::TestPki strangers;
-  const http::TestPki& pki = cluster_->pki();
+  crypto::TestPki strangers;
+  const crypto::TestPki& pki = cluster_->pki();
   using std::chrono::hours;
   struct {
     const char* name;
-    http::TestCertificate certificate;
+    crypto::TestCertificate certificate;
     int status;
   } rows[] = {
       {"good", pki.Client("jane", {"system:masters"}), 200},
@@ -119,21 +119,21 @@ TEST_F(HostileCluster, BadCredentialsAreNotOverlooked) {
 TEST_F(HostileCluster, Tokens) {
   Kubectl({"create", "sa", "app"});
   const std::string good = Kubectl({"create", "token", "app"});
-  const http::SigningKey key =
-      http::SigningKey::FromPem(*ReadFile(cluster_->pki().dir() + "/sa.key"))->front();
+  const crypto::SigningKey key =
+      crypto::SigningKey::FromPem(*ReadFile(cluster_->pki().dir() + "/sa.key"))->front();
   auto part = [&](int index) {
     size_t begin = 0;
     for (int i = 0; i < index; ++i) begin = good.find('.', begin) + 1;
     return good.substr(begin, good.find('.', begin) - begin);
   };
-  const json::object claims = json::parse(*http::Base64UrlDecode(part(1))).as_object();
+  const json::object claims = json::parse(*crypto::Base64UrlDecode(part(1))).as_object();
   const int64_t now = claims.at("iat").to_number<int64_t>();
   auto sign = [&](const std::function<void(json::object&)>& change, const json::object& header) {
     json::object changed = claims;
     change(changed);
-    std::string token = http::Base64UrlEncode(json::serialize(header)) + "." +
-                        http::Base64UrlEncode(json::serialize(changed));
-    return token + "." + http::Base64UrlEncode(*key.Sign(token));
+    std::string token = crypto::Base64UrlEncode(json::serialize(header)) + "." +
+                        crypto::Base64UrlEncode(json::serialize(changed));
+    return token + "." + crypto::Base64UrlEncode(*key.Sign(token));
   };
   const json::object header{{"alg", "RS256"}, {"kid", key.id()}};
   auto set = [](const char* name, json::value value) {
@@ -155,7 +155,7 @@ TEST_F(HostileCluster, Tokens) {
       {"for nobody", sign(set("aud", json::array{}), header), 401},
       {"another account", sign(set("sub", "system:serviceaccount:kube-system:admin"), header), 401},
       {"another issuer", sign(set("iss", "https://elsewhere"), header), 401},
-      {"alg none", http::Base64UrlEncode(R"({"alg":"none"})") + "." + part(1) + ".", 401},
+      {"alg none", crypto::Base64UrlEncode(R"({"alg":"none"})") + "." + part(1) + ".", 401},
       {"alg none, signed", sign(same, {{"alg", "none"}, {"kid", key.id()}}), 401},
       {"RSA as HMAC", sign(same, {{"alg", "HS256"}, {"kid", key.id()}}), 401},
       {"RSA as ECDSA", sign(same, {{"alg", "ES256"}, {"kid", key.id()}}), 401},
@@ -171,11 +171,11 @@ TEST_F(HostileCluster, Tokens) {
 // Both webhooks point to a closed port.
 class AwayCluster : public HostileCluster {
  protected:
-  static std::string Write(const http::TestPki& pki, const std::string& name, const std::string& text) {
+  static std::string Write(const crypto::TestPki& pki, const std::string& name, const std::string& text) {
     EXPECT_TRUE(WriteFile(pki.dir() + "/" + name, text));
     return pki.dir() + "/" + name;
   }
-  static std::vector<std::string> Flags(const http::TestPki& pki) {
+  static std::vector<std::string> Flags(const crypto::TestPki& pki) {
     std::string away =
         Write(pki, "away.conf",
               "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: "
@@ -192,7 +192,7 @@ class AwayCluster : public HostileCluster {
             "--authentication-token-webhook-config-file=" + away};
   }
   static void SetUpTestSuite() {
-    pki_ = std::make_unique<http::TestPki>();
+    pki_ = std::make_unique<crypto::TestPki>();
     Start(Flags(*pki_));
   }
   static void TearDownTestSuite() {
@@ -203,7 +203,7 @@ class AwayCluster : public HostileCluster {
     if (!missing_.empty()) GTEST_SKIP() << missing_;
   }
   void TearDown() override {}
-  inline static std::unique_ptr<http::TestPki> pki_;  // for its directory
+  inline static std::unique_ptr<crypto::TestPki> pki_;  // for its directory
 };
 
 TEST_F(AwayCluster, WhoCannotBeAskedLetsNobodyIn) {

@@ -129,7 +129,7 @@ TEST_F(Lifecycle, LimitsAndDeadlinesHoldWhileEtcdHangs) {
 }
 
 TEST_F(Lifecycle, FilesAreTakenUpWhenTheyChange) {
-  http::TestPki files;
+  crypto::TestPki files;
   const std::string tokens = files.dir() + "/tokens.csv", authorization = files.dir() + "/authorization.yaml";
   const std::string head =
       "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n";

@@ -29,7 +29,7 @@ class Operations : public ClusterTest {
                                     keys + "]}\n  - identity: {}\n"));
   }
   static void SetUpTestSuite() {
-    pki_ = std::make_unique<http::TestPki>();
+    pki_ = std::make_unique<crypto::TestPki>();
     Encrypt(kKeys[0]);
     ASSERT_TRUE(WriteFile(pki_->dir() + "/policy.yaml",
                           "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n"
@@ -67,7 +67,7 @@ class Operations : public ClusterTest {
     return out;
   }
 
-  inline static std::unique_ptr<http::TestPki> pki_;  // for its directory
+  inline static std::unique_ptr<crypto::TestPki> pki_;  // for its directory
 };
 
 TEST_F(Operations, SecretsAreCiphertextAndKeysRotate) {

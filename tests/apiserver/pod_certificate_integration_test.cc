@@ -59,7 +59,7 @@ class PodCertificate : public ClusterTest {
              {"serviceAccountUID", Uid("sa/default")},
              {"nodeName", "n1"},
              {"nodeUID", Uid("node/n1")},
-             {"stubPKCS10Request", Base64Of(*http::NewCertificateRequest(key_, {}))}};
+             {"stubPKCS10Request", Base64Of(*crypto::NewCertificateRequest(key_, {}))}};
   }
   std::string Uid(const std::string& what) {
     return Kubectl({"get", what, "-o", "jsonpath={.metadata.uid}"});
@@ -90,10 +90,10 @@ class PodCertificate : public ClusterTest {
   // A signer's status with a certificate for `key`.
   json::object Issued(const std::string& key, minutes life = minutes(120)) {
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    const std::string authority_key = *http::NewPrivateKey();
-    const auto authority = http::CertificateAuthority::FromPem(
-        *http::NewSelfSigned(authority_key, {"ca", {}, {}, {}}, std::chrono::hours(48)), authority_key);
-    const auto chain = authority->Sign(*http::NewCertificateRequest(key, {"web", {}, {}, {}}),
+    const std::string authority_key = *crypto::NewPrivateKey();
+    const auto authority = crypto::CertificateAuthority::FromPem(
+        *crypto::NewSelfSigned(authority_key, {"ca", {}, {}, {}}, std::chrono::hours(48)), authority_key);
+    const auto chain = authority->Sign(*crypto::NewCertificateRequest(key, {"web", {}, {}, {}}),
                                        {now, now + life, {"client auth"}});
     return {{"conditions", {Condition("Issued")}},
             {"certificateChain", *chain},
@@ -102,7 +102,7 @@ class PodCertificate : public ClusterTest {
             {"notAfter", TimeText(now + life)}};
   }
 
-  const std::string key_ = *http::NewPrivateKey();
+  const std::string key_ = *crypto::NewPrivateKey();
   json::object spec_;
 };
 
@@ -169,7 +169,7 @@ TEST_F(PodCertificate, NodesReadTheirOwnAlone) {
 }
 
 TEST_F(PodCertificate, KeysAreProven) {
-  std::string broken = Base64Of(*http::NewCertificateRequest(key_, {}));
+  std::string broken = Base64Of(*crypto::NewCertificateRequest(key_, {}));
   broken[broken.size() - 8] = broken[broken.size() - 8] == 'A' ? 'B' : 'A';
   const struct {
     json::object changes;
@@ -208,7 +208,7 @@ TEST_F(PodCertificate, SignersAnswerOnce) {
                "verbs":["sign"]}]})");
   Kubectl({"create", "clusterrolebinding", "sign", "--clusterrole=sign", "--user=signer"});
 
-  json::object late = Issued(key_), misdated = Issued(key_), foreign = Issued(*http::NewPrivateKey()),
+  json::object late = Issued(key_), misdated = Issued(key_), foreign = Issued(*crypto::NewPrivateKey()),
                junk = Issued(key_);
   late["beginRefreshAt"] = late["notAfter"];
   misdated["notAfter"] = misdated["beginRefreshAt"];

@@ -13,7 +13,7 @@ namespace {
 constexpr char kMark[] = "hush5ecret";
 
 std::string Base64(std::string_view text) {
-  std::string out = http::Base64UrlEncode(text);
+  std::string out = crypto::Base64UrlEncode(text);
   for (char& c : out) c = c == '-' ? '+' : c == '_' ? '/' : c;
   return out.append((4 - out.size() % 4) % 4, '=');
 }
@@ -30,7 +30,7 @@ class Secrecy : public ClusterTest {
            secret + "'}]}\n";
   }
   static void SetUpTestSuite() {
-    pki_ = std::make_unique<http::TestPki>();
+    pki_ = std::make_unique<crypto::TestPki>();
     const std::string kubeconfig =
         "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: "
         "'https://127.0.0.1:1/x'}}]\nusers: [{name: u, user: {token: kubeconfig-" +
@@ -61,7 +61,7 @@ class Secrecy : public ClusterTest {
     std::vector<std::string> forms = issued_;
     forms.emplace_back(kMark);
     for (size_t phase = 0; phase < 3; ++phase) {
-      std::string form = http::Base64UrlEncode(std::string(phase, 'a') + kMark);
+      std::string form = crypto::Base64UrlEncode(std::string(phase, 'a') + kMark);
       forms.push_back(form.substr(phase == 0 ? 0 : phase + 1, 11));
     }
     for (const std::string& form : forms) {
@@ -80,7 +80,7 @@ class Secrecy : public ClusterTest {
     if (response.status != 200) ExpectSecret("answer", response.body);
     return response.status;
   }
-  inline static std::unique_ptr<http::TestPki> pki_;  // for its directory
+  inline static std::unique_ptr<crypto::TestPki> pki_;  // for its directory
   std::vector<std::string> issued_;
 };
 
@@ -117,11 +117,11 @@ TEST_F(Secrecy, NothingIsSaidOfSecrets) {
   EXPECT_EQ(Ask({{"Authorization", "bearer " + mark + " " + mark}}), 401);
   EXPECT_EQ(Ask({{"Authorization", "Basic " + Base64("rob:" + mark)}}), 403);
   EXPECT_EQ(Ask({{"Authorization",
-                  "Bearer " + http::Base64UrlEncode("{\"alg\":\"RS256\",\"kid\":\"" + mark + "\"}") + "." +
-                      http::Base64UrlEncode("{\"iss\":\"" + mark + "\"}") + "." + mark}}),
+                  "Bearer " + crypto::Base64UrlEncode("{\"alg\":\"RS256\",\"kid\":\"" + mark + "\"}") + "." +
+                      crypto::Base64UrlEncode("{\"iss\":\"" + mark + "\"}") + "." + mark}}),
             401);
   EXPECT_EQ(Ask({{"Sec-WebSocket-Protocol",
-                  "base64url.bearer.authorization.k8s.io." + http::Base64UrlEncode(mark)}}),
+                  "base64url.bearer.authorization.k8s.io." + crypto::Base64UrlEncode(mark)}}),
             401);
   Kubectl({"--namespace=kube-system", "create", "secret", "generic", "bootstrap-token-abcdef",
            "--type=bootstrap.kubernetes.io/token", "--from-literal=token-id=abcdef",

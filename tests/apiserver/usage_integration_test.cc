@@ -21,7 +21,7 @@ using testing::Not;
 // Serves /metrics/resource. The counters follow the clock, so that any two samples give the same rate.
 class Kubelet {
  public:
-  explicit Kubelet(const http::TestPki& pki) {
+  explicit Kubelet(const crypto::TestPki& pki) {
     http::ServerOptions options;
     options.tls.emplace();
     options.tls->certificate_file = pki.server_cert_file();

@@ -48,11 +48,11 @@ class Kubeadm : public testing::Test {
     Write("pki/apiserver.key", ReadFile(pki_.server_key_file()).value_or(""));
     WritePair("pki/apiserver-kubelet-client", "kube-apiserver-kubelet-client", {});
     WritePair("pki/front-proxy-client", "front-proxy-client", {});
-    const Result<std::string> signer = http::NewPrivateKey();
+    const Result<std::string> signer = crypto::NewPrivateKey();
     Write("pki/signer.key", *signer);
     Write("pki/signer.crt",
-          *http::NewSelfSigned(*signer, {.common_name = "kubernetes"}, std::chrono::hours(1)));
-    const Result<http::SigningKey> key = http::SigningKey::GenerateRsa();
+          *crypto::NewSelfSigned(*signer, {.common_name = "kubernetes"}, std::chrono::hours(1)));
+    const Result<crypto::SigningKey> key = crypto::SigningKey::GenerateRsa();
     Write("pki/sa.key", *key->PrivatePem());
     Write("pki/sa.pub", *key->PrivatePem());
     WriteConf("admin", "kubernetes-admin", {"system:masters"});
@@ -63,7 +63,7 @@ class Kubeadm : public testing::Test {
     ASSERT_TRUE(WriteFile(dir_ + "/" + name, text, 0600)) << name;
   }
   void WritePair(const std::string& stem, const std::string& user, const std::vector<std::string>& groups) {
-    const http::TestCertificate certificate = pki_.Client(user, groups);
+    const crypto::TestCertificate certificate = pki_.Client(user, groups);
     Write(stem + ".crt", certificate.certificate_pem);
     Write(stem + ".key", certificate.key_pem);
   }
@@ -109,7 +109,7 @@ class Kubeadm : public testing::Test {
     return true;
   }
 
-  http::TestPki pki_;
+  crypto::TestPki pki_;
   const std::string dir_ = pki_.dir() + "/kubernetes";
   std::unique_ptr<etcd::TestEtcd> etcd_;
   std::string port_, etcd_url_;

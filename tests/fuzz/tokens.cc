@@ -11,11 +11,11 @@ void Token(std::string_view input) {
   std::string token(input);
   if (auto bar = input.find('|'); bar != std::string_view::npos) {
     auto second = std::min(input.find('|', bar + 1), input.size());
-    token = http::Base64UrlEncode(input.substr(0, bar)) + "." +
-            http::Base64UrlEncode(input.substr(bar + 1, second - bar - 1)) + "." +
-            http::Base64UrlEncode(input.substr(std::min(second + 1, input.size())));
+    token = crypto::Base64UrlEncode(input.substr(0, bar)) + "." +
+            crypto::Base64UrlEncode(input.substr(bar + 1, second - bar - 1)) + "." +
+            crypto::Base64UrlEncode(input.substr(std::min(second + 1, input.size())));
   }
-  static const http::SigningKey key = *http::SigningKey::GenerateRsa();
+  static const crypto::SigningKey key = *crypto::SigningKey::GenerateRsa();
   static apiserver::TokenAuthenticator authenticator(
       {{"https://issuer"}, {key}, {"api"}},
       [](auto...) -> std::optional<apiserver::ObjectIdentity> { return apiserver::ObjectIdentity{}; });

@@ -33,10 +33,10 @@ class PodCertificateTest : public apiserver::ClusterTest {
 
   // Issues a certificate for the request's key, as a signer.
   static std::string Sign(const std::string& key_pem, WallTime now) {
-    const std::string authority_key = *http::NewPrivateKey();
-    const auto authority = http::CertificateAuthority::FromPem(
-        *http::NewSelfSigned(authority_key, {"ca", {}, {}, {}}, hours(48)), authority_key);
-    return *authority->Sign(*http::NewCertificateRequest(key_pem, {"web", {}, {}, {}}),
+    const std::string authority_key = *crypto::NewPrivateKey();
+    const auto authority = crypto::CertificateAuthority::FromPem(
+        *crypto::NewSelfSigned(authority_key, {"ca", {}, {}, {}}, hours(48)), authority_key);
+    return *authority->Sign(*crypto::NewCertificateRequest(key_pem, {"web", {}, {}, {}}),
                             {now, now + hours(4), {"client auth"}});
   }
 };
@@ -60,7 +60,7 @@ TEST_F(PodCertificateTest, FromTheRequestToTheChain) {
   ASSERT_EQ(sources.size(), 1);
   ASSERT_TRUE(sources[0].has_pod_certificate()) << "the API server keeps the source";
 
-  const std::string key = *http::NewPrivateKey("ECDSAP384");
+  const std::string key = *crypto::NewPrivateKey("ECDSAP384");
   const PodCertificateRequests requests(ClientOf("system:node:n1", {"system:nodes"}), "n1");
   const auto created = requests.Create(*pod, sources[0].pod_certificate(), made_node->metadata().uid(), key);
   ASSERT_TRUE(created) << created.error().message();

@@ -36,7 +36,7 @@ std::string BearerToken(const http::Headers& headers) {
       std::string_view protocol = Trim(protocols.substr(0, comma));
       protocols.remove_prefix(std::min(comma + 1, protocols.size()));
       if (protocol.substr(0, kWebSocketTokenPrefix.size()) != kWebSocketTokenPrefix) continue;
-      Result<std::string> token = http::Base64UrlDecode(protocol.substr(kWebSocketTokenPrefix.size()));
+      Result<std::string> token = crypto::Base64UrlDecode(protocol.substr(kWebSocketTokenPrefix.size()));
       return token ? *token : "";
     }
   }
@@ -55,7 +55,7 @@ bool IsCertificateRefused(const http::ServerRequest& request, Clock& clock) {
   return request.peer && (!request.peer->from_client_ca || clock.Now() > request.peer->not_after);
 }
 
-User UserOfCertificate(const http::PeerCertificate& peer) {
+User UserOfCertificate(const crypto::PeerCertificate& peer) {
   User user{peer.common_name, "", peer.organizations, {}};
   if (!peer.sha256_fingerprint.empty()) {
     user.extra["authentication.kubernetes.io/credential-id"] = {"X509SHA256=" + peer.sha256_fingerprint};
@@ -85,7 +85,7 @@ void CountUser(const User& user) {
   (known ? user_requests.With({user.name}) : others).Increment();
 }
 
-void ObserveExpiration(const http::PeerCertificate& peer, WallTime now) {
+void ObserveExpiration(const crypto::PeerCertificate& peer, WallTime now) {
   static metrics::Histogram& left = lifetimes.HistogramWith();
   left.Observe(std::chrono::duration<double>(peer.not_after - now).count());
 }

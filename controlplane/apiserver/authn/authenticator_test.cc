@@ -52,7 +52,7 @@ TEST(Authenticator, TokensAndCertificates) {
   http::ServerRequest web_socket;
   web_socket.headers.Set(
       "Sec-WebSocket-Protocol",
-      "v4.channel.k8s.io, base64url.bearer.authorization.k8s.io." + http::Base64UrlEncode("s3cret"));
+      "v4.channel.k8s.io, base64url.bearer.authorization.k8s.io." + crypto::Base64UrlEncode("s3cret"));
   EXPECT_EQ(authenticator.Authenticate(web_socket)->name, "alice");
 }
 

@@ -98,7 +98,7 @@ class Verifier : public TokenVerifier {
     if (secret.deleted || secret.type != "bootstrap.kubernetes.io/token") return false;
     // Compares digests, so that timing reveals nothing about the secret.
     const std::string& stored = secret.data["token-secret"];
-    if (stored.empty() || http::Sha256(stored) != http::Sha256(token_secret)) return false;
+    if (stored.empty() || crypto::Sha256(stored) != crypto::Sha256(token_secret)) return false;
     if (secret.data["token-id"] != id || secret.data["usage-bootstrap-authentication"] != "true")
       return false;
     const std::string& expiration = secret.data["expiration"];

@@ -12,7 +12,7 @@ namespace {
 namespace json = boost::json;
 
 Result<json::object> DecodePart(std::string_view part) {
-  ASSIGN_OR_RETURN(std::string text, http::Base64UrlDecode(part));
+  ASSIGN_OR_RETURN(std::string text, crypto::Base64UrlDecode(part));
   boost::system::error_code error;
   json::value value = json::parse(text, error);
   if (error || !value.is_object()) return Error(Code::kBadRequest, "token part is no JSON object");
@@ -61,7 +61,7 @@ Result<Jwt> DecodeJwt(std::string_view token) {
   Jwt out;
   ASSIGN_OR_RETURN(json::object header, DecodePart(token.substr(0, first)));
   ASSIGN_OR_RETURN(out.payload, DecodePart(token.substr(first + 1, second - first - 1)));
-  ASSIGN_OR_RETURN(out.signature, http::Base64UrlDecode(token.substr(second + 1)));
+  ASSIGN_OR_RETURN(out.signature, crypto::Base64UrlDecode(token.substr(second + 1)));
   if (header.contains("crit")) return Error(Code::kBadRequest, "token has critical headers");
   out.signed_part = token.substr(0, second);
   out.algorithm = TextClaim(header, "alg");

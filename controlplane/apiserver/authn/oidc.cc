@@ -123,7 +123,7 @@ class Verifier : public TokenVerifier {
   }
 
   const OidcOptions options_;
-  const std::string issuer_hash_ = "sha256:" + http::Sha256Hex(options_.issuer_url);
+  const std::string issuer_hash_ = "sha256:" + crypto::Sha256Hex(options_.issuer_url);
   Clock& clock_;
   OidcKeys keys_;
 };
@@ -139,7 +139,7 @@ Result<std::shared_ptr<TokenVerifier>> NewOidcVerifier(OidcOptions options, Cloc
   if (options.username_claim.empty())
     return Error(Code::kInvalid, options.issuer_url + ": a claim for the user name is required");
   for (const std::string& algorithm : options.algorithms) {
-    if (!http::IsSigningAlgorithm(algorithm))
+    if (!crypto::IsSigningAlgorithm(algorithm))
       return Error(Code::kInvalid, "unsupported signing alg: " + k8s::Quote(algorithm));
   }
   std::string discovery = options.discovery_url;

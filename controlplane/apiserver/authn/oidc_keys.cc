@@ -75,7 +75,7 @@ Result<OidcKeys::KeysPtr> OidcKeys::Fetch() const {
     const json::object& members = one.get_object();
     std::string_view use = TextClaim(members, "use");
     if (!use.empty() && use != "sig") continue;
-    auto key = http::VerifyKey::FromJwk(
+    auto key = crypto::VerifyKey::FromJwk(
         [&](std::string_view name) { return std::string(TextClaim(members, name)); });
     if (key) keys->push_back({std::string(TextClaim(members, "kid")), std::move(*key)});
   }
@@ -95,8 +95,8 @@ OidcKeys::KeysPtr OidcKeys::Refresh() {
   }
   Result<KeysPtr> fetched = Fetch();
   fetched_at
-      .With({fetched ? "success" : "failure", "sha256:" + http::Sha256Hex(issuer_url_),
-             http::ApiServerIdHash()})
+      .With({fetched ? "success" : "failure", "sha256:" + crypto::Sha256Hex(issuer_url_),
+             crypto::ApiServerIdHash()})
       .Set(std::chrono::duration<double>(clock_.Now().time_since_epoch()).count());
   if (!fetched) log::Warn("Cannot get an issuer's keys", {{"issuer", issuer_url_}, {"err", fetched.error()}});
   MutexLock lock(mutex_);

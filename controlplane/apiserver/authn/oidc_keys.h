@@ -23,7 +23,7 @@ class OidcKeys {  // thread safe
  private:
   struct Key {
     std::string id;
-    http::VerifyKey key;
+    crypto::VerifyKey key;
   };
   using Keys = std::vector<Key>;
   using KeysPtr = std::shared_ptr<const Keys>;

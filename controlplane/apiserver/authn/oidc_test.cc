@@ -27,8 +27,8 @@ BRMGGW3x8M+1R9X82tRJRYHCi7VkzOpfsg==
 class OidcTest : public testing::Test {
  protected:
   OidcTest()
-      : rsa_(*http::SigningKey::GenerateRsa()),
-        ec_(http::SigningKey::FromPem(kEcKey)->front()),
+      : rsa_(*crypto::SigningKey::GenerateRsa()),
+        ec_(crypto::SigningKey::FromPem(kEcKey)->front()),
         issuer_([this](const http::ServerRequest& request) { return Answer(request); }) {
     keys_ = {rsa_};
     options_.issuer_url = issuer_.url();
@@ -47,7 +47,7 @@ class OidcTest : public testing::Test {
                        json::object{{"issuer", issuer_.url()}, {"jwks_uri", issuer_.url() + "/keys"}})};
     }
     json::array keys;
-    for (const http::SigningKey& key : keys_) {
+    for (const crypto::SigningKey& key : keys_) {
       json::object one;
       for (const auto& member : key.Jwk()) one[member.first] = member.second;
       keys.push_back(std::move(one));
@@ -62,13 +62,13 @@ class OidcTest : public testing::Test {
     return {{"iss", issuer_.url()}, {"aud", "cluster"},         {"sub", "jane"},
             {"exp", Now() + 600},   {"groups", {"dev", "ops"}}, {"jti", "1"}};
   }
-  static std::string Sign(const json::object& claims, const http::SigningKey& key,
+  static std::string Sign(const json::object& claims, const crypto::SigningKey& key,
                           std::string algorithm = "") {
     if (algorithm.empty()) algorithm = key.algorithm();
     std::string token =
-        http::Base64UrlEncode(json::serialize(json::object{{"alg", algorithm}, {"kid", key.id()}})) + "." +
-        http::Base64UrlEncode(json::serialize(claims));
-    return token + "." + http::Base64UrlEncode(*key.Sign(token));
+        crypto::Base64UrlEncode(json::serialize(json::object{{"alg", algorithm}, {"kid", key.id()}})) + "." +
+        crypto::Base64UrlEncode(json::serialize(claims));
+    return token + "." + crypto::Base64UrlEncode(*key.Sign(token));
   }
   // "name group group", "unknown" or the error.
   std::string Ask(const std::string& token) {
@@ -88,8 +88,8 @@ class OidcTest : public testing::Test {
   FakeClock clock_;
   std::atomic<int> fetches_{0};
   std::atomic<bool> down_{false};
-  http::SigningKey rsa_, ec_;
-  std::vector<http::SigningKey> keys_;
+  crypto::SigningKey rsa_, ec_;
+  std::vector<crypto::SigningKey> keys_;
   HttpsService issuer_;
   OidcOptions options_;
   std::shared_ptr<TokenVerifier> verifier_;
@@ -150,7 +150,7 @@ TEST_F(OidcTest, AlgorithmsAreNotConfused) {
 
 TEST_F(OidcTest, KeysAreFetchedAgainForNewOnesButNotInAFlood) {
   EXPECT_EQ(Ask(Sign(Claims(), rsa_)), "corp:jane corp:dev corp:ops");
-  http::SigningKey next = *http::SigningKey::GenerateRsa();
+  crypto::SigningKey next = *crypto::SigningKey::GenerateRsa();
   const std::string token = Sign(Claims(), next);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Ask(token), "oidc: verify token: failed to verify signature");
   EXPECT_EQ(fetches_, 2);

@@ -38,7 +38,7 @@ class Verifier : public TokenVerifier {
 
   Result<std::optional<TokenAnswer>> Authenticate(std::string_view token,
                                                   const std::vector<std::string>& audiences) override {
-    auto it = tokens_.find(http::Sha256(token));
+    auto it = tokens_.find(crypto::Sha256(token));
     if (it == tokens_.end()) return std::optional<TokenAnswer>();
     std::vector<std::string> both = Intersect(audiences, audiences_);
     if (both.empty()) return std::optional<TokenAnswer>();
@@ -76,7 +76,7 @@ Result<StaticTokens> ParseTokenFile(std::string_view text) {
         if (!group.empty()) user.groups.push_back(std::move(group));
       }
     }
-    out[http::Sha256(fields[0])] = std::move(user);
+    out[crypto::Sha256(fields[0])] = std::move(user);
   }
   return out;
 }

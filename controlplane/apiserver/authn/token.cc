@@ -54,7 +54,7 @@ Error Unauthenticated(std::string message) { return Error(Code::kUnauthenticated
 
 }  // namespace
 
-Result<std::string> SignToken(const TokenClaims& claims, const http::SigningKey& key) {
+Result<std::string> SignToken(const TokenClaims& claims, const crypto::SigningKey& key) {
   json::object header{{"alg", key.algorithm()}, {"kid", key.id()}};
   json::object kubernetes{{"namespace", claims.ns}, {"serviceaccount", ToJson(claims.service_account)}};
   if (claims.pod) kubernetes["pod"] = ToJson(*claims.pod);
@@ -69,10 +69,10 @@ Result<std::string> SignToken(const TokenClaims& claims, const http::SigningKey&
                        {kPrivateClaims, std::move(kubernetes)},
                        {"nbf", claims.not_before},
                        {"sub", claims.subject}};
-  std::string token =
-      http::Base64UrlEncode(json::serialize(header)) + "." + http::Base64UrlEncode(json::serialize(payload));
+  std::string token = crypto::Base64UrlEncode(json::serialize(header)) + "." +
+                      crypto::Base64UrlEncode(json::serialize(payload));
   ASSIGN_OR_RETURN(std::string signature, key.Sign(token));
-  return token + "." + http::Base64UrlEncode(signature);
+  return token + "." + crypto::Base64UrlEncode(signature);
 }
 
 namespace {
@@ -127,8 +127,8 @@ TokenAuthenticator::TokenAuthenticator(Options options, IdentityLookup lookup, C
 // The key determines the algorithm, not the token's header.
 bool TokenAuthenticator::VerifySignature(const ParsedToken& token) const {
   bool known = std::any_of(options_.keys.begin(), options_.keys.end(),
-                           [&](const http::SigningKey& key) { return key.id() == token.key_id; });
-  for (const http::SigningKey& key : options_.keys) {
+                           [&](const crypto::SigningKey& key) { return key.id() == token.key_id; });
+  for (const crypto::SigningKey& key : options_.keys) {
     if (known && key.id() != token.key_id) continue;
     if (key.algorithm() == token.algorithm && key.Verify(token.signed_part, token.signature)) return true;
   }

@@ -32,7 +32,7 @@ struct TokenClaims {
 };
 
 // Returns header, claims and signature, joined by dots.
-Result<std::string> SignToken(const TokenClaims& claims, const http::SigningKey& key);
+Result<std::string> SignToken(const TokenClaims& claims, const crypto::SigningKey& key);
 // Parses a token without verifying it. Verify `signature` over `signed_part`.
 struct ParsedToken {
   TokenClaims claims;
@@ -63,7 +63,7 @@ class TokenAuthenticator : public TokenVerifier {  // thread safe
  public:
   struct Options {
     std::vector<std::string> issuers;  // the first one issues new tokens
-    std::vector<http::SigningKey> keys;
+    std::vector<crypto::SigningKey> keys;
     std::vector<std::string> api_audiences;  // of this server
     bool lookup = true;                      // reject tokens whose bound objects are gone
     // Called on the first use of a Secret's token on a day; may be empty.

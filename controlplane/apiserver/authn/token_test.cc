@@ -9,7 +9,7 @@ constexpr const char* kIssuer = "https://kubernetes.default.svc.cluster.local";
 
 class TokenTest : public testing::Test {
  protected:
-  TokenTest() : key_(*http::SigningKey::GenerateRsa()) {
+  TokenTest() : key_(*crypto::SigningKey::GenerateRsa()) {
     objects_["serviceaccounts/ns1/builder"] = {"sa-uid", std::nullopt};
     objects_["pods/ns1/web"] = {"pod-uid", std::nullopt};
     tokens_ = std::make_shared<TokenAuthenticator>(
@@ -52,7 +52,7 @@ class TokenTest : public testing::Test {
   }
 
   FakeClock clock_;
-  http::SigningKey key_;
+  crypto::SigningKey key_;
   std::map<std::string, ObjectIdentity> objects_;
   std::vector<std::string> used_;
   std::shared_ptr<TokenAuthenticator> tokens_;
@@ -108,11 +108,11 @@ TEST_F(TokenTest, TimeAndObjectsAreCheckedEachTime) {
 
 TEST_F(TokenTest, ForgeriesAreRefused) {
   std::string token = Sign(Claims());
-  std::string other = *SignToken(Claims(), *http::SigningKey::GenerateRsa());
+  std::string other = *SignToken(Claims(), *crypto::SigningKey::GenerateRsa());
   EXPECT_EQ(Refusal(other), "invalid signature");
   auto first = token.find('.');
   std::string none =
-      http::Base64UrlEncode(R"({"alg":"none"})") + token.substr(first, token.rfind('.') - first) + ".";
+      crypto::Base64UrlEncode(R"({"alg":"none"})") + token.substr(first, token.rfind('.') - first) + ".";
   EXPECT_EQ(Refusal(none), "invalid signature");
   TokenClaims claims = Claims();
   claims.subject = "system:serviceaccount:kube-system:admin";
@@ -129,7 +129,7 @@ TEST_F(TokenTest, ForgeriesAreRefused) {
 }
 
 TEST_F(TokenTest, KeysRotateAndIssuersAreSeveral) {
-  http::SigningKey old_key = *http::SigningKey::GenerateRsa();
+  crypto::SigningKey old_key = *crypto::SigningKey::GenerateRsa();
   TokenAuthenticator both(
       {{"https://new", kIssuer}, {key_, old_key}, {kIssuer}},
       [](auto...) -> std::optional<ObjectIdentity> {
@@ -141,7 +141,7 @@ TEST_F(TokenTest, KeysRotateAndIssuersAreSeveral) {
   claims.node.reset();
   for (const char* issuer : {"https://new", kIssuer}) {
     claims.issuer = issuer;
-    for (const http::SigningKey& key : {key_, old_key}) {
+    for (const crypto::SigningKey& key : {key_, old_key}) {
       auto answer = both.Authenticate(*SignToken(claims, key), {kIssuer});
       EXPECT_TRUE(answer && *answer) << issuer;
     }
@@ -166,12 +166,12 @@ TEST_F(TokenTest, NodeAndSecretBoundTokensEndWithTheirObject) {
 }
 
 TEST_F(TokenTest, LegacyTokensLiveInTheirSecret) {
-  auto encode = [](const char* text) { return http::Base64UrlEncode(text); };
+  auto encode = [](const char* text) { return crypto::Base64UrlEncode(text); };
   std::string token = encode(R"({"alg":"RS256"})") + "." + encode(R"({"iss":"kubernetes/serviceaccount",
     "sub":"system:serviceaccount:ns1:builder","kubernetes.io/serviceaccount/namespace":"ns1",
     "kubernetes.io/serviceaccount/secret.name":"old","kubernetes.io/serviceaccount/service-account.name":"builder",
     "kubernetes.io/serviceaccount/service-account.uid":"sa-uid"})");
-  token += "." + http::Base64UrlEncode(*key_.Sign(token));
+  token += "." + crypto::Base64UrlEncode(*key_.Sign(token));
   EXPECT_EQ(Refusal(token), "secret has been deleted");
   objects_["secrets/ns1/old"] = {"any", std::nullopt, token};
   EXPECT_EQ(Refusal(token), "accepted");

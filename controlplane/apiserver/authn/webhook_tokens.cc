@@ -46,7 +46,7 @@ class Verifier : public TokenVerifier {
   Result<std::optional<TokenAnswer>> Authenticate(std::string_view token,
                                                   const std::vector<std::string>& audiences) override {
     // The cache key is a digest: the token itself is not stored.
-    std::string key = http::Sha256(token);
+    std::string key = crypto::Sha256(token);
     for (const std::string& audience : audiences) (key += '\n') += audience;
     const SteadyTime begin = SteadyTime::clock::now();
     if (auto known = cache_.Find(key)) {

@@ -43,7 +43,7 @@ std::shared_ptr<RbacAuthorizer> FullRbac() {
 }
 
 void AuthenticateAndAuthorize(benchmark::State& state) {
-  http::SigningKey key = *http::SigningKey::GenerateRsa();
+  crypto::SigningKey key = *crypto::SigningKey::GenerateRsa();
   Authenticator::Options options;
   options.api_audiences = {kIssuer};
   options.tokens = {std::make_shared<TokenAuthenticator>(

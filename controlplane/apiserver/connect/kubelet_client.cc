@@ -26,7 +26,7 @@ std::string HostOf(const corev1::Node& node, const std::vector<std::string>& typ
 }  // namespace
 
 Result<std::shared_ptr<http::Client>> BackendClients::Get(
-    const std::string& base_url, http::TlsClientOptions tls,
+    const std::string& base_url, crypto::TlsClientOptions tls,
     std::optional<std::chrono::milliseconds> connect_timeout) {
   {
     MutexLock lock(mutex_);
@@ -53,7 +53,7 @@ Result<std::shared_ptr<http::Client>> BackendClients::Kubelet(std::string_view n
     return Error(Code::kUnavailable, fmt::format("no preferred addresses found for node \"{}\"", name));
   }
   int32_t port = node->status().daemon_endpoints().kubelet_endpoint().port();
-  http::TlsClientOptions tls;
+  crypto::TlsClientOptions tls;
   tls.ca_pem = options_.kubelet_ca_pem;
   tls.certificate_pem = options_.kubelet_certificate_pem;
   tls.key_pem = options_.kubelet_key_pem;
@@ -63,7 +63,7 @@ Result<std::shared_ptr<http::Client>> BackendClients::Kubelet(std::string_view n
 }
 
 Result<std::shared_ptr<http::Client>> BackendClients::Plain(const std::string& base_url) {
-  http::TlsClientOptions tls;
+  crypto::TlsClientOptions tls;
   tls.insecure_skip_verify = true;
   return Get(base_url, std::move(tls));
 }

@@ -32,7 +32,7 @@ class BackendClients {  // thread safe
   Result<std::shared_ptr<http::Client>> Plain(const std::string& base_url);
 
  private:
-  Result<std::shared_ptr<http::Client>> Get(const std::string& base_url, http::TlsClientOptions tls,
+  Result<std::shared_ptr<http::Client>> Get(const std::string& base_url, crypto::TlsClientOptions tls,
                                             std::optional<std::chrono::milliseconds> connect_timeout = {});
 
   storage::Store& store_;

@@ -46,9 +46,9 @@ std::string Version() {
 }
 
 std::string Configuration(const NonResourceRoutes::Options& options,
-                          const std::vector<http::SigningKey>& keys) {
+                          const std::vector<crypto::SigningKey>& keys) {
   std::set<std::string> algorithms;
-  for (const http::SigningKey& key : keys) algorithms.insert(key.algorithm());
+  for (const crypto::SigningKey& key : keys) algorithms.insert(key.algorithm());
   return json::serialize(
       json::object{{"issuer", options.issuer},
                    {"jwks_uri", options.jwks_url},
@@ -57,10 +57,10 @@ std::string Configuration(const NonResourceRoutes::Options& options,
                    {"id_token_signing_alg_values_supported", json::value_from(algorithms)}});
 }
 
-std::string Jwks(const std::vector<http::SigningKey>& keys) {
+std::string Jwks(const std::vector<crypto::SigningKey>& keys) {
   json::array all;
   std::set<std::string> seen;
-  for (const http::SigningKey& key : keys) {
+  for (const crypto::SigningKey& key : keys) {
     if (!seen.insert(key.id()).second) continue;
     json::object one;
     for (const auto& member : key.Jwk()) one[member.first] = member.second;
@@ -76,7 +76,7 @@ NonResourceRoutes::NonResourceRoutes(Options options) : options_(std::move(optio
   SetKeys(std::move(options_.keys));
 }
 
-void NonResourceRoutes::SetKeys(std::vector<http::SigningKey> keys) {
+void NonResourceRoutes::SetKeys(std::vector<crypto::SigningKey> keys) {
   documents_.store(std::make_shared<const Documents>(Documents{Configuration(options_, keys), Jwks(keys)}));
 }
 

@@ -15,12 +15,12 @@ class NonResourceRoutes {
  public:
   struct Options {
     std::string issuer, jwks_url;
-    std::vector<http::SigningKey> keys;
+    std::vector<crypto::SigningKey> keys;
     std::vector<std::string> paths;  // paths listed on "/"
   };
   explicit NonResourceRoutes(Options options);
   // Replaces the published verification keys. Thread safe.
-  void SetKeys(std::vector<http::SigningKey> keys);
+  void SetKeys(std::vector<crypto::SigningKey> keys);
   // Returns false for other paths.
   bool Handle(Context& context) const;
 

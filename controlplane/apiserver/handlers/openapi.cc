@@ -81,7 +81,7 @@ OpenApiHandler::DocumentPtr OpenApiHandler::Find(const std::string& key, std::st
   std::string text = make();
   auto made = std::make_shared<Document>();
   made->content_type = content_type;
-  made->hash = hash.empty() ? http::Sha256Hex(text) : hash;
+  made->hash = hash.empty() ? crypto::Sha256Hex(text) : hash;
   made->gzip = http::Gzip({std::make_shared<const std::string>(std::move(text))});
   MutexLock lock(mutex_);
   return documents_.insert_or_assign(key, Kept{std::move(made), clock_.SteadyNow()}).first->second.document;
@@ -133,7 +133,7 @@ std::string OpenApiHandler::HashOf(const std::string& path) {
     MutexLock lock(mutex_);
     if (auto it = hashes_.find(path); it != hashes_.end()) return it->second;
   }
-  std::string hash = http::Sha256Hex(api::OpenApiV3Json(path, served_));
+  std::string hash = crypto::Sha256Hex(api::OpenApiV3Json(path, served_));
   std::transform(hash.begin(), hash.end(), hash.begin(), [](unsigned char c) { return std::toupper(c); });
   MutexLock lock(mutex_);
   return hashes_.emplace(path, std::move(hash)).first->second;

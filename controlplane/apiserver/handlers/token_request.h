@@ -14,7 +14,7 @@ class TokenIssuer {  // thread safe
  public:
   struct Options {
     std::string issuer;
-    http::SigningKey key;
+    crypto::SigningKey key;
     std::vector<std::string> default_audiences;
     std::chrono::seconds max_expiration{int64_t{1} << 32};
     bool extend_expiration = true;  // of tokens for this server, for clients that do not refresh them
@@ -24,11 +24,11 @@ class TokenIssuer {  // thread safe
       : registry_(registry),
         node_rules_(registry, std::move(authorizer)),
         options_(std::move(options)),
-        key_(std::make_shared<const http::SigningKey>(options_.key)),
+        key_(std::make_shared<const crypto::SigningKey>(options_.key)),
         clock_(clock) {}
 
   // Replaces the signing key. Thread safe.
-  void SetKey(http::SigningKey key) { key_.store(std::make_shared<const http::SigningKey>(std::move(key))); }
+  void SetKey(crypto::SigningKey key) { key_.store(std::make_shared<const crypto::SigningKey>(std::move(key))); }
 
   void Handle(Context& context) const;
   // Fills in `request.status`. kNotFound; kConflict when the bound object has another UID; kInvalid.
@@ -41,7 +41,7 @@ class TokenIssuer {  // thread safe
   registry::Registry& registry_;
   const NodeTokenRestriction node_rules_;
   const Options options_;
-  std::atomic<std::shared_ptr<const http::SigningKey>> key_;
+  std::atomic<std::shared_ptr<const crypto::SigningKey>> key_;
   Clock& clock_;
 };
 

@@ -46,7 +46,7 @@ class HttpsService {
   std::string dir() const { return pki_.dir(); }
 
  private:
-  http::TestPki pki_;
+  crypto::TestPki pki_;
   std::unique_ptr<http::Server> server_;
   std::jthread thread_;  // last: it uses the rest
 };

@@ -14,7 +14,7 @@ std::string UniqueVolumeName(const corev1::PersistentVolume& volume) {
 
 std::string AttachmentName(const corev1::PersistentVolume& volume, const std::string& node) {
   const auto& csi = volume.spec().persistent_volume_source().csi();
-  return "csi-" + http::Sha256Hex(csi.volume_handle() + csi.driver() + node);
+  return "csi-" + crypto::Sha256Hex(csi.volume_handle() + csi.driver() + node);
 }
 
 VolumeAttachment MakeAttachment(const corev1::PersistentVolume& volume, const std::string& node) {

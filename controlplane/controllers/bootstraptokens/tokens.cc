@@ -42,9 +42,10 @@ std::optional<SigningToken> TokenForSigning(const corev1::Secret& secret, WallTi
 }
 
 std::string DetachedSignature(std::string_view content, const SigningToken& token) {
-  const std::string header = http::Base64UrlEncode(R"({"alg":"HS256","kid":)" + JsonQuoted(token.id) + "}");
-  const std::string signature = http::HmacSha256(token.secret, header + "." + http::Base64UrlEncode(content));
-  return header + ".." + http::Base64UrlEncode(signature);
+  const std::string header = crypto::Base64UrlEncode(R"({"alg":"HS256","kid":)" + JsonQuoted(token.id) + "}");
+  const std::string signature =
+      crypto::HmacSha256(token.secret, header + "." + crypto::Base64UrlEncode(content));
+  return header + ".." + crypto::Base64UrlEncode(signature);
 }
 
 }  // namespace keelson::controllers

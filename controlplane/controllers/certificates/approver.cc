@@ -52,7 +52,7 @@ Result<Requeue> CertificateApprover::Reconcile(const std::string& key, std::stop
   if (!request || !request->status().certificate().empty()) return Requeue{};
   if (ConditionOf(*request, "Approved") || ConditionOf(*request, "Denied")) return Requeue{};
   if (request->spec().signer_name() != kKubeletClientSigner) return Requeue{};
-  auto asked = http::InspectRequest(request->spec().request());
+  auto asked = crypto::InspectRequest(request->spec().request());
   if (!asked) return asked.error().Wrap(fmt::format("unable to parse csr \"{}\"", key));
   if (!CheckKubeletClient(*asked, request->spec().usages())) return Requeue{};
 

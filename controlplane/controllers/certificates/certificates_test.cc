@@ -19,12 +19,12 @@ using std::chrono::seconds;
 
 const std::vector<std::string> kClientUsages = {"digital signature", "client auth"};
 
-CertificateSigningRequest RequestFor(const char* signer, const http::CertificateSubject& subject,
+CertificateSigningRequest RequestFor(const char* signer, const crypto::CertificateSubject& subject,
                                      const std::vector<std::string>& usages) {
   CertificateSigningRequest out;
   out.mutable_metadata()->set_name("csr-1");
   out.mutable_spec()->set_signer_name(signer);
-  out.mutable_spec()->set_request(*http::NewCertificateRequest(*http::NewPrivateKey(), subject));
+  out.mutable_spec()->set_request(*crypto::NewCertificateRequest(*crypto::NewPrivateKey(), subject));
   for (const std::string& usage : usages) out.mutable_spec()->add_usages(usage);
   return out;
 }
@@ -38,13 +38,13 @@ CertificateSigningRequest OfKubelet(const std::string& username) {
 
 TEST(CertificateRequests, WhatSignersAskFor) {
   const std::vector<std::string> serving = {"digital signature", "server auth"};
-  const http::CertificateSubject node = {"system:node:n1", {"system:nodes"}, {}, {}};
+  const crypto::CertificateSubject node = {"system:node:n1", {"system:nodes"}, {}, {}};
   auto with_names = node;
   with_names.dns_names = {"n1"};
   with_names.ip_addresses = {"10.0.0.1"};
   struct {
     const char* signer;
-    http::CertificateSubject subject;
+    crypto::CertificateSubject subject;
     std::vector<std::string> usages;
     std::string problem;
   } cases[] = {
@@ -82,7 +82,7 @@ TEST(CertificateRequests, WhatSignersAskFor) {
   };
   for (const auto& one : cases) {
     CertificateSigningRequest request = RequestFor(one.signer, one.subject, one.usages);
-    auto asked = http::InspectRequest(request.spec().request());
+    auto asked = crypto::InspectRequest(request.spec().request());
     ASSERT_TRUE(asked);
     auto checked = CheckForSigner(one.signer, *asked, request.spec().usages());
     EXPECT_EQ(checked ? "" : checked.error().message(), one.problem) << one.signer;
@@ -101,7 +101,7 @@ TEST(CertificateRequests, HowLongTheyAreGood) {
   for (const auto& one : cases) {
     CertificateSigningRequest request;
     if (one.asked) request.mutable_spec()->set_expiration_seconds(one.asked);
-    http::CertificateTerms terms = TermsOf(request, one.most, now);
+    crypto::CertificateTerms terms = TermsOf(request, one.most, now);
     EXPECT_EQ(terms.not_before, now - seconds(300));
     EXPECT_EQ(terms.not_after, now + one.life) << one.asked;
   }
@@ -179,10 +179,10 @@ class CertificateSignerTest : public ::testing::Test {
   void SetUp() override {
     char name[] = "/tmp/csrsigning.XXXXXX";
     dir_ = mkdtemp(name);
-    key_ = *http::NewPrivateKey();
+    key_ = *crypto::NewPrivateKey();
     ASSERT_TRUE(WriteFile(dir_ + "/ca.key", key_));
     ASSERT_TRUE(
-        WriteFile(dir_ + "/ca.crt", *http::NewSelfSigned(key_, {"ca", {}, {}, {}}, hours(24 * 365 * 20))));
+        WriteFile(dir_ + "/ca.crt", *crypto::NewSelfSigned(key_, {"ca", {}, {}, {}}, hours(24 * 365 * 20))));
     signing_.authorities[kKubeletClientSigner] = {dir_ + "/ca.crt", dir_ + "/ca.key"};
   }
   void TearDown() override { EXPECT_TRUE(RemoveTree(dir_)); }
@@ -205,7 +205,7 @@ TEST_F(CertificateSignerTest, SignsWhatIsApproved) {
   CertificateSigningRequest request = OfKubelet("system:node:n1");
   EXPECT_TRUE(SignedFrom(request).status().certificate().empty());
   AddCondition(request, "Approved", "ByHand", "", WallTime());
-  auto certificate = http::InspectCertificate(SignedFrom(request).status().certificate());
+  auto certificate = crypto::InspectCertificate(SignedFrom(request).status().certificate());
   ASSERT_TRUE(certificate);
   EXPECT_EQ(certificate->subject.common_name, "system:node:n1");
   request.mutable_spec()->set_signer_name("example.com/other");

@@ -21,7 +21,7 @@ bool IsOver(const CertificateSigningRequest& request, WallTime now) {
     if (api::FromTime(condition.last_update_time()) < now - kDecided) return true;
   }
   if (!ConditionOf(request, "Approved") || request.status().certificate().empty()) return false;
-  auto certificate = http::InspectCertificate(request.status().certificate());
+  auto certificate = crypto::InspectCertificate(request.status().certificate());
   return certificate && certificate->not_after < now;
 }
 

@@ -23,13 +23,13 @@ Result<> CheckUsages(const Usages& usages, const char* purpose) {
   return Error(Code::kBadRequest, fmt::format("usages did not match [{}]", fmt::join(with_rsa, " ")));
 }
 
-Result<> CheckNode(const http::RequestedCertificate& asked) {
+Result<> CheckNode(const crypto::RequestedCertificate& asked) {
   if (asked.organizations != std::vector<std::string>{kNodes})
     return Refused("subject organization is not system:nodes");
   return {};
 }
 
-Result<> CheckNodeName(const http::RequestedCertificate& asked) {
+Result<> CheckNodeName(const crypto::RequestedCertificate& asked) {
   if (asked.common_name.rfind(kNodePrefix, 0) != 0)
     return Refused("subject common name does not begin with system:node:");
   return {};
@@ -66,7 +66,7 @@ void AddCondition(CertificateSigningRequest& request, const char* type, const ch
   *condition.mutable_last_update_time() = api::ToTime(now);
 }
 
-Result<> CheckKubeletClient(const http::RequestedCertificate& asked, const Usages& usages) {
+Result<> CheckKubeletClient(const crypto::RequestedCertificate& asked, const Usages& usages) {
   RETURN_IF_ERROR(CheckNode(asked));
   if (!asked.dns_names.empty()) return Refused("DNS subjectAltNames are not allowed");
   if (!asked.emails.empty()) return Refused("Email subjectAltNames are not allowed");
@@ -76,7 +76,7 @@ Result<> CheckKubeletClient(const http::RequestedCertificate& asked, const Usage
   return CheckUsages(usages, "client auth");
 }
 
-Result<> CheckKubeletServing(const http::RequestedCertificate& asked, const Usages& usages) {
+Result<> CheckKubeletServing(const crypto::RequestedCertificate& asked, const Usages& usages) {
   RETURN_IF_ERROR(CheckNode(asked));
   if (asked.dns_names.empty() && asked.ip_addresses.empty())
     return Refused("DNS or IP subjectAltName is required");
@@ -86,7 +86,7 @@ Result<> CheckKubeletServing(const http::RequestedCertificate& asked, const Usag
   return CheckNodeName(asked);
 }
 
-Result<> CheckForSigner(const std::string& signer, const http::RequestedCertificate& asked,
+Result<> CheckForSigner(const std::string& signer, const crypto::RequestedCertificate& asked,
                         const Usages& usages) {
   if (signer == kApiServerClientSigner) return CheckApiServerClient(usages);
   if (signer == kKubeletClientSigner) return CheckKubeletClient(asked, usages);

@@ -30,10 +30,10 @@ void AddCondition(CertificateSigningRequest& request, const char* type, const ch
 
 using Usages = google::protobuf::RepeatedPtrField<std::string>;
 // kBadRequest when the request breaks the signer's rules; the message names the rule.
-Result<> CheckKubeletClient(const http::RequestedCertificate& asked, const Usages& usages);
-Result<> CheckKubeletServing(const http::RequestedCertificate& asked, const Usages& usages);
+Result<> CheckKubeletClient(const crypto::RequestedCertificate& asked, const Usages& usages);
+Result<> CheckKubeletServing(const crypto::RequestedCertificate& asked, const Usages& usages);
 // Applies the rules of `signer`, one of the four signers above.
-Result<> CheckForSigner(const std::string& signer, const http::RequestedCertificate& asked,
+Result<> CheckForSigner(const std::string& signer, const crypto::RequestedCertificate& asked,
                         const Usages& usages);
 
 }  // namespace keelson::controllers

@@ -10,7 +10,7 @@ namespace keelson::controllers {
 
 using std::chrono::seconds;
 
-http::CertificateTerms TermsOf(const CertificateSigningRequest& request, seconds most, WallTime now) {
+crypto::CertificateTerms TermsOf(const CertificateSigningRequest& request, seconds most, WallTime now) {
   constexpr seconds kShortest = std::chrono::minutes(10), kBackdate = std::chrono::minutes(5);
   constexpr seconds kShort = std::chrono::hours(8);  // below this, the five minutes of clock skew matter
   seconds life = most;
@@ -38,7 +38,7 @@ Result<Requeue> CertificateSigner::Reconcile(const std::string& key, std::stop_t
   if (!ConditionOf(*request, "Approved") || ConditionOf(*request, "Failed")) return Requeue{};
   const std::string& signer = request->spec().signer_name();
   if (!signing_.authorities.count(signer)) return Requeue{};
-  auto asked = http::InspectRequest(request->spec().request());
+  auto asked = crypto::InspectRequest(request->spec().request());
   if (!asked) return asked.error().Wrap(fmt::format("unable to parse csr \"{}\"", key));
 
   CertificateSigningRequest answered = *request;
@@ -58,7 +58,7 @@ Result<std::string> CertificateSigner::Sign(const CertificateSigningRequest& req
   const CertificateSigning::Files& files = signing_.authorities.at(request.spec().signer_name());
   ASSIGN_OR_RETURN(std::string certificate, ReadFile(files.certificate));
   ASSIGN_OR_RETURN(std::string key, ReadFile(files.key));
-  auto authority = http::CertificateAuthority::FromPem(certificate, key);
+  auto authority = crypto::CertificateAuthority::FromPem(certificate, key);
   if (!authority) return authority.error().Wrap(files.certificate);
   return authority->Sign(request.spec().request(), TermsOf(request, signing_.duration, clock().Now()));
 }

@@ -28,7 +28,7 @@ class CertificateSigner : public Controller {
 
 // The validity of a certificate issued now: spec.expirationSeconds, at least ten minutes, at most `most`.
 // notBefore is five minutes ago, to allow for clock skew.
-http::CertificateTerms TermsOf(const CertificateSigningRequest& request, std::chrono::seconds most,
+crypto::CertificateTerms TermsOf(const CertificateSigningRequest& request, std::chrono::seconds most,
                                WallTime now);
 
 }  // namespace keelson::controllers

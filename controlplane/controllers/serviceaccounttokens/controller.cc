@@ -30,7 +30,7 @@ bool IsOf(const corev1::Secret& secret, const corev1::ServiceAccount& account) {
   return uid.empty() || account.metadata().uid() == uid;
 }
 
-Result<std::string> LegacyToken(const http::SigningKey& key, const corev1::ServiceAccount& account,
+Result<std::string> LegacyToken(const crypto::SigningKey& key, const corev1::ServiceAccount& account,
                                 const std::string& secret) {
   const metav1::ObjectMeta& meta = account.metadata();
   const std::string header =
@@ -41,15 +41,16 @@ Result<std::string> LegacyToken(const http::SigningKey& key, const corev1::Servi
       R"("{0}service-account.uid":{4},"sub":{5}}})",
       kClaim, JsonQuoted(meta.namespace_()), JsonQuoted(secret), JsonQuoted(meta.name()),
       JsonQuoted(meta.uid()), JsonQuoted("system:serviceaccount:" + meta.namespace_() + ":" + meta.name()));
-  const std::string text = http::Base64UrlEncode(header) + "." + http::Base64UrlEncode(payload);
+  const std::string text = crypto::Base64UrlEncode(header) + "." + crypto::Base64UrlEncode(payload);
   ASSIGN_OR_RETURN(std::string signature, key.Sign(text));
-  return text + "." + http::Base64UrlEncode(signature);
+  return text + "." + crypto::Base64UrlEncode(signature);
 }
 
 ServiceAccountTokensController::ServiceAccountTokensController(client::RestClient api,
                                                                client::InformerFactory& informers,
                                                                client::EventRecorder&, Clock& clock,
-                                                               http::SigningKey key, std::string root_ca_pem)
+                                                               crypto::SigningKey key,
+                                                               std::string root_ca_pem)
     : Controller("serviceaccount_tokens_secret", clock),
       api_(std::move(api)),
       accounts_(informers.Get<corev1::ServiceAccount>()),

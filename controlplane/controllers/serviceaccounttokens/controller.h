@@ -26,7 +26,7 @@ class ServiceAccountTokensController : public Controller {
  public:
   // `root_ca_pem`: the CA bundle to store in the Secrets; empty: none.
   ServiceAccountTokensController(client::RestClient api, client::InformerFactory& informers,
-                                 client::EventRecorder&, Clock& clock, http::SigningKey key,
+                                 client::EventRecorder&, Clock& clock, crypto::SigningKey key,
                                  std::string root_ca_pem);
   // Key: a Secret.
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
@@ -43,13 +43,13 @@ class ServiceAccountTokensController : public Controller {
   client::RestClient api_;
   client::Informer<corev1::ServiceAccount>& accounts_;
   client::Informer<corev1::Secret>& secrets_;
-  const http::SigningKey key_;
+  const crypto::SigningKey key_;
   const std::string root_ca_pem_;
 };
 
 // Returns a token without expiration for the Secret of that name, valid while both Secret and ServiceAccount
 // exist.
-Result<std::string> LegacyToken(const http::SigningKey& key, const corev1::ServiceAccount& account,
+Result<std::string> LegacyToken(const crypto::SigningKey& key, const corev1::ServiceAccount& account,
                                 const std::string& secret);
 
 }  // namespace keelson::controllers

@@ -39,7 +39,7 @@ class TokensTest : public ::testing::Test {
   corev1::Secret Secret() { return cluster_.Get<corev1::Secret>("default", "t"); }
   size_t Secrets() { return cluster_.List<corev1::Secret>().size(); }
 
-  const http::SigningKey key_ = *http::SigningKey::GenerateRsa();
+  const crypto::SigningKey key_ = *crypto::SigningKey::GenerateRsa();
   TestCluster cluster_;
   ServiceAccountTokensController& controller_ =
       cluster_.Make<ServiceAccountTokensController>(key_, std::string("CA"));
@@ -56,14 +56,14 @@ TEST_F(TokensTest, SecretsAreFilledIn) {
   EXPECT_EQ(secret.metadata().annotations().at(kAccountUid), uid);
   const std::string token = secret.data().at("token");
   const size_t first = token.find('.'), last = token.rfind('.');
-  EXPECT_TRUE(key_.Verify(token.substr(0, last), *http::Base64UrlDecode(token.substr(last + 1))));
+  EXPECT_TRUE(key_.Verify(token.substr(0, last), *crypto::Base64UrlDecode(token.substr(last + 1))));
   EXPECT_EQ(
-      *http::Base64UrlDecode(token.substr(first + 1, last - first - 1)),
+      *crypto::Base64UrlDecode(token.substr(first + 1, last - first - 1)),
       R"({"iss":"kubernetes/serviceaccount","kubernetes.io/serviceaccount/namespace":"default",)"
       R"("kubernetes.io/serviceaccount/secret.name":"t","kubernetes.io/serviceaccount/service-account.name":"runner",)"
       R"("kubernetes.io/serviceaccount/service-account.uid":")" +
           uid + R"(","sub":"system:serviceaccount:default:runner"})");
-  EXPECT_THAT(*http::Base64UrlDecode(token.substr(0, first)),
+  EXPECT_THAT(*crypto::Base64UrlDecode(token.substr(0, first)),
               HasSubstr(R"({"alg":"RS256","kid":")" + key_.id()));
   // The token stays; removed fields are restored.
   corev1::Secret changed = secret;

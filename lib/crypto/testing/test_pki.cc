@@ -8,7 +8,7 @@
 
 #include "lib/base/file.h"
 
-namespace keelson::http {
+namespace keelson::crypto {
 namespace {
 
 using Key = std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)>;
@@ -126,4 +126,4 @@ void TestPki::RenewServer() {
     abort();
 }
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

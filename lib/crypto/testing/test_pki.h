@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace keelson::http {
+namespace keelson::crypto {
 
 struct TestCertificate {
   std::string certificate_pem, key_pem;
@@ -38,4 +38,4 @@ class TestPki {
   std::string dir_;
 };
 
-}  // namespace keelson::http
+}  // namespace keelson::crypto

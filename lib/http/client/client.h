@@ -40,7 +40,7 @@ class ResponseReader {
 
 struct ClientOptions {
   std::string base_url;  // https://host:port, http://host:port, unix:///path (plain HTTP)
-  TlsClientOptions tls;
+  crypto::TlsClientOptions tls;
   bool http2 = true;
   std::chrono::milliseconds connect_timeout{10000};
 };

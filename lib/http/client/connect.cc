@@ -52,8 +52,8 @@ void TuneTcp(int fd) {
 
 class Connecting : public std::enable_shared_from_this<Connecting> {
  public:
-  Connecting(std::shared_ptr<event::Loop> loop, Endpoint endpoint, SslContextPtr context,
-             const TlsClientOptions& tls, std::chrono::milliseconds timeout,
+  Connecting(std::shared_ptr<event::Loop> loop, Endpoint endpoint, crypto::SslContextPtr context,
+             const crypto::TlsClientOptions& tls, std::chrono::milliseconds timeout,
              std::function<void(Result<std::shared_ptr<Channel>>)> done)
       : loop_(std::move(loop)),
         endpoint_(std::move(endpoint)),
@@ -137,9 +137,9 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   }
 
   void Connected() {
-    SslPtr ssl;
+    crypto::SslPtr ssl;
     if (context_) {
-      Result<SslPtr> made = NewClientSsl(context_, fd_.get(), server_name_, verify_);
+      Result<crypto::SslPtr> made = crypto::NewClientSsl(context_, fd_.get(), server_name_, verify_);
       if (!made) return End(made.error());
       ssl = std::move(*made);
     }
@@ -163,7 +163,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
 
   std::shared_ptr<event::Loop> loop_;
   const Endpoint endpoint_;
-  SslContextPtr context_;
+  crypto::SslContextPtr context_;
   const std::string server_name_;
   const bool verify_;
   const std::chrono::milliseconds timeout_;
@@ -210,8 +210,8 @@ Result<Endpoint> ParseBaseUrl(const std::string& url) {
   return endpoint;
 }
 
-void Connect(std::shared_ptr<event::Loop> loop, const Endpoint& endpoint, SslContextPtr context,
-             const TlsClientOptions& tls, std::chrono::milliseconds timeout,
+void Connect(std::shared_ptr<event::Loop> loop, const Endpoint& endpoint, crypto::SslContextPtr context,
+             const crypto::TlsClientOptions& tls, std::chrono::milliseconds timeout,
              std::function<void(Result<std::shared_ptr<Channel>>)> done) {
   std::make_shared<Connecting>(std::move(loop), endpoint, std::move(context), tls, timeout, std::move(done))
       ->Begin();

@@ -27,7 +27,7 @@ class Connection {
 
 struct Origin {
   std::string remote_address;
-  std::optional<PeerCertificate> peer;
+  std::optional<crypto::PeerCertificate> peer;
   bool peer_refused = false;
 };
 

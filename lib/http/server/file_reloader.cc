@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kSettled{100};
 constexpr uint32_t kChanges =
     IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ATTRIB;
 
-std::string HashOf(const std::string& text) { return "sha256:" + Sha256Hex(text); }
+std::string HashOf(const std::string& text) { return "sha256:" + crypto::Sha256Hex(text); }
 
 // A hash per file, so that moving content between files is a change too.
 Result<std::string> Hashes(const std::vector<std::string>& files) {
@@ -46,11 +46,11 @@ void Count(const FileReloader::Watched& watched, bool good, WallTime now) {
   const std::string prefix = "apiserver_" + watched.controller;
   metrics::Counter(prefix + "_automatic_reloads_total", "Changes of the configuration that were looked at.",
                    {"apiserver_id_hash", "status"})
-      .With({ApiServerIdHash(), status})
+      .With({crypto::ApiServerIdHash(), status})
       .Increment();
   metrics::Gauge(prefix + "_automatic_reload_last_timestamp_seconds",
                  "When the configuration last changed, or failed to.", {"apiserver_id_hash", "status"})
-      .With({ApiServerIdHash(), status})
+      .With({crypto::ApiServerIdHash(), status})
       .Set(static_cast<double>(std::chrono::system_clock::to_time_t(now)));
 }
 
@@ -61,7 +61,7 @@ void TellInForce(const FileReloader::Watched& watched, const std::string& hash) 
       metrics::Gauge("apiserver_" + watched.controller + "_last_config_info",
                      "The configuration that is in force, by its hash.", {"apiserver_id_hash", "hash"});
   info.Clear();
-  info.With({ApiServerIdHash(), hash}).Set(1);
+  info.With({crypto::ApiServerIdHash(), hash}).Set(1);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ TEST_F(FileReloaderTest, TellsOnceOfWhatMakesNoSense) {
               "test_config_controller"});
   auto failures = [](int count) {
     return Metric("apiserver_test_config_controller_automatic_reloads_total{apiserver_id_hash=\"" +
-                  ApiServerIdHash() + "\",status=\"failure\"} " + std::to_string(count));
+                  crypto::ApiServerIdHash() + "\",status=\"failure\"} " + std::to_string(count));
   };
   answer_ = Error(Code::kInvalid, "no");
   Write("a", "junk");
@@ -91,9 +91,9 @@ TEST_F(FileReloaderTest, TellsOnceOfWhatMakesNoSense) {
   files_.Check();
   EXPECT_EQ(reloads_, 2);
   EXPECT_TRUE(Metric("apiserver_test_config_controller_automatic_reloads_total{apiserver_id_hash=\"" +
-                     ApiServerIdHash() + "\",status=\"success\"} 1"));
+                     crypto::ApiServerIdHash() + "\",status=\"success\"} 1"));
   EXPECT_TRUE(Metric("apiserver_test_config_controller_last_config_info{apiserver_id_hash=\"" +
-                     ApiServerIdHash() +
+                     crypto::ApiServerIdHash() +
                      "\",hash=\"sha256:"
                      "770e607624d689265ca6c44884d0807d9b054d23c473c106c72be9de08b7376c\"} 1"));
 }

@@ -79,9 +79,9 @@ class Arriving final : public Connection, public std::enable_shared_from_this<Ar
       }
       Origin origin{self->remote_, std::nullopt, false};
       SSL* ssl = self->channel_->ssl();
-      if (ssl) origin.peer = VerifiedPeer(ssl);
-      if (ssl) origin.peer_refused = !origin.peer && HasShownCertificate(ssl);
-      bool http2 = ssl && NegotiatedProtocol(ssl) == "h2";
+      if (ssl) origin.peer = crypto::VerifiedPeer(ssl);
+      if (ssl) origin.peer_refused = !origin.peer && crypto::HasShownCertificate(ssl);
+      bool http2 = ssl && crypto::NegotiatedProtocol(ssl) == "h2";
       (http2 ? StartHttp2 : StartHttp1)(self->core_, self->channel_, std::move(origin));
     });
   }
@@ -121,7 +121,7 @@ class ServerImpl final : public Server {
   Result<> Run(std::stop_token stop, std::chrono::milliseconds grace) override;
   Result<> ReloadTls() override {
     if (!core_->options.tls) return {};
-    ASSIGN_OR_RETURN(SslContextPtr context, MakeServerContext(*core_->options.tls));
+    ASSIGN_OR_RETURN(crypto::SslContextPtr context, crypto::MakeServerContext(*core_->options.tls));
     MutexLock lock(mutex_);
     context_ = std::move(context);
     return {};
@@ -141,7 +141,7 @@ class ServerImpl final : public Server {
   std::unique_ptr<event::FdWatch> accepting_;  // loop 0
   std::unique_ptr<event::Timer> pause_;        // loop 0
   Mutex mutex_;
-  SslContextPtr context_ GUARDED_BY(mutex_);
+  crypto::SslContextPtr context_ GUARDED_BY(mutex_);
 };
 
 void ServerImpl::StartAccepting() {
@@ -173,9 +173,9 @@ void ServerImpl::Welcome(UniqueFd fd, std::string remote) {
   setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
   setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
   setsockopt(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout, sizeof user_timeout);
-  SslPtr ssl;
+  crypto::SslPtr ssl;
   if (core_->options.tls) {
-    SslContextPtr context;
+    crypto::SslContextPtr context;
     {
       MutexLock lock(mutex_);
       context = context_;

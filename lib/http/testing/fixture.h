@@ -41,10 +41,10 @@ class RunningServer {
   std::jthread thread_;  // joined before server_ is destroyed
 };
 
-inline ServerOptions TlsOptions(const TestPki& pki) {
+inline ServerOptions TlsOptions(const crypto::TestPki& pki) {
   ServerOptions options;
-  options.tls =
-      TlsServerOptions{pki.server_cert_file(), pki.server_key_file(), pki.ca_file(), "", {"h2", "http/1.1"}};
+  options.tls = crypto::TlsServerOptions{
+      pki.server_cert_file(), pki.server_key_file(), pki.ca_file(), "", {"h2", "http/1.1"}};
   return options;
 }
 
@@ -78,7 +78,7 @@ class HttpTest : public ::testing::TestWithParam<Wire> {
     options.http2 = GetParam().http2;
     return options;
   }
-  TestPki pki_;
+  crypto::TestPki pki_;
   std::unique_ptr<RunningServer> server_;
   std::unique_ptr<Client> client_;
 };
