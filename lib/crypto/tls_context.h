@@ -1,37 +1,30 @@
-// OpenSSL behind lib/crypto/tls.h. Internal to lib/crypto.
+// TLS settings made ready for connections: certificates, keys and CAs, read and checked. TLS 1.2 and 1.3, without
+// resumption: every connection's client certificate is looked at anew.
 #pragma once
 
-#include <openssl/ssl.h>
-
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "lib/base/error.h"
 #include "lib/crypto/tls.h"
 
+struct ssl_ctx_st;  // OpenSSL's
+
 namespace keelson::crypto {
 
-struct SslFree {
-  void operator()(SSL* ssl) const { SSL_free(ssl); }
+// Immutable, thread safe. Streams made from it keep what they need of it.
+class TlsContext {
+ public:
+  // Reads the files that `options` name. kBadRequest when one is missing or of no use, kInvalid for versions, cipher
+  // suites and curves that nobody knows.
+  static Result<std::shared_ptr<const TlsContext>> ForServer(const TlsServerOptions& options);
+  // Offers h2 and http/1.1 by ALPN when `http2`, else http/1.1. kBadRequest when a PEM text is of no use.
+  static Result<std::shared_ptr<const TlsContext>> ForClient(const TlsClientOptions& options, bool http2);
+
+ private:
+  friend class TlsStream;
+  explicit TlsContext(std::shared_ptr<ssl_ctx_st> context) : context_(std::move(context)) {}
+
+  std::shared_ptr<ssl_ctx_st> context_;
 };
-using SslPtr = std::unique_ptr<SSL, SslFree>;
-using SslContextPtr = std::shared_ptr<SSL_CTX>;
-
-// The thread's OpenSSL error queue as text; clears it.
-std::string OpenSslErrors();
-
-Result<SslContextPtr> MakeServerContext(const TlsServerOptions& options);
-// Offers h2 and http/1.1 by ALPN when `http2`, else http/1.1.
-Result<SslContextPtr> MakeClientContext(const TlsClientOptions& options, bool http2);
-
-Result<SslPtr> NewServerSsl(const SslContextPtr& context, int fd);
-// `name` is the DNS name or IP address that the certificate must carry.
-Result<SslPtr> NewClientSsl(const SslContextPtr& context, int fd, const std::string& name, bool verify);
-
-// After the handshake.
-std::string NegotiatedProtocol(SSL* ssl);               // "h2", "http/1.1" or empty
-std::optional<PeerCertificate> VerifiedPeer(SSL* ssl);  // nullopt: none shown, or not trusted
-bool HasShownCertificate(SSL* ssl);
 
 }  // namespace keelson::crypto

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/crypto/tls_context.h"
-#include "lib/http/testing/fixture.h"
+#include "lib/crypto/testing/test_pki.h"
+#include "lib/crypto/tls_objects.h"
 
 namespace keelson::crypto {
 namespace {
@@ -34,7 +34,7 @@ class TlsSettingsTest : public testing::Test {
   // Empty when they do not.
   Agreed Handshake(const std::string& min_version, const std::vector<std::string>& suites, int most,
                    const std::vector<int>& curves = {}, const char* client_groups = "P-256:P-384") {
-    TlsServerOptions options = *TlsOptions(pki_).tls;
+    TlsServerOptions options{pki_.server_cert_file(), pki_.server_key_file(), pki_.ca_file()};
     options.min_version = min_version;
     options.cipher_suites = suites;
     options.curves = curves;
@@ -45,7 +45,7 @@ class TlsSettingsTest : public testing::Test {
     if (!server_context || !client_context) return {};
     SSL_CTX_set_max_proto_version(client_context->get(), most);
     SSL_CTX_set1_groups_list(client_context->get(), client_groups);
-    SslPtr server(SSL_new(server_context->get())), client(SSL_new(client_context->get()));
+    OpenSslPtr<SSL, SSL_free> server(SSL_new(server_context->get())), client(SSL_new(client_context->get()));
     BIO *near = nullptr, *far = nullptr;
     BIO_new_bio_pair(&near, 0, &far, 0);
     SSL_set_bio(client.get(), near, near);

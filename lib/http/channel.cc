@@ -1,8 +1,6 @@
 #include "lib/http/channel.h"
 
 #include <errno.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -23,15 +21,10 @@ constexpr size_t kDiscard = 4 << 20;  // of what comes meanwhile; a peer that se
 constexpr const char* kPlainHttp =
     "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
-Error Broken(int errnum, const std::string& tls_text) {
-  if (!tls_text.empty()) return Error(Code::kUnavailable, "connection: " + tls_text);
-  return Error(Code::kUnavailable, Error::FromErrno(errnum, "connection").message(), errnum);
-}
-
 }  // namespace
 
-Channel::Channel(std::shared_ptr<event::Loop> loop, UniqueFd fd, crypto::SslPtr ssl)
-    : loop_(std::move(loop)), fd_(std::move(fd)), ssl_(std::move(ssl)) {}
+Channel::Channel(std::shared_ptr<event::Loop> loop, UniqueFd fd, std::unique_ptr<crypto::TlsStream> tls)
+    : loop_(std::move(loop)), fd_(std::move(fd)), tls_(std::move(tls)) {}
 
 Channel::~Channel() {
   if (!watch_ && !timer_) return;
@@ -40,13 +33,13 @@ Channel::~Channel() {
   loop_->Post([watch = std::shared_ptr<event::FdWatch>(std::move(watch_)),
                timer = std::shared_ptr<event::Timer>(std::move(timer_)),
                fd = std::make_shared<UniqueFd>(std::move(fd_)),
-               ssl = std::shared_ptr<SSL>(std::move(ssl_))] {});
+               tls = std::shared_ptr<crypto::TlsStream>(std::move(tls_))] {});
 }
 
 void Channel::Handshake(std::chrono::milliseconds timeout, std::function<void(Result<>)> done) {
   watch_ = std::make_unique<event::FdWatch>(*loop_, fd_.get());
   timer_ = std::make_unique<event::Timer>(*loop_);
-  if (!ssl_) return done({});
+  if (!tls_) return done({});
   handshake_done_ = std::move(done);
   timer_->Start(timeout, [self = shared_from_this()] {
     self->EndHandshake(Error(Code::kTimeout, "TLS handshake: timed out"));
@@ -54,41 +47,24 @@ void Channel::Handshake(std::chrono::milliseconds timeout, std::function<void(Re
   StepHandshake();
 }
 
-namespace {
-
-// The first bytes that a server without TLS answers with, where a record's head should be.
-void NotePlainHttp(int written, int, int type, const void* bytes, size_t size, SSL*, void* plain_http) {
-  constexpr std::string_view kHttp = "HTTP/";
-  if (!written && type == SSL3_RT_HEADER && std::string_view(static_cast<const char*>(bytes), size) == kHttp)
-    *static_cast<bool*>(plain_http) = true;
-}
-
-}  // namespace
-
 void Channel::StepHandshake() {
   if (closed_) return;
-  ERR_clear_error();
-  bool answered_plainly = false;
-  SSL_set_msg_callback(ssl_.get(), SSL_is_server(ssl_.get()) ? nullptr : NotePlainHttp);
-  SSL_set_msg_callback_arg(ssl_.get(), &answered_plainly);
-  int result = SSL_do_handshake(ssl_.get());
-  SSL_set_msg_callback(ssl_.get(), nullptr);
-  if (result == 1) return EndHandshake({});
-  Io io = SslOutcome(result);
+  Io io = tls_->Handshake();
+  if (io == Io::kDone) return EndHandshake({});
   auto again = [self = shared_from_this()] { self->StepHandshake(); };
   if (io == Io::kWantRead) return watch_->AwaitReadable(again);
   if (io == Io::kWantWrite) return watch_->AwaitWritable(again);
-  const bool plain_http = ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
-  std::string text = crypto::OpenSslErrors();
-  long verify = SSL_get_verify_result(ssl_.get());
-  if (!SSL_is_server(ssl_.get()) && verify != X509_V_OK) text = X509_verify_cert_error_string(verify);
-  if (plain_http) {
-    ssl_.reset();
+  using PlainHttp = crypto::TlsStream::PlainHttp;
+  const PlainHttp plain_http = tls_->plain_http();
+  std::string text = "TLS handshake: " + tls_->error_text();
+  if (plain_http == PlainHttp::kRequests) {
+    tls_.reset();
     Send(kPlainHttp);
     CloseGracefully();
   }
-  if (answered_plainly) text = "server gave HTTP response to HTTPS client";  // people look for these words
-  EndHandshake(Error(Code::kUnavailable, (answered_plainly ? "http: " : "TLS handshake: ") + text));
+  // People look for these words.
+  if (plain_http == PlainHttp::kResponds) text = "http: server gave HTTP response to HTTPS client";
+  EndHandshake(Error(Code::kUnavailable, text));
 }
 
 void Channel::EndHandshake(Result<> result) {
@@ -146,17 +122,13 @@ void Channel::Readable() {
       case Io::kEnd:
         return ReadEnded(nullptr);
       case Io::kFailed:
-        return Failed(Broken(last_errno_, ssl_ && !last_errno_ ? crypto::OpenSslErrors() : ""));
+        return Failed(Broken());
     }
   }
 }
 
 Channel::Io Channel::ReadSome(char* buffer, size_t size, size_t& count) {
-  if (ssl_) {
-    ERR_clear_error();
-    int result = SSL_read_ex(ssl_.get(), buffer, size, &count);
-    return result == 1 ? Io::kDone : SslOutcome(result);
-  }
+  if (tls_) return tls_->Read(buffer, size, count);
   ssize_t n;
   do n = recv(fd_.get(), buffer, size, 0);
   while (n < 0 && errno == EINTR);
@@ -166,22 +138,10 @@ Channel::Io Channel::ReadSome(char* buffer, size_t size, size_t& count) {
   return errno == EAGAIN ? Io::kWantRead : Io::kFailed;
 }
 
-Channel::Io Channel::SslOutcome(int result) {
-  int saved = errno;
-  switch (SSL_get_error(ssl_.get(), result)) {
-    case SSL_ERROR_WANT_READ:
-      return Io::kWantRead;
-    case SSL_ERROR_WANT_WRITE:
-      return Io::kWantWrite;
-    case SSL_ERROR_ZERO_RETURN:
-      return Io::kEnd;
-    case SSL_ERROR_SYSCALL:
-      last_errno_ = saved ? saved : ECONNRESET;
-      return Io::kFailed;
-    default:
-      last_errno_ = 0;
-      return Io::kFailed;
-  }
+Error Channel::Broken() const {
+  if (tls_ && !tls_->error_number()) return Error(Code::kUnavailable, "connection: " + tls_->error_text());
+  const int errnum = tls_ ? tls_->error_number() : last_errno_;
+  return Error(Code::kUnavailable, Error::FromErrno(errnum, "connection").message(), errnum);
 }
 
 void Channel::ReadEnded(const Error* failure) {
@@ -221,7 +181,7 @@ void Channel::Flush() {
     }
     if (io != Io::kDone) {
       flushing_ = false;
-      return Failed(Broken(last_errno_, ssl_ && !last_errno_ ? crypto::OpenSslErrors() : ""));
+      return Failed(Broken());
     }
     QueueEmpty();
   } while (queued() > 0 && !closed_);
@@ -237,7 +197,7 @@ void Channel::AwaitWritable() {
   });
 }
 
-Channel::Io Channel::WriteSome() { return ssl_ ? WriteTls() : WritePlain(); }
+Channel::Io Channel::WriteSome() { return tls_ ? WriteTls() : WritePlain(); }
 
 Channel::Io Channel::WritePlain() {
   iovec parts[64];
@@ -278,9 +238,7 @@ Channel::Io Channel::WriteTls() {
       joined ? record_.data() + record_offset_ : out_.front().owner->data() + out_.front().offset;
   size_t size = joined ? record_.size() - record_offset_ : out_.front().size;
   size_t written = 0;
-  ERR_clear_error();
-  int result = SSL_write_ex(ssl_.get(), data, size, &written);
-  if (result != 1) return SslOutcome(result);
+  if (Io io = tls_->Write({data, size}, written); io != Io::kDone) return io;
   queued_.fetch_sub(written, std::memory_order_relaxed);
   if (!joined) {
     Consume(written);
@@ -314,11 +272,9 @@ void Channel::QueueEmpty() {
 
 void Channel::FinishShutdown() {
   shutdown_done_ = true;
-  ERR_clear_error();
-  if (ssl_) SSL_shutdown(ssl_.get());
-  ERR_clear_error();
+  if (tls_) tls_->Shutdown();
   // After close_notify the peer may still answer; a plain socket says the same by FIN.
-  if (!ssl_ || lingering_) shutdown(fd_.get(), SHUT_WR);
+  if (!tls_ || lingering_) shutdown(fd_.get(), SHUT_WR);
 }
 
 void Channel::ShutdownWrite() {
@@ -345,11 +301,7 @@ void Channel::Close() {
   if (closed_) return;
   closed_ = true;
   if (timer_) timer_->Cancel();
-  if (ssl_ && !shutdown_done_ && !write_failed_ && !handshake_done_) {
-    ERR_clear_error();
-    SSL_shutdown(ssl_.get());
-    ERR_clear_error();
-  }
+  if (tls_ && !shutdown_done_ && !write_failed_ && !handshake_done_) tls_->Shutdown();
   watch_.reset();
   fd_.Reset();
   out_.clear();

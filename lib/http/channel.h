@@ -14,7 +14,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/fd.h"
-#include "lib/crypto/tls_context.h"
+#include "lib/crypto/tls_stream.h"
 #include "lib/event/loop.h"
 
 namespace keelson::http {
@@ -31,13 +31,13 @@ class Channel : public std::enable_shared_from_this<Channel> {
     virtual void OnDrained() = 0;  // all that was sent is with the kernel
   };
 
-  // `fd` is non-blocking. `ssl` is null for plain bytes. Any thread.
-  Channel(std::shared_ptr<event::Loop> loop, UniqueFd fd, crypto::SslPtr ssl);
+  // `fd` is non-blocking, and is what `tls` reads and writes. `tls` is null for plain bytes. Any thread.
+  Channel(std::shared_ptr<event::Loop> loop, UniqueFd fd, std::unique_ptr<crypto::TlsStream> tls);
   ~Channel();
 
   event::Loop& loop() { return *loop_; }
   const std::shared_ptr<event::Loop>& loop_ptr() { return loop_; }
-  SSL* ssl() { return ssl_.get(); }
+  const crypto::TlsStream* tls() const { return tls_.get(); }  // null for plain bytes
 
   // TLS handshake (at once for plain bytes); kTimeout after `timeout`.
   void Handshake(std::chrono::milliseconds timeout, std::function<void(Result<>)> done);
@@ -62,7 +62,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
     std::shared_ptr<const std::string> owner;
     size_t offset, size;
   };
-  enum class Io { kDone, kWantRead, kWantWrite, kEnd, kFailed };
+  using Io = crypto::TlsStream::Io;
 
   void StepHandshake();
   void EndHandshake(Result<> result);
@@ -71,7 +71,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Io WriteSome();
   Io WritePlain();
   Io WriteTls();
-  Io SslOutcome(int result);
+  Error Broken() const;  // after kFailed
   void Consume(size_t count);
   void ReadEnded(const Error* failure);
   void Failed(const Error& error);
@@ -82,7 +82,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   std::shared_ptr<event::Loop> loop_;
   UniqueFd fd_;
-  crypto::SslPtr ssl_;
+  std::unique_ptr<crypto::TlsStream> tls_;
   std::unique_ptr<event::FdWatch> watch_;
   std::unique_ptr<event::Timer> timer_;  // handshake, then linger
   std::shared_ptr<Receiver> receiver_;
@@ -102,7 +102,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   bool lingering_ = false;
   size_t discarded_ = 0;  // since then
   bool closed_ = false;
-  int last_errno_ = 0;
+  int last_errno_ = 0;  // of a plain socket
 };
 
 }  // namespace keelson::http

@@ -9,7 +9,8 @@ namespace keelson::http {
 constexpr size_t kKeptIdle = 8;
 
 ClientCore::ClientCore(std::shared_ptr<event::Loop> loop, ClientOptions options, Endpoint endpoint,
-                       crypto::SslContextPtr any, crypto::SslContextPtr http1_only)
+                       std::shared_ptr<const crypto::TlsContext> any,
+                       std::shared_ptr<const crypto::TlsContext> http1_only)
     : loop_(std::move(loop)),
       options_(std::move(options)),
       endpoint_(std::move(endpoint)),
@@ -59,7 +60,7 @@ void ClientCore::Connected(std::shared_ptr<Channel> channel, std::shared_ptr<Exc
     channel->Close();
     return exchange->OnFail(Error(Code::kCancelled, "client closed"));
   }
-  bool http2 = channel->ssl() && crypto::NegotiatedProtocol(channel->ssl()) == "h2";
+  bool http2 = channel->tls() && channel->tls()->NegotiatedProtocol() == "h2";
   if (!exchange->upgrade) speaks_http2_ = http2;
   auto connection = http2 ? MakeHttp2Connection(shared_from_this(), std::move(channel))
                           : MakeHttp1Connection(shared_from_this(), std::move(channel));
@@ -160,12 +161,12 @@ class ClientImpl final : public Client {
 
 Result<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
   ASSIGN_OR_RETURN(Endpoint endpoint, ParseBaseUrl(options.base_url));
-  crypto::SslContextPtr any, http1_only;
+  std::shared_ptr<const crypto::TlsContext> any, http1_only;
   if (endpoint.tls) {
-    ASSIGN_OR_RETURN(http1_only, crypto::MakeClientContext(options.tls, false));
+    ASSIGN_OR_RETURN(http1_only, crypto::TlsContext::ForClient(options.tls, false));
     any = http1_only;
     if (options.http2) {
-      ASSIGN_OR_RETURN(any, crypto::MakeClientContext(options.tls, true));
+      ASSIGN_OR_RETURN(any, crypto::TlsContext::ForClient(options.tls, true));
     }
   }
   auto core = std::make_shared<ClientCore>(event::Loop::Shared(), std::move(options), std::move(endpoint),

@@ -52,9 +52,9 @@ void TuneTcp(int fd) {
 
 class Connecting : public std::enable_shared_from_this<Connecting> {
  public:
-  Connecting(std::shared_ptr<event::Loop> loop, Endpoint endpoint, crypto::SslContextPtr context,
-             const crypto::TlsClientOptions& tls, std::chrono::milliseconds timeout,
-             std::function<void(Result<std::shared_ptr<Channel>>)> done)
+  Connecting(std::shared_ptr<event::Loop> loop, Endpoint endpoint,
+             std::shared_ptr<const crypto::TlsContext> context, const crypto::TlsClientOptions& tls,
+             std::chrono::milliseconds timeout, std::function<void(Result<std::shared_ptr<Channel>>)> done)
       : loop_(std::move(loop)),
         endpoint_(std::move(endpoint)),
         context_(std::move(context)),
@@ -137,13 +137,14 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   }
 
   void Connected() {
-    crypto::SslPtr ssl;
+    std::unique_ptr<crypto::TlsStream> tls;
     if (context_) {
-      Result<crypto::SslPtr> made = crypto::NewClientSsl(context_, fd_.get(), server_name_, verify_);
+      Result<std::unique_ptr<crypto::TlsStream>> made =
+          crypto::TlsStream::Connect(*context_, fd_.get(), server_name_, verify_);
       if (!made) return End(made.error());
-      ssl = std::move(*made);
+      tls = std::move(*made);
     }
-    channel_ = std::make_shared<Channel>(loop_, std::move(fd_), std::move(ssl));
+    channel_ = std::make_shared<Channel>(loop_, std::move(fd_), std::move(tls));
     channel_->Handshake(timeout_, [self = shared_from_this()](Result<> result) {
       if (!result) return self->End(result.error().Wrap("connect to " + self->Name()));
       self->End(self->channel_);
@@ -163,7 +164,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
 
   std::shared_ptr<event::Loop> loop_;
   const Endpoint endpoint_;
-  crypto::SslContextPtr context_;
+  std::shared_ptr<const crypto::TlsContext> context_;
   const std::string server_name_;
   const bool verify_;
   const std::chrono::milliseconds timeout_;
@@ -210,9 +211,9 @@ Result<Endpoint> ParseBaseUrl(const std::string& url) {
   return endpoint;
 }
 
-void Connect(std::shared_ptr<event::Loop> loop, const Endpoint& endpoint, crypto::SslContextPtr context,
-             const crypto::TlsClientOptions& tls, std::chrono::milliseconds timeout,
-             std::function<void(Result<std::shared_ptr<Channel>>)> done) {
+void Connect(std::shared_ptr<event::Loop> loop, const Endpoint& endpoint,
+             std::shared_ptr<const crypto::TlsContext> context, const crypto::TlsClientOptions& tls,
+             std::chrono::milliseconds timeout, std::function<void(Result<std::shared_ptr<Channel>>)> done) {
   std::make_shared<Connecting>(std::move(loop), endpoint, std::move(context), tls, timeout, std::move(done))
       ->Begin();
 }

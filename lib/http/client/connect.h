@@ -22,10 +22,9 @@ struct Endpoint {
 // Parses ClientOptions::base_url. kBadRequest when it is malformed.
 Result<Endpoint> ParseBaseUrl(const std::string& url);
 
-// Resolves, connects and, with a `context`, does the TLS handshake. Runs on `loop` and calls `done` there,
-// exactly once.
-void Connect(std::shared_ptr<event::Loop> loop, const Endpoint& endpoint, SslContextPtr context,
-             const TlsClientOptions& tls, std::chrono::milliseconds timeout,
-             std::function<void(Result<std::shared_ptr<Channel>>)> done);
+// Resolves, connects and, with a `context`, shakes hands. Runs on `loop`; `done` too, exactly once.
+void Connect(std::shared_ptr<event::Loop> loop, const Endpoint& endpoint,
+             std::shared_ptr<const crypto::TlsContext> context, const crypto::TlsClientOptions& tls,
+             std::chrono::milliseconds timeout, std::function<void(Result<std::shared_ptr<Channel>>)> done);
 
 }  // namespace keelson::http

@@ -23,7 +23,8 @@ class ClientConnection : public Carrier {
 class ClientCore : public std::enable_shared_from_this<ClientCore> {
  public:
   ClientCore(std::shared_ptr<event::Loop> loop, ClientOptions options, Endpoint endpoint,
-             crypto::SslContextPtr any, crypto::SslContextPtr http1_only);
+             std::shared_ptr<const crypto::TlsContext> any,
+             std::shared_ptr<const crypto::TlsContext> http1_only);
 
   const std::shared_ptr<event::Loop>& loop() const { return loop_; }
   const Endpoint& endpoint() const { return endpoint_; }
@@ -44,7 +45,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
   const std::shared_ptr<event::Loop> loop_;
   const ClientOptions options_;
   const Endpoint endpoint_;
-  const crypto::SslContextPtr any_, http1_only_;
+  const std::shared_ptr<const crypto::TlsContext> any_, http1_only_;
   std::unordered_set<std::shared_ptr<ClientConnection>> connections_;
   std::vector<std::shared_ptr<ClientConnection>> idle_;  // HTTP/1.1, most recently used last
   std::deque<std::shared_ptr<Exchange>> waiting_;        // for the connection that will show the protocol

@@ -78,10 +78,10 @@ class Arriving final : public Connection, public std::enable_shared_from_this<Ar
         return log::Debug("TLS handshake failed", {{"remote", self->remote_}, {"err", result.error()}});
       }
       Origin origin{self->remote_, std::nullopt, false};
-      SSL* ssl = self->channel_->ssl();
-      if (ssl) origin.peer = crypto::VerifiedPeer(ssl);
-      if (ssl) origin.peer_refused = !origin.peer && crypto::HasShownCertificate(ssl);
-      bool http2 = ssl && crypto::NegotiatedProtocol(ssl) == "h2";
+      const crypto::TlsStream* tls = self->channel_->tls();
+      if (tls) origin.peer = tls->VerifiedPeer();
+      if (tls) origin.peer_refused = !origin.peer && tls->HasShownCertificate();
+      bool http2 = tls && tls->NegotiatedProtocol() == "h2";
       (http2 ? StartHttp2 : StartHttp1)(self->core_, self->channel_, std::move(origin));
     });
   }
@@ -121,7 +121,8 @@ class ServerImpl final : public Server {
   Result<> Run(std::stop_token stop, std::chrono::milliseconds grace) override;
   Result<> ReloadTls() override {
     if (!core_->options.tls) return {};
-    ASSIGN_OR_RETURN(crypto::SslContextPtr context, crypto::MakeServerContext(*core_->options.tls));
+    ASSIGN_OR_RETURN(std::shared_ptr<const crypto::TlsContext> context,
+                     crypto::TlsContext::ForServer(*core_->options.tls));
     MutexLock lock(mutex_);
     context_ = std::move(context);
     return {};
@@ -141,7 +142,7 @@ class ServerImpl final : public Server {
   std::unique_ptr<event::FdWatch> accepting_;  // loop 0
   std::unique_ptr<event::Timer> pause_;        // loop 0
   Mutex mutex_;
-  crypto::SslContextPtr context_ GUARDED_BY(mutex_);
+  std::shared_ptr<const crypto::TlsContext> context_ GUARDED_BY(mutex_);
 };
 
 void ServerImpl::StartAccepting() {
@@ -173,19 +174,19 @@ void ServerImpl::Welcome(UniqueFd fd, std::string remote) {
   setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
   setsockopt(fd.get(), IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
   setsockopt(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout, sizeof user_timeout);
-  crypto::SslPtr ssl;
+  std::unique_ptr<crypto::TlsStream> tls;
   if (core_->options.tls) {
-    crypto::SslContextPtr context;
+    std::shared_ptr<const crypto::TlsContext> context;
     {
       MutexLock lock(mutex_);
       context = context_;
     }
-    Result<SslPtr> made = NewServerSsl(context, fd.get());
-    if (!made) return log::Warn("Connection dropped", {{"err", made.error()}});
-    ssl = std::move(*made);
+    Result<std::unique_ptr<crypto::TlsStream>> made = crypto::TlsStream::Accept(*context, fd.get());
+    if (!made) return log::Warn("Connection dropped", {{"error", made.error()}});
+    tls = std::move(*made);
   }
   auto loop = loops_[next_loop_++ % loops_.size()];
-  auto channel = std::make_shared<Channel>(loop, std::move(fd), std::move(ssl));
+  auto channel = std::make_shared<Channel>(loop, std::move(fd), std::move(tls));
   auto arriving = std::make_shared<Arriving>(core_, std::move(channel), std::move(remote));
   loop->Post([arriving] { arriving->Begin(); });
 }

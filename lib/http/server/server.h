@@ -71,7 +71,7 @@ using Handler = std::function<void(std::shared_ptr<const ServerRequest>, std::sh
 struct ServerOptions {
   std::string address = "127.0.0.1";  // IPv4 or IPv6 literal
   uint16_t port = 0;                  // 0: the kernel chooses, see Server::port()
-  std::optional<TlsServerOptions> tls;
+  std::optional<crypto::TlsServerOptions> tls;
   int io_threads = 1;
   int worker_threads = 8;
   size_t max_body = 3u << 20;  // larger bodies get 413

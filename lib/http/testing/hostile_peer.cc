@@ -1,8 +1,6 @@
 #include "lib/http/testing/hostile_peer.h"
 
 #include <netinet/in.h>
-#include <openssl/ssl.h>
-#include <signal.h>
 #include <sys/socket.h>
 
 #include <cstdlib>
@@ -74,33 +72,14 @@ const std::string kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSe
 // :method GET, :scheme https, :path /, :authority x
 const std::string kHttp2Get("\x82\x87\x84\x41\x01x", 6);
 
-struct RawTls::Tls {
-  std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context{SSL_CTX_new(TLS_client_method()), SSL_CTX_free};
-  std::unique_ptr<SSL, void (*)(SSL*)> ssl{nullptr, SSL_free};
-};
-
-RawTls::RawTls(uint16_t port, bool http2) : raw_(port), tls_(std::make_unique<Tls>()) {
-  signal(SIGPIPE, SIG_IGN);
-  const unsigned char alpn[] = "\x02h2";
-  if (http2) SSL_CTX_set_alpn_protos(tls_->context.get(), alpn, 3);
-  tls_->ssl.reset(SSL_new(tls_->context.get()));
-  SSL_set_fd(tls_->ssl.get(), raw_.fd());
-  if (SSL_connect(tls_->ssl.get()) != 1) abort();
-}
-
-RawTls::~RawTls() = default;
-
-bool RawTls::Send(std::string_view bytes) {
-  return SSL_write(tls_->ssl.get(), bytes.data(), static_cast<int>(bytes.size())) > 0;
-}
+RawTls::RawTls(uint16_t port, bool http2) : raw_(port), tls_(raw_.fd(), http2 ? "h2" : "") {}
 
 std::optional<Http2Frame> RawTls::Read() {
   for (;;) {
     if (std::optional<Http2Frame> frame = TakeFrame(in_)) return frame;
-    char buffer[16384];
-    int n = SSL_read(tls_->ssl.get(), buffer, sizeof buffer);
-    if (n <= 0) return std::nullopt;
-    in_.append(buffer, static_cast<size_t>(n));
+    const std::string more = tls_.Read();
+    if (more.empty()) return std::nullopt;
+    in_ += more;
   }
 }
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "lib/base/fd.h"
+#include "lib/crypto/testing/blocking_tls.h"
 
 namespace keelson::http {
 
@@ -52,17 +52,15 @@ extern const std::string kHttp2Get;
 class RawTls {
  public:
   explicit RawTls(uint16_t port, bool http2 = true);
-  ~RawTls();
-  bool Send(std::string_view bytes);
+  bool Send(std::string_view bytes) { return tls_.Send(bytes); }
   // The next frame; nullopt: the connection has ended.
   std::optional<Http2Frame> Read();
   // Reads until a frame of this type arrives.
   std::optional<Http2Frame> Await(uint8_t type);
 
  private:
-  struct Tls;
   RawPeer raw_;
-  std::unique_ptr<Tls> tls_;
+  crypto::BlockingTls tls_;
   std::string in_;
 };
 
