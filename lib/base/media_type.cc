@@ -1,27 +1,19 @@
 #include "lib/base/media_type.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
+
+#include "lib/base/text.h"
 
 namespace keelson {
 namespace {
 
-std::string_view Trim(std::string_view text) {
-  auto space = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && space(text.back())) text.remove_suffix(1);
-  return text;
-}
+constexpr std::string_view kBlank = " \t";
 
-std::vector<std::string_view> Split(std::string_view text, char separator) {
-  std::vector<std::string_view> out;
-  for (;;) {
-    auto end = text.find(separator);
-    out.push_back(Trim(text.substr(0, end)));
-    if (end == std::string_view::npos) return out;
-    text.remove_prefix(end + 1);
-  }
+std::vector<std::string_view> TrimmedParts(std::string_view text, char separator) {
+  std::vector<std::string_view> out = Split(text, separator);
+  for (std::string_view& part : out) part = Trim(part, kBlank);
+  return out;
 }
 
 int Wildcards(const MediaType& clause) {
@@ -39,16 +31,14 @@ std::string_view MediaType::Parameter(std::string_view name) const {
 }
 
 MediaType ParseMediaType(std::string_view text) {
-  std::vector<std::string_view> parts = Split(text, ';');
+  std::vector<std::string_view> parts = TrimmedParts(text, ';');
   MediaType out;
-  out.type = parts[0];
-  std::transform(out.type.begin(), out.type.end(), out.type.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
+  out.type = Lower(parts[0]);
   for (size_t i = 1; i < parts.size(); ++i) {
     auto equals = parts[i].find('=');
     if (equals == std::string_view::npos) continue;
-    std::string name(Trim(parts[i].substr(0, equals)));
-    std::string_view value = Trim(parts[i].substr(equals + 1));
+    std::string name(Trim(parts[i].substr(0, equals), kBlank));
+    std::string_view value = Trim(parts[i].substr(equals + 1), kBlank);
     if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
       value = value.substr(1, value.size() - 2);
     if (name == "q") {
@@ -65,7 +55,7 @@ MediaType ParseMediaType(std::string_view text) {
 
 std::vector<MediaType> ParseAccept(std::string_view header) {
   std::vector<MediaType> out;
-  for (std::string_view clause : Split(header, ',')) {
+  for (std::string_view clause : TrimmedParts(header, ',')) {
     MediaType parsed = ParseMediaType(clause);
     if (parsed.type == "*") parsed.type = "*/*";
     if (parsed.type.find('/') != std::string::npos) out.push_back(std::move(parsed));
@@ -84,7 +74,7 @@ bool Covers(const MediaType& clause, std::string_view type) {
 }
 
 bool AcceptsGzip(std::string_view accept_encoding) {
-  for (std::string_view text : Split(accept_encoding, ',')) {
+  for (std::string_view text : TrimmedParts(accept_encoding, ',')) {
     const MediaType coding = ParseMediaType(text);
     if (coding.type == "gzip" && coding.quality > 0) return true;
   }

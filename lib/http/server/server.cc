@@ -182,7 +182,7 @@ void ServerImpl::Welcome(UniqueFd fd, std::string remote) {
       context = context_;
     }
     Result<std::unique_ptr<crypto::TlsStream>> made = crypto::TlsStream::Accept(*context, fd.get());
-    if (!made) return log::Warn("Connection dropped", {{"error", made.error()}});
+    if (!made) return log::Warn("Connection dropped", {{"err", made.error()}});
     tls = std::move(*made);
   }
   auto loop = loops_[next_loop_++ % loops_.size()];
