@@ -6,6 +6,7 @@
 #include "controlplane/apiserver/authz/config.h"
 #include "lib/api/duration.h"
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -147,11 +148,6 @@ Result<std::vector<apiserver::AuthorizerConfig>> AuthorizerConfigs(const AuthFla
   return apiserver::AuthorizersOfModes(modes, webhook, flags.authorization_policy_file);
 }
 
-std::string LowerCase(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 Result<> ReadAuthorizers(const AuthFlags& flags, ApiServerOptions& out) {
   using Entry = ApiServerOptions::AuthorizerEntry;
   ASSIGN_OR_RETURN(std::vector<apiserver::AuthorizerConfig> configs, AuthorizerConfigs(flags));
@@ -159,7 +155,7 @@ Result<> ReadAuthorizers(const AuthFlags& flags, ApiServerOptions& out) {
   for (apiserver::AuthorizerConfig& config : configs) {
     Entry entry{Entry::Kind::kOther};
     entry.type = config.type;
-    entry.name = config.name.empty() ? LowerCase(config.type) : config.name;
+    entry.name = config.name.empty() ? Lower(config.type) : config.name;
     if (config.type == "Node") {
       entry.kind = Entry::Kind::kNode;
     } else if (config.type == "RBAC") {

@@ -10,6 +10,7 @@
 
 #include "controlplane/options/tls_options.h"
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 #include "lib/component/component_pages.h"
 #include "lib/component/flags.h"
 #include "lib/crypto/certificates.h"
@@ -37,7 +38,7 @@ bool Matches(std::string_view pattern, std::string_view path) {
 
 std::string BearerToken(const http::ServerRequest& request) {
   std::string_view value = request.headers.Get("Authorization");
-  if (value.size() < 7 || !http::EqualsIgnoreCase(value.substr(0, 7), "Bearer ")) return "";
+  if (value.size() < 7 || !EqualsIgnoreCase(value.substr(0, 7), "Bearer ")) return "";
   value.remove_prefix(7);
   while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
   return std::string(value);

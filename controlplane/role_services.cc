@@ -12,6 +12,7 @@
 #include "controlplane/scheduler/scheduler.h"
 #include "lib/api/duration.h"
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 #include "lib/client/account_transport.h"
 #include "lib/client/transport.h"
 
@@ -117,8 +118,8 @@ Result<controllers::Options> ControllerOptions(const Options& options, apiserver
     return Error(Code::kInvalid, "--resource-quota-sync-period must be more than 0");
   if (out.node_monitor_period.count() <= 0)
     return Error(Code::kInvalid, "--node-monitor-period must be more than 0");
-  out.cluster_cidrs = SplitCommas(options.cluster_cidr);
-  out.service_cidrs = SplitCommas(options.service_cluster_ip_range);
+  out.cluster_cidrs = SplitList(options.cluster_cidr);
+  out.service_cidrs = SplitList(options.service_cluster_ip_range);
   return out;
 }
 

@@ -32,6 +32,7 @@
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
 #include "lib/component/program.h"
+#include "lib/base/text.h"
 #include "lib/crypto/certificates.h"
 #include "lib/http/server/file_reloader.h"
 #include "lib/http/server/server.h"
@@ -77,7 +78,7 @@ std::string AdvertiseAddress(const Options& options) {
 
 Result<registry::Config> RegistryConfig(const Options& options) {
   registry::Config config;
-  config.service_cidrs = SplitCommas(options.service_cluster_ip_range);
+  config.service_cidrs = SplitList(options.service_cluster_ip_range);
   auto dash = options.service_node_port_range.find('-');
   if (config.service_cidrs.empty() || dash == std::string::npos) {
     return Error(Code::kInvalid, "--service-cluster-ip-range and --service-node-port-range must be ranges");
@@ -142,7 +143,7 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   RETURN_IF_ERROR(CheckProxyCertificate(options));
   ASSIGN_OR_RETURN(out.enablement, apiserver::ApiEnablement::Parse(options.runtime_config));
   ASSIGN_OR_RETURN(out.kubernetes_service.service_ip,
-                   apiserver::FirstServiceIp(SplitCommas(options.service_cluster_ip_range).front()));
+                   apiserver::FirstServiceIp(SplitList(options.service_cluster_ip_range).front()));
   out.kubernetes_service.advertise_address = AdvertiseAddress(options);
   out.kubernetes_service.port = options.secure_port;
   out.kubernetes_service.publish = options.endpoint_reconciler != "none";

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "lib/base/text.h"
+
 namespace keelson::ctl {
 namespace {
 
@@ -43,8 +45,7 @@ bool NeedsQuotes(const std::string& text) {
     return true;
   }
   static const char* const kWords[] = {"true", "false", "yes", "no", "on", "off", "null", "~", "y", "n"};
-  std::string lower = text;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string lower = Lower(text);
   bool word = std::any_of(std::begin(kWords), std::end(kWords), [&](const char* w) { return lower == w; });
   return word || std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '-' || text[0] == '+' ||
          text[0] == '.';

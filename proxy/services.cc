@@ -12,6 +12,7 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
+#include "lib/base/text.h"
 #include "lib/client/events.h"
 #include "lib/client/informer.h"
 #include "lib/client/transport.h"
@@ -44,8 +45,7 @@ Result<std::string> NodeName(const Config& config) {
     if (::gethostname(buffer, sizeof buffer - 1) != 0) return ErrnoError("get host name");
     name = buffer;
   }
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name;
+  return Lower(name);
 }
 
 // The kubeconfig, or what a pod is given.

@@ -7,6 +7,7 @@
 #include "cni/agent/bird.h"
 #include "cni/agent/ipsec_plan.h"
 #include "cni/agent/wireguard.h"
+#include "lib/base/base64.h"
 
 namespace keelson::cni::agent {
 namespace {
@@ -135,16 +136,6 @@ TEST(IpsecSecrets, OneALine) {
   for (const char* bad : {"", "\n# nothing\n", "short\n"}) {
     EXPECT_EQ(ParseIpsecSecrets(bad).error().code(), Code::kInvalid) << bad;
   }
-}
-
-TEST(Wireguard, Base64) {
-  for (const auto& [bytes, text] : std::map<std::string, std::string>{
-           {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"\xff\xfe\xfd", "//79"}}) {
-    EXPECT_EQ(EncodeBase64(bytes), text);
-    EXPECT_EQ(*DecodeBase64(text), bytes);
-  }
-  for (const char* bad : {"Zg=", "Z===", "Zg==Zg==", "Zm9 ", "=Zm9", "a"})
-    EXPECT_FALSE(DecodeBase64(bad)) << bad;
 }
 
 TEST(Wireguard, PeersFollowThePlan) {

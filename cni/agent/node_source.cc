@@ -7,6 +7,7 @@
 
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
+#include "lib/base/percent.h"
 #include "lib/client/watch.h"
 #include "lib/client/wire.h"
 #include "lib/http/message.h"
@@ -51,7 +52,7 @@ Result<std::string> NodeSource::List(const std::function<Result<>(std::string_vi
   do {
     client::ApiRequest request;
     request.target = std::string(kPath) + "?limit=" + std::to_string(kPage);
-    if (!next.empty()) request.target += "&continue=" + http::PercentEncode(next);
+    if (!next.empty()) request.target += "&continue=" + PercentEncode(next);
     next.clear();
     ASSIGN_OR_RETURN(std::string body, Exchange(request, stop));
     ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(body));
@@ -71,8 +72,8 @@ Result<std::string> NodeSource::List(const std::function<Result<>(std::string_vi
 Result<std::unique_ptr<client::WatchStream>> NodeSource::Watch(const std::string& resource_version,
                                                                std::stop_token stop) const {
   client::ApiRequest request;
-  request.target = std::string(kPath) + "?watch=true&allowWatchBookmarks=true&resourceVersion=" +
-                   http::PercentEncode(resource_version) +
+  request.target = std::string(kPath) +
+                   "?watch=true&allowWatchBookmarks=true&resourceVersion=" + PercentEncode(resource_version) +
                    "&timeoutSeconds=" + std::to_string(WatchSeconds());
   ASSIGN_OR_RETURN(std::unique_ptr<client::ApiStream> stream, transport_->Open(request, stop));
   return client::NewWatchStream(std::move(stream), stop);
@@ -80,8 +81,7 @@ Result<std::unique_ptr<client::WatchStream>> NodeSource::Watch(const std::string
 
 Result<> NodeSource::Annotate(const std::string& node, const std::string& key,
                               const std::string& value) const {
-  client::ApiRequest request{.method = "PATCH",
-                             .target = std::string(kPath) + "/" + http::PercentEncode(node)};
+  client::ApiRequest request{.method = "PATCH", .target = std::string(kPath) + "/" + PercentEncode(node)};
   request.content_type = "application/merge-patch+json";
   boost::json::object annotations{{key, value}};
   boost::json::object patch{{"metadata", boost::json::object{{"annotations", annotations}}}};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "lib/base/base64.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/netlink/addr.h"
@@ -12,40 +13,9 @@
 namespace keelson::cni::agent {
 namespace {
 
-constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr size_t kKeyBytes = 32;
 
 }  // namespace
-
-std::string EncodeBase64(std::string_view bytes) {
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    size_t have = std::min<size_t>(3, bytes.size() - i);
-    for (size_t j = 0; j < 3; ++j) group = group << 8 | (j < have ? static_cast<uint8_t>(bytes[i + j]) : 0u);
-    for (size_t j = 0; j < 4; ++j) out += j <= have ? kAlphabet[group >> (18 - 6 * j) & 63] : '=';
-  }
-  return out;
-}
-
-Result<std::string> DecodeBase64(std::string_view text) {
-  std::string out;
-  if (text.size() % 4 != 0) return Error(Code::kInvalid, "not base64");
-  uint32_t group = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char* at = std::char_traits<char>::find(kAlphabet, 64, text[i]);
-    bool padding = text[i] == '=' && i + 2 >= text.size() && (i + 1 == text.size() || text[i + 1] == '=');
-    if (!at && !padding) return Error(Code::kInvalid, "not base64");
-    group = group << 6 | (at ? static_cast<uint32_t>(at - kAlphabet) : 0u);
-    if (i % 4 == 3) {
-      for (int shift : {16, 8, 0}) out += static_cast<char>(group >> shift & 255);
-      group = 0;
-    }
-  }
-  size_t pads = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
-  out.resize(out.size() - pads);
-  return out;
-}
 
 netlink::WireguardChange CompareWireguard(const std::vector<netlink::WireguardPeer>& found, const Plan& plan,
                                           uint16_t port) {

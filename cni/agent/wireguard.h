@@ -15,8 +15,6 @@ namespace keelson::cni::agent {
 // The changes from the device's peers to the plan's. Leaves out peers with an invalid key. Pure.
 netlink::WireguardChange CompareWireguard(const std::vector<netlink::WireguardPeer>& found, const Plan& plan,
                                           uint16_t port);
-std::string EncodeBase64(std::string_view bytes);
-Result<std::string> DecodeBase64(std::string_view text);
 
 class Wireguard : public Extension {
  public:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cni/lib/json.h"
+#include "lib/base/text.h"
 
 namespace keelson::cni {
 namespace {
@@ -14,7 +15,7 @@ using boost::json::object;
 CniError Bad(std::string message) { return {kInvalidConfig, std::move(message), ""}; }
 
 Outcome<uint8_t> ParseProtocol(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  text = Lower(text);
   if (text.empty() || text == "tcp") return uint8_t{IPPROTO_TCP};
   if (text == "udp") return uint8_t{IPPROTO_UDP};
   if (text == "sctp") return uint8_t{IPPROTO_SCTP};

@@ -11,7 +11,9 @@
 #include "controlplane/storage/convert.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/proto/apidiscovery_v2.pb.h"
-#include "lib/crypto/signing_key.h"
+#include "lib/base/base64.h"
+#include "lib/base/text.h"
+#include "lib/crypto/digest.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -20,17 +22,7 @@ namespace discoveryapi = api::apidiscovery::v2;
 
 constexpr std::string_view kDiscoveryGroup = "apidiscovery.k8s.io", kListKind = "APIGroupDiscoveryList";
 
-std::vector<std::string> Split(std::string_view text) {
-  std::vector<std::string> out;
-  while (!text.empty()) {
-    auto comma = text.find(',');
-    out.emplace_back(text.substr(0, comma));
-    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
-  }
-  return out;
-}
-
-// Clients that search by kind only take the first group, so the order matters.
+// Clients that look a kind up by its name alone take the first group that has it.
 constexpr std::string_view kGroupOrder[] = {"",
                                             "apiregistration.k8s.io",
                                             "apps",
@@ -99,13 +91,9 @@ std::string StorageVersionHash(const api::ResourceInfo& info) {
   if (info.etcd_prefix.empty() || info.IsSubresource()) return "";
   const api::ResourceInfo& stored = storage::StoredAs(info);
   constexpr size_t kBytes = 8;
-  std::string hash = crypto::Base64UrlEncode(
+  return EncodeBase64(
       crypto::Sha256(fmt::format("{}/{}/{}", stored.kind_group, stored.kind_version, stored.kind))
           .substr(0, kBytes));
-  // Standard base64 alphabet, with padding.
-  std::replace(hash.begin(), hash.end(), '-', '+');
-  std::replace(hash.begin(), hash.end(), '_', '/');
-  return hash + '=';
 }
 
 std::string ApiVersion(const std::string& group, const std::string& version) {
@@ -135,9 +123,9 @@ metav1::APIResource ToApiResource(const api::ResourceInfo& info) {
   }
   out.set_kind(std::string(info.kind));
   out.mutable_verbs();
-  for (std::string& verb : Split(info.verbs)) out.mutable_verbs()->add_items(std::move(verb));
-  for (std::string& name : Split(info.short_names)) out.add_short_names(std::move(name));
-  for (std::string& category : Split(info.categories)) out.add_categories(std::move(category));
+  for (std::string& verb : SplitList(info.verbs)) out.mutable_verbs()->add_items(std::move(verb));
+  for (std::string& name : SplitList(info.short_names)) out.add_short_names(std::move(name));
+  for (std::string& category : SplitList(info.categories)) out.add_categories(std::move(category));
   if (std::string hash = StorageVersionHash(info); !hash.empty())
     out.set_storage_version_hash(std::move(hash));
   return out;
@@ -163,7 +151,7 @@ discoveryapi::APIVersionDiscovery ToVersion(const std::string& group, const std:
       auto& sub = *out.mutable_resources(out.resources_size() - 1)->add_subresources();
       sub.set_subresource(std::string(info.resource.substr(parent.size() + 1)));
       SetKind(info, *sub.mutable_response_kind());
-      for (std::string& verb : Split(info.verbs)) sub.add_verbs(std::move(verb));
+      for (std::string& verb : SplitList(info.verbs)) sub.add_verbs(std::move(verb));
       continue;
     }
     auto& resource = *out.add_resources();
@@ -171,9 +159,9 @@ discoveryapi::APIVersionDiscovery ToVersion(const std::string& group, const std:
     SetKind(info, *resource.mutable_response_kind());
     resource.set_scope(info.namespaced ? "Namespaced" : "Cluster");
     resource.set_singular_resource(std::string(info.singular));
-    for (std::string& verb : Split(info.verbs)) resource.add_verbs(std::move(verb));
-    for (std::string& name : Split(info.short_names)) resource.add_short_names(std::move(name));
-    for (std::string& category : Split(info.categories)) resource.add_categories(std::move(category));
+    for (std::string& verb : SplitList(info.verbs)) resource.add_verbs(std::move(verb));
+    for (std::string& name : SplitList(info.short_names)) resource.add_short_names(std::move(name));
+    for (std::string& category : SplitList(info.categories)) resource.add_categories(std::move(category));
   }
   return out;
 }

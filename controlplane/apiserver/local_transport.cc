@@ -6,6 +6,7 @@
 #include "lib/api/meta.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
+#include "lib/base/percent.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -108,7 +109,7 @@ std::shared_ptr<const http::ServerRequest> ToServerRequest(const client::ApiRequ
   auto question = from.target.find('?');
   request->raw_path = from.target.substr(0, question);
   if (question != std::string::npos) request->raw_query = from.target.substr(question + 1);
-  request->path = http::PercentDecode(request->raw_path);
+  request->path = PercentDecode(request->raw_path);
   request->query = http::Query::Parse(request->raw_query);
   if (!from.content_type.empty()) request->headers.Add("Content-Type", from.content_type);
   if (!from.accept.empty()) request->headers.Add("Accept", from.accept);

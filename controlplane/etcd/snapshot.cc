@@ -1,7 +1,6 @@
 #include "controlplane/etcd/snapshot.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "controlplane/etcd/child.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
+#include "lib/crypto/digest.h"
 
 namespace keelson::etcd {
 namespace {
@@ -23,30 +23,23 @@ constexpr int64_t kHash = 32, kPage = 512;
 constexpr int64_t kMagicAt = 16;
 constexpr unsigned char kMagic[] = {0xED, 0xDA, 0x0C, 0xED};
 
-struct FreeDigest {
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
-
 Error NoSnapshot(const std::string& path, std::string_view why) {
   return Error(Code::kInvalid, fmt::format("{}: {}", path, why));
 }
 
 // The SHA-256 of the first `size` bytes.
 Result<std::string> HashOf(int fd, int64_t size, const std::string& path) {
-  std::unique_ptr<EVP_MD_CTX, FreeDigest> digest(EVP_MD_CTX_new());
-  EVP_DigestInit_ex(digest.get(), EVP_sha256(), nullptr);
+  crypto::Sha256Sum sum;
   std::string buffer(1 << 20, '\0');
   for (int64_t at = 0; at < size;) {
     size_t want = static_cast<size_t>(std::min<int64_t>(size - at, static_cast<int64_t>(buffer.size())));
     ssize_t got = pread(fd, buffer.data(), want, at);
     if (got < 0) return ErrnoError(path);
     if (got == 0) return NoSnapshot(path, "the snapshot is cut off");
-    EVP_DigestUpdate(digest.get(), buffer.data(), static_cast<size_t>(got));
+    sum.Add({buffer.data(), static_cast<size_t>(got)});
     at += got;
   }
-  std::string out(kHash, '\0');
-  EVP_DigestFinal_ex(digest.get(), reinterpret_cast<unsigned char*>(out.data()), nullptr);
-  return out;
+  return sum.Finish();
 }
 
 bool InPath(const std::string& name) {

@@ -3,42 +3,12 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "lib/base/base64.h"
+
 namespace keelson::storage {
 namespace {
 
 constexpr std::string_view kVersion = "meta.k8s.io/v1";
-constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-std::string ToBase64(std::string_view bytes) {
-  std::string out;
-  uint32_t bits = 0;
-  int have = 0;
-  for (unsigned char byte : bytes) {
-    bits = bits << 8 | byte;
-    for (have += 8; have >= 6; have -= 6) out += kAlphabet[bits >> (have - 6) & 63];
-  }
-  if (have > 0) out += kAlphabet[bits << (6 - have) & 63];
-  return out;
-}
-
-constexpr size_t kGood = std::string_view::npos;
-
-// Unpadded; where it goes wrong, or kGood.
-size_t FromBase64(std::string_view text, std::string& out) {
-  uint32_t bits = 0;
-  int have = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    size_t value = kAlphabet.find(text[i]);
-    if (value == std::string_view::npos) return i;
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    have += 6;
-    if (have < 8) continue;
-    have -= 8;
-    out += static_cast<char>(bits >> have & 255);
-  }
-  return text.size() % 4 == 1 ? text.size() - 1 : kGood;
-}
-
 // A key that stays below the prefix it is appended to: no empty segments, no "." and "..".
 bool IsClean(std::string_view key) {
   if (!key.empty() && key.front() == '/') key.remove_prefix(1);
@@ -58,16 +28,16 @@ std::string Encode(const ContinueToken& token) {
   json["v"] = kVersion;
   json["rv"] = token.revision;
   json["start"] = token.start;
-  return ToBase64(boost::json::serialize(json));
+  return EncodeBase64(boost::json::serialize(json), Base64::kRawUrl);
 }
 
 Result<ContinueToken> DecodeContinue(std::string_view text) {
   auto invalid = [](std::string_view why) {
     return Error(Code::kBadRequest, "continue key is not valid: " + std::string(why));
   };
-  std::string decoded;
-  if (size_t at = FromBase64(text, decoded); at != kGood)
-    return invalid("illegal base64 data at input byte " + std::to_string(at));
+  const Result<std::string> bytes = DecodeBase64(text, Base64::kRawUrl);
+  if (!bytes) return invalid(bytes.error().message());
+  const std::string& decoded = *bytes;
   boost::system::error_code error;
   boost::json::value parsed = boost::json::parse(decoded, error);
   if (error || !parsed.is_object()) {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/crypto/digest.h"
 #include "lib/crypto/server_identity.h"
-#include "lib/crypto/signing_key.h"
 #include "lib/metrics/metrics.h"
 
 namespace keelson::storage {

@@ -6,6 +6,7 @@
 
 #include "ctl/verb.h"
 #include "ctl/why/report.h"
+#include "lib/base/percent.h"
 #include "lib/http/client/client.h"
 
 namespace keelson::ctl {
@@ -27,7 +28,7 @@ Result<int> WhyPod(const Options& options, const Settings& settings) {
   ASSIGN_OR_RETURN(const std::unique_ptr<http::Client> client,
                    http::Client::Create(std::move(client_options)));
   http::ClientRequest request;
-  request.target = "/debug/why?pod=" + http::PercentEncode(options.pod);
+  request.target = "/debug/why?pod=" + PercentEncode(options.pod);
   Result<http::ClientResponse> response = client->Do(request, kTimeout);
   if (!response) return response.error().Wrap("the scheduler's debug endpoint " + options.scheduler);
   if (response->status != 200) {

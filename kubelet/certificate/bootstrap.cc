@@ -4,10 +4,11 @@
 
 #include "kubelet/certificate/certificate_request.h"
 #include "kubelet/certificate/certificate_store.h"
+#include "lib/base/base64.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/crypto/digest.h"
 #include "lib/crypto/signing_key.h"
-#include "lib/http/streaming/channels.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -20,7 +21,7 @@ YAML::Node ClusterOf(const client::RestConfig& config) {
   if (!config.ca_file.empty()) {
     cluster["certificate-authority"] = config.ca_file;
   } else if (!config.ca_pem.empty()) {
-    cluster["certificate-authority-data"] = http::Base64(config.ca_pem);
+    cluster["certificate-authority-data"] = EncodeBase64(config.ca_pem);
   }
   if (config.insecure) cluster["insecure-skip-tls-verify"] = true;
   if (!config.tls_server_name.empty()) cluster["tls-server-name"] = config.tls_server_name;

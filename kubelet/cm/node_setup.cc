@@ -9,6 +9,7 @@
 #include "kubelet/container/resources.h"
 #include "kubelet/node/addresses.h"
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 #include "lib/k8s/feature_gates.h"
 
 namespace keelson::kubelet {
@@ -17,15 +18,8 @@ namespace {
 
 // Small letters, no blanks around it.
 std::string NodeName(const KubeletFlags& flags) {
-  std::string out = flags.hostname_override.empty() ? HostName() : flags.hostname_override;
-  while (!out.empty() && std::isspace(static_cast<unsigned char>(out.back()))) out.pop_back();
-  out.erase(0, out.find_first_not_of(" \t\n"));
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
-bool EndsWith(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+  const std::string name = flags.hostname_override.empty() ? HostName() : flags.hostname_override;
+  return Lower(Trim(name));
 }
 
 int MaxPods(const KubeletConfig& config, int cpus) {
@@ -68,9 +62,9 @@ Result<> CheckNodeLabels(const StringMap& labels) {
   for (const auto& [key, value] : labels) {
     const std::string domain = key.substr(0, key.find('/') == std::string::npos ? 0 : key.find('/'));
     const bool reserved = domain == "kubernetes.io" || domain == "k8s.io" ||
-                          EndsWith(domain, ".kubernetes.io") || EndsWith(domain, ".k8s.io");
+                          domain.ends_with(".kubernetes.io") || domain.ends_with(".k8s.io");
     const bool open = std::any_of(std::begin(kOpen), std::end(kOpen), [&](std::string_view name) {
-      return domain == name || EndsWith(domain, "." + std::string(name));
+      return domain == name || domain.ends_with("." + std::string(name));
     });
     if (reserved && !open && !kOwn.count(key)) unknown += (unknown.empty() ? "" : " ") + key;
   }

@@ -7,6 +7,7 @@
 #include "kubelet/config/settings.h"
 #include "lib/base/version.h"
 #include "lib/component/flags.h"
+#include "lib/base/text.h"
 
 namespace keelson::kubelet {
 

@@ -7,6 +7,7 @@
 #include "kubelet/container/env_file.h"
 #include "kubelet/container/expansion.h"
 #include "kubelet/container/field_value.h"
+#include "lib/base/text.h"
 #include "lib/k8s/text/names.h"
 
 namespace keelson::kubelet {
@@ -19,11 +20,6 @@ std::string VariableName(std::string_view name) {
   std::string out(name);
   for (char& c : out) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return out;
-}
-
-std::string Lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 // An IPv6 address is put into brackets.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 #include "lib/linux/beneath.h"
 
 namespace keelson::kubelet {
@@ -14,11 +15,7 @@ namespace {
 
 constexpr off_t kMaxFile = 64 << 10;
 
-std::string_view Trim(std::string_view text) {
-  size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
+constexpr std::string_view kBlank = " \t\r";
 
 Error Malformed(std::string_view text, size_t at) {
   auto line =
@@ -31,7 +28,7 @@ Error Malformed(std::string_view text, size_t at) {
 Result<std::optional<std::string>> FindInEnvFile(std::string_view text, std::string_view key) {
   for (size_t at = 0; at < text.size();) {
     size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = Trim(text.substr(at, end - at));
+    std::string_view line = Trim(text.substr(at, end - at), kBlank);
     if (line.empty() || line[0] == '#') {
       at = end + 1;
       continue;
@@ -41,9 +38,9 @@ Result<std::optional<std::string>> FindInEnvFile(std::string_view text, std::str
     size_t close = text.find('\'', equals + 2);
     if (close == std::string_view::npos) return Malformed(text, at);
     end = std::min(text.find('\n', close), text.size());
-    std::string_view rest = Trim(text.substr(close + 1, end - close - 1));
+    std::string_view rest = Trim(text.substr(close + 1, end - close - 1), kBlank);
     if (!rest.empty() && rest[0] != '#') return Malformed(text, close);
-    if (Trim(text.substr(at, equals - at)) == key)
+    if (Trim(text.substr(at, equals - at), kBlank) == key)
       return std::optional<std::string>(text.substr(equals + 2, close - equals - 2));
     at = end + 1;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "lib/base/text.h"
+
 namespace keelson::kubelet {
 
 namespace {
@@ -30,12 +32,6 @@ void Merge(const corev1::PodDNSConfig& config, DnsConfig& out) {
   for (const auto& option : config.options()) SetOption(out.options, option.name(), option.value());
 }
 
-std::string Join(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
-  return out;
-}
-
 // What the resolver takes is less than what people write.
 void Cut(DnsConfig& dns) {
   if (dns.servers.size() > kMaxServers) {
@@ -44,7 +40,7 @@ void Cut(DnsConfig& dns) {
         "DNSConfigForming",
         "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line "
         "is: " +
-            Join(dns.servers));
+            Join(dns.servers, " "));
   }
   size_t kept = 0, bytes = 0;
   for (; kept < dns.searches.size() && kept < kMaxSearches; ++kept) {
@@ -56,7 +52,7 @@ void Cut(DnsConfig& dns) {
   dns.left_out.emplace_back(
       "DNSConfigForming",
       "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: " +
-          Join(dns.searches));
+          Join(dns.searches, " "));
 }
 
 }  // namespace

@@ -21,10 +21,6 @@ namespace {
 
 constexpr std::string_view kCompressed = ".gz", kTemporary = ".tmp";
 
-bool EndsWith(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 std::string Stamp(WallTime now) {
   const time_t seconds = std::chrono::system_clock::to_time_t(now);
   tm parts = {};
@@ -63,8 +59,8 @@ LogPlan PlanLogs(std::vector<std::string> names, int max_files) {
   std::vector<std::string> kept;
   for (const std::string& name : names) {
     // Left behind by one who was killed while compressing.
-    const bool unused = EndsWith(name, kTemporary) ||
-                        (!EndsWith(name, kCompressed) && all.count(name + std::string(kCompressed)));
+    const bool unused = name.ends_with(kTemporary) ||
+                        (!name.ends_with(kCompressed) && all.count(name + std::string(kCompressed)));
     (unused ? plan.remove : kept).push_back(name);
   }
   std::sort(kept.begin(), kept.end());  // times sort as text
@@ -73,7 +69,7 @@ LogPlan PlanLogs(std::vector<std::string> names, int max_files) {
   const size_t excess = kept.size() > most ? kept.size() - most : 0;
   plan.remove.insert(plan.remove.end(), kept.begin(), kept.begin() + static_cast<ptrdiff_t>(excess));
   for (size_t i = excess; i < kept.size(); ++i)
-    if (!EndsWith(kept[i], kCompressed)) plan.compress.push_back(kept[i]);
+    if (!kept[i].ends_with(kCompressed)) plan.compress.push_back(kept[i]);
   return plan;
 }
 

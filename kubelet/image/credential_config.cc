@@ -7,6 +7,7 @@
 #include <set>
 
 #include "lib/api/duration.h"
+#include "lib/base/text.h"
 #include "lib/k8s/field_error.h"
 #include "lib/k8s/text/names.h"
 
@@ -40,9 +41,7 @@ void CheckKeys(const std::vector<std::string>& keys, const std::string& where,
   std::set<std::string> seen;
   for (const std::string& key : keys) {
     if (!seen.insert(key).second) problems.push_back(where + ": Duplicate value: " + k8s::Quote(key));
-    std::string lower = key;
-    for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    for (const std::string& problem : k8s::CheckQualifiedName(lower))
+    for (const std::string& problem : k8s::CheckQualifiedName(Lower(key)))
       problems.push_back(where + ": Invalid value: " + k8s::Quote(key) + ": " + problem);
   }
 }

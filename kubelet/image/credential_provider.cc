@@ -11,7 +11,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/crypto/signing_key.h"
+#include "lib/crypto/digest.h"
 #include "lib/event/process.h"
 
 namespace keelson::kubelet {

@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 
 #include "lib/base/file.h"
-#include "lib/crypto/signing_key.h"
+#include "lib/crypto/digest.h"
 
 namespace keelson::kubelet {
 

@@ -3,7 +3,7 @@
 #include <boost/json.hpp>
 
 #include "lib/base/log.h"
-#include "lib/crypto/signing_key.h"
+#include "lib/crypto/digest.h"
 
 namespace keelson::kubelet {
 

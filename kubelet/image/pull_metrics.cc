@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "kubelet/metrics/buckets.h"
+#include "lib/base/text.h"
 #include "lib/metrics/metrics.h"
 
 namespace keelson::kubelet {
@@ -38,10 +39,7 @@ void CountEnsuredImage(const std::string& pull_policy, std::optional<bool> prese
                        "Number of ensure-image requests processed by the kubelet.",
                        {"pull_policy", "present_locally", "pull_required"});
   auto text = [](std::optional<bool> known) { return !known ? "unknown" : *known ? "true" : "false"; };
-  std::string policy = pull_policy;
-  std::transform(policy.begin(), policy.end(), policy.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  requests.With({policy, text(present), text(pull_required)}).Increment();
+  requests.With({Lower(pull_policy), text(present), text(pull_required)}).Increment();
 }
 
 void CountMustPullCheck(const char* result) {

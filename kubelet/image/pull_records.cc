@@ -7,7 +7,7 @@
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
-#include "lib/crypto/signing_key.h"
+#include "lib/crypto/digest.h"
 
 namespace keelson::kubelet {
 

@@ -13,6 +13,7 @@
 
 #include "kubelet/node/machine.h"
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 
 namespace keelson::kubelet {
 
@@ -40,11 +41,6 @@ std::string Format(const sockaddr* address) {
   if (address && address->sa_family == AF_INET6)
     place = &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
   return place && ::inet_ntop(address->sa_family, place, text, sizeof(text)) ? text : "";
-}
-
-std::string Trim(const std::string& text) {
-  const size_t first = text.find_first_not_of(" \t");
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 Result<std::vector<std::string>> OwnAddresses() {
@@ -93,7 +89,7 @@ Result<std::vector<std::string>> ParseNodeIps(const std::string& flag) {
   std::vector<std::string> out;
   std::istringstream in(flag);
   for (std::string part; std::getline(in, part, ',');) {
-    part = Trim(part);
+    part = std::string(Trim(part, " \t"));
     if (IsAddress(part))
       out.push_back(part);
     else

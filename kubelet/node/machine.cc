@@ -11,6 +11,7 @@
 
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 #include "lib/linux/cgroup.h"
 
 namespace keelson::kubelet {
@@ -126,9 +127,7 @@ MachineLoad ReadMachineLoad() {
 std::string HostName() {
   char name[256] = {};
   if (::gethostname(name, sizeof(name) - 1) != 0) return "localhost";
-  std::string out = name;
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
+  return Lower(name);
 }
 
 std::string DefaultAddress(bool v6) {

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "lib/base/percent.h"
 #include "lib/client/wire.h"
 #include "lib/http/message.h"
 
@@ -45,9 +46,9 @@ Result<std::unique_ptr<ObjectWatch>> ObjectWatch::Open(const ObjectStoreDependen
                                                        const std::string& version) {
   client::ApiRequest request;
   request.target =
-      "/api/v1/namespaces/" + http::PercentEncode(ns) + "/" + std::string(dependencies.info.resource) +
+      "/api/v1/namespaces/" + PercentEncode(ns) + "/" + std::string(dependencies.info.resource) +
       "?watch=true&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(WatchSeconds()) +
-      "&resourceVersion=" + version + "&fieldSelector=" + http::PercentEncode("metadata.name=" + name);
+      "&resourceVersion=" + version + "&fieldSelector=" + PercentEncode("metadata.name=" + name);
   ASSIGN_OR_RETURN(auto stream, dependencies.api.transport().Open(request, {}));
   return std::unique_ptr<ObjectWatch>(new ObjectWatch(dependencies, std::move(stream)));
 }

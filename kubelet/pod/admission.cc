@@ -21,21 +21,17 @@ constexpr std::string_view kSafe[] = {
 
 enum class Namespace { kNone, kIpc, kNet };
 
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 Namespace NamespaceOf(std::string_view name) {
   for (std::string_view exact : {"kernel.sem", "kernel.shm_rmid_forced"})
     if (name == exact) return Namespace::kIpc;
   for (std::string_view prefix : {"kernel.shm", "kernel.msg", "fs.mqueue."})
-    if (StartsWith(name, prefix)) return Namespace::kIpc;
-  return StartsWith(name, "net.") ? Namespace::kNet : Namespace::kNone;
+    if (name.starts_with(prefix)) return Namespace::kIpc;
+  return name.starts_with("net.") ? Namespace::kNet : Namespace::kNone;
 }
 
 bool Matches(const std::string& pattern, const std::string& name) {
   if (pattern.empty() || pattern.back() != '*') return pattern == name;
-  return StartsWith(name, std::string_view(pattern).substr(0, pattern.size() - 1));
+  return name.starts_with(std::string_view(pattern).substr(0, pattern.size() - 1));
 }
 
 // "net/ipv4/tcp_rmem" is the same parameter; dots in names of interfaces are then slashes.

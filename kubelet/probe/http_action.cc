@@ -1,5 +1,6 @@
 #include "kubelet/probe/http_action.h"
 
+#include "lib/base/text.h"
 #include "lib/k8s/int_or_string.h"
 #include "lib/k8s/pods/pod_util.h"
 
@@ -19,7 +20,7 @@ std::optional<ProbeUrl> Resolve(const ProbeUrl& base, std::string_view reference
   reference = reference.substr(0, reference.find('#'));
   for (bool tls : {false, true}) {
     const std::string_view scheme = tls ? "https:" : "http:";
-    if (!http::EqualsIgnoreCase(reference.substr(0, scheme.size()), scheme)) continue;
+    if (!EqualsIgnoreCase(reference.substr(0, scheme.size()), scheme)) continue;
     url.tls = tls;
     reference.remove_prefix(scheme.size());
     if (reference.substr(0, 2) != "//") return std::nullopt;
@@ -72,7 +73,7 @@ Result<int32_t> ResolvePort(const intstr::IntOrString& port, const HandlerTarget
 Result<ProbeUrl> UrlOf(const corev1::HTTPGetAction& action, const HandlerTarget& target) {
   ProbeUrl url;
   ASSIGN_OR_RETURN(url.port, ResolvePort(action.port(), target));
-  url.tls = http::EqualsIgnoreCase(action.scheme(), "HTTPS");
+  url.tls = EqualsIgnoreCase(action.scheme(), "HTTPS");
   url.host = action.host().empty() ? target.pod_ip : action.host();
   url.target = action.path().starts_with('/') ? action.path() : "/" + action.path();
   return url;

@@ -1,5 +1,7 @@
 #include "kubelet/server/auth.h"
 
+#include "lib/base/text.h"
+
 namespace keelson::kubelet::server {
 namespace {
 
@@ -9,7 +11,7 @@ bool IsUnder(std::string_view path, std::string_view root) {
 
 std::string BearerToken(const http::ServerRequest& request) {
   std::string_view value = request.headers.Get("Authorization");
-  if (value.size() < 7 || !http::EqualsIgnoreCase(value.substr(0, 7), "Bearer ")) return "";
+  if (value.size() < 7 || !EqualsIgnoreCase(value.substr(0, 7), "Bearer ")) return "";
   value.remove_prefix(7);
   while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
   return std::string(value);

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "lib/base/text.h"
+
 namespace keelson::kubelet::server {
 namespace {
 
@@ -42,7 +44,7 @@ Result<std::optional<int64_t>> Integer(const http::Query& query, const char* nam
 // Anything but false and 0 is true, also nothing.
 bool Switch(const http::Query& query, const char* name) {
   const std::string_view text = query.Get(name);
-  return query.Has(name) && text != "0" && !http::EqualsIgnoreCase(text, "false");
+  return query.Has(name) && text != "0" && !EqualsIgnoreCase(text, "false");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "kubelet/server/system_logs.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
+#include "lib/base/percent.h"
 #include "lib/component/component_pages.h"
 #include "lib/http/server/metrics_page.h"
 #include "lib/http/streaming/streaming.h"
@@ -44,7 +45,7 @@ std::vector<std::string> Segments(std::string_view raw_path) {
   std::vector<std::string> out;
   while (!raw_path.empty()) {
     size_t slash = raw_path.find('/');
-    if (slash != 0) out.push_back(http::PercentDecode(raw_path.substr(0, slash)));
+    if (slash != 0) out.push_back(PercentDecode(raw_path.substr(0, slash)));
     raw_path = slash == std::string_view::npos ? std::string_view() : raw_path.substr(slash + 1);
   }
   return out;

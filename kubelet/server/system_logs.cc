@@ -11,6 +11,7 @@
 
 #include "kubelet/server/service_logs.h"
 #include "lib/base/file.h"
+#include "lib/base/percent.h"
 #include "lib/linux/beneath.h"
 
 namespace keelson::kubelet::server {
@@ -51,7 +52,7 @@ void List(UniqueFd fd, http::ResponseWriter& writer) {
   std::sort(names.begin(), names.end());
   std::string page = "<!doctype html>\n<meta name=\"viewport\" content=\"width=device-width\">\n<pre>\n";
   for (const std::string& name : names)
-    page += "<a href=\"" + Escaped(http::PercentEncode(name)) + "\">" + Escaped(name) + "</a>\n";
+    page += "<a href=\"" + Escaped(PercentEncode(name)) + "\">" + Escaped(name) + "</a>\n";
   writer.Reply(200, {{"Content-Type", "text/html; charset=utf-8"}}, page + "</pre>\n");
 }
 

@@ -7,6 +7,7 @@
 #include "kubelet/staticpod/pod_uid.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
+#include "lib/base/text.h"
 #include "lib/k8s/defaulting/defaulting.h"
 #include "lib/k8s/pods/pod_util.h"
 #include "lib/k8s/text/yaml.h"
@@ -87,9 +88,7 @@ std::string OwnUid(const PodOrigin& origin, const corev1::Pod& pod) {
 
 // The pod's own name on this node.
 std::string NameOf(const PodOrigin& origin, const corev1::Pod& pod) {
-  std::string node = origin.node_name;
-  std::transform(node.begin(), node.end(), node.begin(), [](unsigned char c) { return std::tolower(c); });
-  return pod.metadata().name() + "-" + node;
+  return pod.metadata().name() + "-" + Lower(origin.node_name);
 }
 
 // An identity, no protection: the same as long as the manifest is.

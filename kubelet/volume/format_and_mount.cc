@@ -1,6 +1,7 @@
 #include "kubelet/volume/format_and_mount.h"
 
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 
 namespace keelson::kubelet {
 
@@ -27,13 +28,13 @@ std::vector<std::string> FormatCommand(const std::string& type, const std::strin
 
 Result<> Format(Disks& disks, const DiskMount& wanted, const std::vector<std::string>& argv) {
   log::Info("Disk appears to be unformatted, attempting to format",
-            {{"device", wanted.device}, {"command", Join(argv, ' ')}});
+            {{"device", wanted.device}, {"command", Join(argv, " ")}});
   auto end = disks.Run(argv);
   if (end && end->ok()) return {};
   const std::string why = end ? end->Why() : end.error().message();
   return Error(end ? Code::kUnavailable : end.error().code(),
                "format of disk \"" + wanted.device + "\" failed: type:(\"" + TypeOf(wanted) +
-                   "\") target:(\"" + wanted.target + "\") options:(\"" + Join(wanted.options, ',') +
+                   "\") target:(\"" + wanted.target + "\") options:(\"" + Join(wanted.options, ",") +
                    "\") errcode:(" + why + ") output:(" + (end ? end->output : "") + ")");
 }
 
@@ -59,7 +60,7 @@ Result<> Check(Disks& disks, const std::string& device, const std::vector<std::s
 
 bool DiskMount::read_only() const {
   // Each may hold several.
-  return ("," + Join(options, ',') + ",").find(",ro,") != std::string::npos;
+  return ("," + Join(options, ",") + ",").find(",ro,") != std::string::npos;
 }
 
 Result<DiskWork> PlanDisk(const linux::DiskContents& found, const DiskMount& wanted) {

@@ -1,6 +1,7 @@
 #include "kubelet/volume/format_and_mount.h"
 
 #include "kubelet/volume/testing/volume_test.h"
+#include "lib/base/text.h"
 
 namespace keelson::kubelet {
 namespace {
@@ -65,8 +66,8 @@ TEST(PlanDisk, ByWhatIsThereAndWhatIsWanted) {
     const std::string what = c.found.fs_type + "/" + c.found.partition_table + " as " + c.fs_type;
     ASSERT_EQ(work ? "" : work.error().message(), c.problem) << what;
     if (!work) continue;
-    EXPECT_EQ(Join(work->format, ' '), c.format) << what;
-    EXPECT_EQ(Join(work->check, ' '), c.check) << what;
+    EXPECT_EQ(Join(work->format, " "), c.format) << what;
+    EXPECT_EQ(Join(work->check, " "), c.check) << what;
     EXPECT_EQ(work->doubt, c.doubt) << what;
   }
 }

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 #include "lib/linux/mount.h"
 
 namespace keelson::kubelet {
@@ -40,12 +41,12 @@ class RealMounter : public Mounter {
   Result<> Mount(const std::string& source, const std::string& target, const std::string& type,
                  const std::vector<std::string>& options, std::stop_token stop) override {
     std::vector<std::string> argv = {"mount", "-t", type};
-    if (!options.empty()) argv.insert(argv.end(), {"-o", Join(options, ',')});
+    if (!options.empty()) argv.insert(argv.end(), {"-o", Join(options, ",")});
     argv.insert(argv.end(), {source, target});
-    return RunHelper(
-        argv, "mount failed",
-        "Mounting command: mount\nMounting arguments: " + Join({argv.begin() + 1, argv.end()}, ' '),
-        kMountPatience, std::move(stop));
+    return RunHelper(argv, "mount failed",
+                     "Mounting command: mount\nMounting arguments: " +
+                         Join(std::vector<std::string>(argv.begin() + 1, argv.end()), " "),
+                     kMountPatience, std::move(stop));
   }
 
   Result<> UnmountRemote(const std::string& target, std::stop_token stop) override {

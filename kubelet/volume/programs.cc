@@ -36,10 +36,4 @@ Result<ProgramEnd> RunProgram(const std::vector<std::string>& argv, std::stop_to
   return ProgramEnd{std::move(status), output.Text()};
 }
 
-std::string Join(const std::vector<std::string>& words, char separator) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : std::string(1, separator)) + word;
-  return out;
-}
-
 }  // namespace keelson::kubelet

@@ -23,6 +23,4 @@ struct ProgramEnd {
 Result<ProgramEnd> RunProgram(const std::vector<std::string>& argv, std::stop_token stop,
                               std::chrono::milliseconds patience = std::chrono::milliseconds::max());
 
-std::string Join(const std::vector<std::string>& words, char separator);
-
 }  // namespace keelson::kubelet

@@ -29,5 +29,13 @@ TEST(Percent, DecodesWhatOthersWrite) {
   }
 }
 
+TEST(Percent, RoundTrip) {
+  std::string all;
+  for (int c = 0; c < 256; ++c) all += static_cast<char>(c);
+  EXPECT_EQ(PercentDecode(PercentEncode(all)), all);
+  EXPECT_EQ(PercentDecode("a+b%2"), "a+b%2");
+  EXPECT_EQ(PercentEncode("system:node:a b"), "system%3Anode%3Aa%20b");
+}
+
 }  // namespace
 }  // namespace keelson

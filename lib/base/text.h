@@ -14,6 +14,8 @@ std::string Lower(std::string_view text);
 std::string Upper(std::string_view text);
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 
+std::string Hex(std::string_view bytes);  // lower case, two digits a byte
+
 // Without characters of `what` at both ends, the beginning, or the end.
 std::string_view Trim(std::string_view text, std::string_view what = kWhiteSpace);
 std::string_view TrimLeft(std::string_view text, std::string_view what = kWhiteSpace);

@@ -17,6 +17,8 @@ TEST(Text, CaseIsThatOfAscii) {
   EXPECT_FALSE(EqualsIgnoreCase("@", "`")) << "they differ in the same bit as letters do";
 }
 
+TEST(Text, Hex) { EXPECT_EQ(Hex(std::string_view("\0\x1f\xa0z", 4)), "001fa07a"); }
+
 TEST(Text, Trim) {
   struct Case {
     const char *text, *what, *both, *left, *right;

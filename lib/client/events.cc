@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/meta.h"
+#include "lib/base/json_quote.h"
 #include "lib/base/log.h"
 #include "lib/client/backoff.h"
 #include "lib/client/event_correlator.h"
@@ -19,22 +20,7 @@ constexpr size_t kMaxMessage = 1024;  // the API server's limit
 constexpr int kMaxTries = 12;
 constexpr std::chrono::seconds kRetryDelay{10};
 
-std::string JsonQuoted(std::string_view text) {
-  std::string out = "\"";
-  for (unsigned char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += static_cast<char>(c);
-    } else if (c < 0x20) {
-      out += fmt::format("\\u{:04x}", c);
-    } else {
-      out += static_cast<char>(c);
-    }
-  }
-  return out + '"';
-}
-
-// Cuts at the start of a character, so that the rest is still valid UTF-8.
+// Cuts at a character's start, so that what is left is still UTF-8.
 void Truncate(std::string& message) {
   if (message.size() <= kMaxMessage) return;
   size_t end = kMaxMessage;

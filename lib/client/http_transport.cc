@@ -7,6 +7,7 @@
 #include "lib/api/meta.h"
 #include "lib/base/file.h"
 #include "lib/base/mutex.h"
+#include "lib/base/text.h"
 #include "lib/client/transport.h"
 #include "lib/http/client/client.h"
 #include "lib/metrics/metrics.h"
@@ -37,12 +38,7 @@ struct FileMark {
   }
 };
 
-std::string Trimmed(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
-  return text;
-}
-
-// Request metrics under upstream's names; for streams, the time until they begin.
+// What is told of requests on /metrics, by upstream's names; of streams, until they begin.
 metrics::Family& requests_total = metrics::Counter(
     "rest_client_requests_total", "Number of HTTP requests, partitioned by status code, method, and host.",
     {"code", "method", "host"});
@@ -104,8 +100,8 @@ Error ErrorOf(int status, const std::string& body) {
     if (api::DecodeJson(body, decoded, nullptr, &type) && type.kind == "Status")
       return api::FromStatus(decoded);
   }
-  return Error(CodeOf(status, ""),
-               body.empty() ? "the server answered " + std::to_string(status) : Trimmed(body));
+  return Error(CodeOf(status, ""), body.empty() ? "the server answered " + std::to_string(status)
+                                                : std::string(TrimRight(body, "\r\n ")));
 }
 
 class HttpTransport final : public Transport {
@@ -187,7 +183,7 @@ class HttpTransport final : public Transport {
   bool Look() REQUIRES(mutex_) {
     looked_ = steady_clock::now();
     if (token_file_.Update()) {
-      if (Result<std::string> text = ReadFile(token_file_.path)) token_ = Trimmed(std::move(*text));
+      if (Result<std::string> text = ReadFile(token_file_.path)) token_ = TrimRight(*text, "\r\n ");
     }
     bool changed = ca_.Update();
     changed |= certificate_.Update();

@@ -1,34 +1,11 @@
 #include <yaml-cpp/yaml.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/file.h"
 #include "lib/client/transport.h"
 
 namespace keelson::client {
 namespace {
-
-Result<std::string> DecodeBase64(std::string_view text) {
-  std::string out;
-  uint32_t bits = 0;
-  int count = 0;
-  for (char c : text) {
-    if (c == '\n' || c == '\r' || c == ' ') continue;
-    if (c == '=') break;
-    int value = c >= 'A' && c <= 'Z'   ? c - 'A'
-                : c >= 'a' && c <= 'z' ? c - 'a' + 26
-                : c >= '0' && c <= '9' ? c - '0' + 52
-                : c == '+'             ? 62
-                : c == '/'             ? 63
-                                       : -1;
-    if (value < 0) return Error(Code::kBadRequest, "illegal base64 data");
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      out += static_cast<char>(bits >> count & 0xff);
-    }
-  }
-  return out;
-}
 
 std::string Text(const YAML::Node& map, const char* key) {
   const YAML::Node value = map[key];
@@ -54,7 +31,9 @@ class Reader {
   // <key>-data in the document, or else the contents of the file that <key> names. `file` gets that path.
   Result<std::string> Pem(const YAML::Node& map, const std::string& key, std::string& file) const {
     if (std::string data = Text(map, (key + "-data").c_str()); !data.empty()) {
-      Result<std::string> decoded = DecodeBase64(data);
+      // With or without padding, and folded over lines as YAML allows.
+      Result<std::string> decoded =
+          DecodeBase64(std::string_view(data).substr(0, data.find('=')), Base64::kRawStd, "\r\n ");
       if (!decoded) return decoded.error().Wrap(key + "-data");
       return decoded;
     }

@@ -4,6 +4,7 @@
 
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
+#include "lib/base/percent.h"
 #include "lib/client/watch.h"
 #include "lib/client/wire.h"
 
@@ -20,33 +21,20 @@ constexpr std::string_view kMetadataListOnly =
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
     "application/vnd.kubernetes.protobuf";
 
-void AppendEscaped(std::string_view text, std::string& out) {
-  constexpr char kHex[] = "0123456789ABCDEF";
-  for (unsigned char c : text) {
-    if (isalnum(c) || c == '-' || c == '_' || c == '.' || c == '~') {
-      out += static_cast<char>(c);
-    } else {
-      out += '%';
-      out += kHex[c >> 4];
-      out += kHex[c & 15];
-    }
-  }
-}
-
 std::string PathOf(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
                    std::string_view subresource) {
   std::string path = info.group.empty() ? "/api/" : "/apis/" + std::string(info.group) + "/";
   path += info.version;
   if (info.namespaced && !ns.empty()) {
     path += "/namespaces/";
-    AppendEscaped(ns, path);
+    path += PercentEncode(ns);
   }
   path += '/';
   path += info.resource;
   for (std::string_view part : {name, subresource}) {
     if (part.empty()) continue;
     path += '/';
-    AppendEscaped(part, path);
+    path += PercentEncode(part);
   }
   return path;
 }
@@ -58,7 +46,7 @@ class Query {
     text_ += text_.empty() ? '?' : '&';
     text_ += key;
     text_ += '=';
-    AppendEscaped(value, text_);
+    text_ += PercentEncode(value);
     return *this;
   }
   const std::string& text() const { return text_; }

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "lib/crypto/signing_key.h"
+#include "lib/crypto/digest.h"
 
 namespace keelson::crypto {
 namespace {

@@ -5,11 +5,12 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
-#include <openssl/sha.h>
 #include <openssl/x509.h>
 
 #include <algorithm>
 
+#include "lib/base/base64.h"
+#include "lib/crypto/digest.h"
 #include "lib/crypto/key_objects.h"
 
 namespace keelson::crypto {
@@ -51,73 +52,14 @@ struct SigningKey::Impl {
     unsigned char* der = nullptr;
     int size = i2d_PUBKEY(key.get(), &der);
     if (size <= 0) return nullptr;
-    impl->id = Base64UrlEncode(Sha256({reinterpret_cast<char*>(der), static_cast<size_t>(size)}));
+    impl->id =
+        EncodeBase64(Sha256({reinterpret_cast<char*>(der), static_cast<size_t>(size)}), Base64::kRawUrl);
     OPENSSL_free(der);
     impl->key = std::move(key);
     impl->is_private = is_private;
     return impl;
   }
 };
-
-std::string Base64UrlEncode(std::string_view bytes) {
-  constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string out;
-  out.reserve((bytes.size() * 4 + 2) / 3);
-  uint32_t bits = 0;
-  int count = 0;
-  for (unsigned char c : bytes) {
-    bits = (bits << 8) | c;
-    for (count += 8; count >= 6; count -= 6) out += kAlphabet[(bits >> (count - 6)) & 63];
-  }
-  if (count > 0) out += kAlphabet[(bits << (6 - count)) & 63];
-  return out;
-}
-
-Result<std::string> Base64UrlDecode(std::string_view text) {
-  std::string out;
-  out.reserve(text.size() * 3 / 4);
-  uint32_t bits = 0;
-  int count = 0;
-  for (char c : text) {
-    uint32_t digit;
-    if (c >= 'A' && c <= 'Z')
-      digit = static_cast<uint32_t>(c - 'A');
-    else if (c >= 'a' && c <= 'z')
-      digit = static_cast<uint32_t>(c - 'a' + 26);
-    else if (c >= '0' && c <= '9')
-      digit = static_cast<uint32_t>(c - '0' + 52);
-    else if (c == '-')
-      digit = 62;
-    else if (c == '_')
-      digit = 63;
-    else
-      return Error(Code::kBadRequest, "illegal base64url data");
-    bits = (bits << 6) | digit;
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      out += static_cast<char>((bits >> count) & 0xff);
-    }
-  }
-  if (count == 6) return Error(Code::kBadRequest, "illegal base64url data");
-  return out;
-}
-
-std::string Sha256(std::string_view bytes) {
-  std::string out(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(Bytes(bytes), bytes.size(), reinterpret_cast<unsigned char*>(out.data()));
-  return out;
-}
-
-std::string Sha256Hex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  for (unsigned char c : Sha256(bytes)) {
-    out += kDigits[c >> 4];
-    out += kDigits[c & 15];
-  }
-  return out;
-}
 
 Result<std::vector<SigningKey>> SigningKey::FromPem(std::string_view pem) {
   std::vector<SigningKey> keys;
@@ -207,12 +149,14 @@ std::vector<std::pair<std::string, std::string>> SigningKey::Jwk() const {
   if (impl_->curve) {
     out.emplace_back("kty", "EC");
     out.emplace_back("crv", impl_->curve->name);
-    out.emplace_back("x", Base64UrlEncode(Number(key, OSSL_PKEY_PARAM_EC_PUB_X, impl_->curve->bytes)));
-    out.emplace_back("y", Base64UrlEncode(Number(key, OSSL_PKEY_PARAM_EC_PUB_Y, impl_->curve->bytes)));
+    out.emplace_back(
+        "x", EncodeBase64(Number(key, OSSL_PKEY_PARAM_EC_PUB_X, impl_->curve->bytes), Base64::kRawUrl));
+    out.emplace_back(
+        "y", EncodeBase64(Number(key, OSSL_PKEY_PARAM_EC_PUB_Y, impl_->curve->bytes), Base64::kRawUrl));
   } else {
     out.emplace_back("kty", "RSA");
-    out.emplace_back("n", Base64UrlEncode(Number(key, OSSL_PKEY_PARAM_RSA_N, 0)));
-    out.emplace_back("e", Base64UrlEncode(Number(key, OSSL_PKEY_PARAM_RSA_E, 0)));
+    out.emplace_back("n", EncodeBase64(Number(key, OSSL_PKEY_PARAM_RSA_N, 0), Base64::kRawUrl));
+    out.emplace_back("e", EncodeBase64(Number(key, OSSL_PKEY_PARAM_RSA_E, 0), Base64::kRawUrl));
   }
   return out;
 }

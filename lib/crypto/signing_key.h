@@ -11,11 +11,6 @@
 
 namespace keelson::crypto {
 
-std::string Base64UrlEncode(std::string_view bytes);  // without padding
-Result<std::string> Base64UrlDecode(std::string_view text);
-std::string Sha256(std::string_view bytes);     // 32 raw bytes
-std::string Sha256Hex(std::string_view bytes);  // lower case
-
 class SigningKey {
  public:
   // Every key of a PEM file: private keys, public keys, certificates. kInvalid when there is none, or one

@@ -50,16 +50,5 @@ TEST(SigningKey, RefusesWhatIsNoKey) {
   EXPECT_FALSE(SigningKey::FromPem("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"));
 }
 
-TEST(Base64Url, RoundTrips) {
-  for (std::string_view text : {"", "f", "fo", "foo", "foob", "\xff\xfe\xfd"}) {
-    Result<std::string> back = Base64UrlDecode(Base64UrlEncode(text));
-    ASSERT_TRUE(back);
-    EXPECT_EQ(*back, text);
-  }
-  EXPECT_EQ(Base64UrlEncode("\xfb\xff"), "-_8");
-  EXPECT_FALSE(Base64UrlDecode("a+b="));
-  EXPECT_FALSE(Base64UrlDecode("a"));
-}
-
 }  // namespace
 }  // namespace keelson::crypto

@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
+#include "lib/base/text.h"
 #include "lib/crypto/x509_objects.h"
 
 namespace keelson::crypto {
@@ -132,11 +133,7 @@ PeerCertificate Describe(X509* cert) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   X509_digest(cert, EVP_sha256(), digest, &size);
-  static constexpr char kHex[] = "0123456789abcdef";
-  for (unsigned i = 0; i < size; ++i) {
-    peer.sha256_fingerprint += kHex[digest[i] >> 4];
-    peer.sha256_fingerprint += kHex[digest[i] & 15];
-  }
+  peer.sha256_fingerprint = Hex({reinterpret_cast<char*>(digest), size});
   return peer;
 }
 

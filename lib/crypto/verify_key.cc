@@ -6,8 +6,8 @@
 #include <openssl/param_build.h>
 #include <openssl/rsa.h>
 
+#include "lib/base/base64.h"
 #include "lib/crypto/key_objects.h"
-#include "lib/crypto/signing_key.h"
 
 namespace keelson::crypto {
 namespace {
@@ -64,8 +64,8 @@ Result<VerifyKey> VerifyKey::FromJwk(const std::function<std::string(std::string
   std::string kind = member("kty");
   BuilderPtr builder(OSSL_PARAM_BLD_new());
   if (kind == "RSA") {
-    ASSIGN_OR_RETURN(std::string n, Base64UrlDecode(member("n")));
-    ASSIGN_OR_RETURN(std::string e, Base64UrlDecode(member("e")));
+    ASSIGN_OR_RETURN(std::string n, DecodeBase64(member("n"), Base64::kRawUrl));
+    ASSIGN_OR_RETURN(std::string e, DecodeBase64(member("e"), Base64::kRawUrl));
     // Below 1024 bits anybody could sign; above 16384 verification is work for an attacker to hand out.
     if (n.size() < 128 || n.size() > 2048 || e.empty() || e.size() > 8) return BadKey("no usable RSA key");
     BignumPtr modulus(BN_bin2bn(Bytes(n), static_cast<int>(n.size()), nullptr));
@@ -75,8 +75,8 @@ Result<VerifyKey> VerifyKey::FromJwk(const std::function<std::string(std::string
     impl->key = Build("RSA", builder.get());
   } else if (kind == "EC") {
     impl->curve = CurveNamed(member("crv"));
-    ASSIGN_OR_RETURN(std::string x, Base64UrlDecode(member("x")));
-    ASSIGN_OR_RETURN(std::string y, Base64UrlDecode(member("y")));
+    ASSIGN_OR_RETURN(std::string x, DecodeBase64(member("x"), Base64::kRawUrl));
+    ASSIGN_OR_RETURN(std::string y, DecodeBase64(member("y"), Base64::kRawUrl));
     if (!impl->curve || x.size() != impl->curve->bytes || y.size() != impl->curve->bytes)
       return BadKey("no usable elliptic curve key");
     std::string point = "\x04" + x + y;

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "lib/base/base64.h"
 #include "lib/crypto/signing_key.h"
 
 namespace keelson::crypto {
@@ -31,7 +32,7 @@ TEST(VerifyKey, VerifiesWhatTheKeySigned) {
 
 TEST(VerifyKey, RefusesWhatIsNoPublicKey) {
   using Members = std::map<std::string, std::string, std::less<>>;
-  const std::string coordinate = Base64UrlEncode(std::string(32, 'x'));
+  const std::string coordinate = EncodeBase64(std::string(32, 'x'), Base64::kRawUrl);
   for (const Members& members :
        {Members{}, Members{{"kty", "oct"}, {"k", "AAAA"}},
         Members{{"kty", "RSA"}, {"n", "AQAB"}, {"e", "AQAB"}},

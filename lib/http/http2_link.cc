@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/text.h"
 #include "lib/http/message.h"
 
 namespace keelson::http {

@@ -49,9 +49,4 @@ class Query {
   std::vector<std::pair<std::string, std::string>> items_;
 };
 
-std::string PercentDecode(std::string_view text);  // for paths: '+' stays
-std::string PercentEncode(std::string_view text);  // everything but unreserved characters
-
-bool EqualsIgnoreCase(std::string_view a, std::string_view b);
-
 }  // namespace keelson::http

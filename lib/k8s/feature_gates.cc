@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 #include "lib/metrics/metrics.h"
 
 namespace keelson::k8s {
@@ -46,17 +47,13 @@ const char* Label(FeatureStage stage) {
   return "";
 }
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
+constexpr std::string_view kBlank = " \t";
 
 Result<> ParseOne(std::string_view setting, FeatureGates& gates) {
   constexpr std::string_view kTrue[] = {"1", "t", "T", "true", "TRUE", "True"};
   constexpr std::string_view kFalse[] = {"0", "f", "F", "false", "FALSE", "False"};
   const size_t equals = setting.find('=');
-  std::string_view name = Trim(setting.substr(0, equals));
+  std::string_view name = Trim(setting.substr(0, equals), kBlank);
   if (const size_t colon = name.find(':'); colon != std::string_view::npos) {
     const std::string component(name.substr(0, colon));
     if (component != "kube") return Error(Code::kInvalid, "component not registered: " + component);
@@ -64,7 +61,7 @@ Result<> ParseOne(std::string_view setting, FeatureGates& gates) {
   }
   const std::string key(name);
   if (equals == std::string_view::npos) return Error(Code::kInvalid, "missing bool value for " + key);
-  const std::string value(Trim(setting.substr(equals + 1)));
+  const std::string value(Trim(setting.substr(equals + 1), kBlank));
   const bool on = std::find(std::begin(kTrue), std::end(kTrue), value) != std::end(kTrue);
   if (!on && std::find(std::begin(kFalse), std::end(kFalse), value) == std::end(kFalse))
     return Error(Code::kInvalid, "invalid value of " + key + "=" + value +

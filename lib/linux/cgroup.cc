@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 #include "lib/linux/cgroup_files.h"
 #include "lib/linux/mount.h"
 
@@ -23,20 +24,7 @@ constexpr const char* kUsedControllers[] = {"cpu", "cpuacct", "cpuset", "memory"
 // The largest number of whole pages, whatever their size.
 constexpr uint64_t kNoLimitOnV1 = uint64_t{1} << 62;
 
-std::string Trim(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text;
-}
-
-std::vector<std::string> Split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, separator);)
-    if (!part.empty()) parts.push_back(part);
-  return parts;
-}
-
-// Kernels without the hugetlb controller have no such files.
+// Kernels without the controller have no such files.
 Result<> LimitHugePages(const std::string& dir, const char* file, const CgroupLimits& limits) {
   for (const auto& [size, bytes] : limits.huge_pages)
     if (std::string path = dir + "/hugetlb." + size + file; PathExists(path))
@@ -49,11 +37,11 @@ Result<> InheritCpuset(const std::string& root, const std::string& path) {
   for (const char* file : {"cpuset.cpus", "cpuset.mems"}) {
     std::string dir = root;
     auto value = ReadFile(dir + "/" + file);
-    for (const std::string& part : Split(path, '/')) {
-      dir += "/" + part;
+    for (std::string_view part : SplitWords(path, "/")) {
+      (dir += '/') += part;
       auto own = ReadFile(dir + "/" + file);
       if (own && Trim(*own).empty() && value)
-        RETURN_IF_ERROR(WriteFile(dir + "/" + file, Trim(*value)));
+        RETURN_IF_ERROR(WriteFile(dir + "/" + file, std::string(Trim(*value))));
       else if (own)
         value = own;
     }
@@ -66,12 +54,13 @@ void EnableControllers(const std::string& root, const std::string& path) {
   auto available = ReadFile(root + "/cgroup.controllers");
   if (!available) return;
   std::string dir = root;
-  std::vector<std::string> parts = Split(path, '/');
+  const std::vector<std::string_view> parts = SplitWords(path, "/");
   for (size_t i = 0; i <= parts.size(); ++i) {
-    for (const std::string& name : Split(Trim(*available), ' '))
-      (void)WriteFile(dir + "/cgroup.subtree_control", "+" + name);  // fails for some: realtime, threads
-    if (i < parts.size()) dir += "/" + parts[i];
-    if (i + 1 >= parts.size()) break;  // the last one holds processes, or the runtime splits it further
+    for (std::string_view name : SplitWords(*available))
+      (void)WriteFile(dir + "/cgroup.subtree_control",
+                      "+" + std::string(name));  // some cannot be: rt processes, threads
+    if (i < parts.size()) (dir += '/') += parts[i];
+    if (i + 1 >= parts.size()) break;  // the last one is for processes or for the runtime to split further
   }
 }
 
@@ -125,8 +114,9 @@ Result<Cgroups> Cgroups::Detect(const std::string& mountinfo) {
       all.insert(mount.mount_point);
     } else if (mount.fs_type == "cgroup") {
       all.insert(mount.mount_point);
-      for (const std::string& option : Split(mount.super_options, ','))
-        if (kKnown.count(option)) controllers.emplace(option, mount.mount_point);
+      for (std::string_view word : SplitWords(mount.super_options, ","))
+        if (const std::string option(word); kKnown.count(option))
+          controllers.emplace(option, mount.mount_point);
     }
   }
   // On a hybrid system the v2 mount exists but has no controllers: use v1.

@@ -9,21 +9,12 @@
 #include <map>
 
 #include "lib/base/media_type.h"
+#include "lib/base/text.h"
 
 namespace keelson::metrics {
 namespace {
 
 constexpr std::string_view kTotal = "_total";
-
-std::vector<std::string_view> Lines(std::string_view text) {
-  std::vector<std::string_view> out;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    if (end > 0) out.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
-}
 
 // "# TYPE name rest" or "# HELP name rest".
 struct Comment {
@@ -153,7 +144,7 @@ std::string FormatBound(double bound) {
 std::vector<Description> Describe(std::string_view text) {
   std::map<std::string, Description, std::less<>> families;
   std::string_view type, family;
-  for (std::string_view line : Lines(text)) {
+  for (std::string_view line : SplitWords(text, "\n")) {
     Comment comment;
     Sample sample;
     if (ReadComment(line, comment)) {
@@ -184,12 +175,12 @@ std::vector<Description> Describe(std::string_view text) {
 
 std::string ToOpenMetrics(std::string_view text) {
   std::map<std::string, std::string, std::less<>> types;
-  for (std::string_view line : Lines(text)) {
+  for (std::string_view line : SplitWords(text, "\n")) {
     if (Comment comment; ReadComment(line, comment) && comment.keyword == "TYPE")
       types[std::string(comment.name)] = comment.rest;
   }
   std::string out, type;
-  for (std::string_view line : Lines(text)) {
+  for (std::string_view line : SplitWords(text, "\n")) {
     Comment comment;
     Sample sample;
     if (ReadComment(line, comment)) {

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <optional>
 
+#include "lib/base/text.h"
+
 namespace keelson::netlink {
 namespace {
 
@@ -15,17 +17,7 @@ bool ParseNumber(std::string_view text, T& out, int base = 10) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-std::vector<std::string_view> Words(std::string_view line) {
-  std::vector<std::string_view> out;
-  for (size_t at = 0; (at = line.find_first_not_of(' ', at)) != std::string_view::npos;) {
-    const size_t end = std::min(line.find(' ', at), line.size());
-    out.push_back(line.substr(at, end - at));
-    at = end;
-  }
-  return out;
-}
-
-// "0A600001:0050" or "[fd96:0000:...:0001]:0050", as hexadecimal digits in network order.
+// "0A600001:0050" or "[fd96:0000:...:0001]:0050", in network order.
 bool ParseAt(std::string_view text, IpAddress& ip, uint16_t& port) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || !ParseNumber(text.substr(colon + 1), port, 16)) return false;
@@ -73,7 +65,7 @@ Result<std::vector<ListedServer>> ParseIpvsList(std::string_view text) {
   for (int number = 0; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const std::vector<std::string_view> words = Words(line);
+    const std::vector<std::string_view> words = SplitWords(line, " ");
     if (number < 3 || words.empty()) continue;  // headings
     bool understood = true;
     if (words[0] == "->") {

@@ -4,40 +4,28 @@
 #include <cctype>
 
 #include "lib/api/duration.h"
+#include "lib/base/json_quote.h"
 #include "proxy/config/document.h"
 #include "proxy/config/document_fields.h"
 
 namespace keelson::proxy {
 namespace {
 
-std::string Quoted(const std::string& text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", c);
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
-}
-
 // JSON of one field.
-std::string Json(const std::string& text) { return Quoted(text); }
+std::string Json(const std::string& text) { return JsonQuoted(text); }
 std::string Json(bool flag) { return flag ? "true" : "false"; }
 std::string Json(int number) { return std::to_string(number); }
 std::string Json(double number) { return fmt::format("{:g}", number); }
-std::string Json(Document::Duration duration) { return Quoted(api::FormatGoDuration(duration.count())); }
+std::string Json(Document::Duration duration) { return JsonQuoted(api::FormatGoDuration(duration.count())); }
 std::string Json(const std::vector<std::string>& list) {
   if (list.empty()) return "null";
   std::string out;
-  for (const std::string& text : list) out += (out.empty() ? "[" : ",") + Quoted(text);
+  for (const std::string& text : list) out += (out.empty() ? "[" : ",") + JsonQuoted(text);
   return out + "]";
 }
 std::string Json(const std::map<std::string, bool>& map) {
   std::string out;
-  for (const auto& [name, on] : map) out += (out.empty() ? "" : ",") + Quoted(name) + ":" + Json(on);
+  for (const auto& [name, on] : map) out += (out.empty() ? "" : ",") + JsonQuoted(name) + ":" + Json(on);
   return "{" + out + "}";
 }
 
@@ -89,9 +77,9 @@ std::string NestedJson(const Leaves& leaves) {
     first = false;
     open.resize(shared);
     for (; open.size() + 1 < path.size(); open.push_back(path[open.size()])) {
-      out += Quoted(path[open.size()]) + ":{";
+      out += JsonQuoted(path[open.size()]) + ":{";
     }
-    out += Quoted(path.back()) + ":" + json;
+    out += JsonQuoted(path.back()) + ":" + json;
   }
   return out + std::string(open.size() + 1, '}');
 }

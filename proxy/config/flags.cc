@@ -9,6 +9,7 @@
 #include "lib/component/document.h"
 #include "lib/component/flag_adder.h"
 #include "lib/component/flags.h"
+#include "lib/base/text.h"
 #include "lib/k8s/feature_gates.h"
 #include "proxy/config/flags_without_effect.h"
 
@@ -212,11 +213,8 @@ Result<> Complete(const CLI::App& app, Flags& f) {
        &f.document.iptables.min_sync_period, &f.document.ipvs.min_sync_period);
   if (!f.hostname_override.empty()) {
     std::string name = f.hostname_override;
-    auto space = [](unsigned char c) { return std::isspace(c); };
-    name.erase(std::find_if_not(name.rbegin(), name.rend(), space).base(), name.end());
-    name.erase(name.begin(), std::find_if_not(name.begin(), name.end(), space));
+    name = Lower(Trim(name));
     if (name.empty()) return Error(Code::kInvalid, "empty hostname-override is invalid");
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     f.document.hostname_override = name;
   }
   SetDefaults(f.document);

@@ -2,19 +2,11 @@
 
 #include <charconv>
 
+#include "lib/base/text.h"
 #include "proxy/dns/message/name.h"
 
 namespace keelson::proxy::dns {
 namespace {
-
-std::vector<std::string_view> SplitAtCommas(std::string_view text) {
-  std::vector<std::string_view> out;
-  for (size_t comma; (comma = text.find(',')) != std::string_view::npos; text.remove_prefix(comma + 1)) {
-    out.push_back(text.substr(0, comma));
-  }
-  out.push_back(text);
-  return out;
-}
 
 // "10.0.0.53", "10.0.0.53:5353", "fd00::53", "[fd00::53]:5353"
 Result<Listen> ParseServer(std::string_view text) {
@@ -40,7 +32,7 @@ Result<Listen> ParseServer(std::string_view text) {
 
 Result<std::vector<IpAddress>> ParseDnsAddresses(std::string_view text) {
   std::vector<IpAddress> out;
-  for (std::string_view part : SplitAtCommas(text)) {
+  for (std::string_view part : Split(text, ',')) {
     ASSIGN_OR_RETURN(IpAddress ip, IpAddress::Parse(part));
     if (ip.IsUnspecified() || ip.IsMulticast()) {
       return Error(Code::kInvalid, "not an address to answer on: " + ip.ToString());
@@ -62,7 +54,7 @@ Result<StubDomain> ParseStubDomain(std::string_view text) {
   }
   StubDomain out{std::string(text.substr(0, equals)), {}};
   RETURN_IF_ERROR(ParseName(out.first));
-  for (std::string_view part : SplitAtCommas(text.substr(equals + 1))) {
+  for (std::string_view part : Split(text.substr(equals + 1), ',')) {
     ASSIGN_OR_RETURN(Listen server, ParseServer(part));
     out.second.push_back(server);
   }

@@ -5,6 +5,7 @@
 #include "lib/api/codec/codec.h"
 #include "lib/api/types.h"
 #include "lib/base/file.h"
+#include "lib/base/percent.h"
 
 namespace keelson::apitest {
 namespace {
@@ -132,7 +133,7 @@ std::string PathOf(const api::ResourceInfo& info, const std::string& name_space,
                                        : "/apis/" + std::string(info.group) + "/" + std::string(info.version);
   if (info.namespaced && !name_space.empty()) out += "/namespaces/" + name_space;
   out += "/" + std::string(info.resource);
-  if (!name.empty()) out += "/" + http::PercentEncode(name);
+  if (!name.empty()) out += "/" + PercentEncode(name);
   if (!subresource.empty()) out += "/" + subresource;
   return out;
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "lib/base/percent.h"
 #include "tests/api/lifecycle.h"
 
 namespace keelson::apitest {
@@ -21,7 +22,7 @@ const json::array& Items(const Reply& reply, const char* key = "items") {
   return items && items->is_array() ? items->as_array() : kNone;
 }
 
-std::string Query(const std::string& selector) { return http::PercentEncode(selector); }
+std::string Query(const std::string& selector) { return PercentEncode(selector); }
 
 }  // namespace
 

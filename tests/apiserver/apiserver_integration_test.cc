@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 
 #include "lib/base/file.h"
+#include "lib/base/percent.h"
 #include "lib/http/server/server.h"
 #include "tests/apiserver/cluster_test.h"
 
@@ -215,7 +216,7 @@ TEST_F(ApiServer, FormsOfAReply) {
   Answer page = Do("GET", Path("configmaps?limit=1"));
   EXPECT_EQ(page.body.at("items").as_array().size(), 1u);
   std::string token(page.body.at("metadata").at("continue").as_string());
-  Answer next = Do("GET", Path("configmaps?limit=1&continue=" + http::PercentEncode(token)));
+  Answer next = Do("GET", Path("configmaps?limit=1&continue=" + PercentEncode(token)));
   EXPECT_EQ(next.body.at("items").at(0).at("metadata").at("name").as_string(), "kube-root-ca.crt");
   Answer aggregated =
       Do("GET", "/apis", "", "", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");

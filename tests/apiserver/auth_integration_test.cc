@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "controlplane/apiserver/testing/https_service.h"
+#include "lib/base/base64.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/crypto/signing_key.h"
@@ -32,10 +33,12 @@ struct Provider {
   }
   std::string Token(const std::string& audience) const {
     std::string token =
-        crypto::Base64UrlEncode(json::serialize(json::object{{"alg", "RS256"}, {"kid", key.id()}})) + "." +
-        crypto::Base64UrlEncode(json::serialize(
-            json::object{{"iss", service.url()}, {"aud", audience}, {"sub", "jane"}, {"exp", 4102444800}}));
-    return token + "." + crypto::Base64UrlEncode(*key.Sign(token));
+        EncodeBase64(json::serialize(json::object{{"alg", "RS256"}, {"kid", key.id()}}), Base64::kRawUrl) +
+        "." +
+        EncodeBase64(json::serialize(json::object{
+                         {"iss", service.url()}, {"aud", audience}, {"sub", "jane"}, {"exp", 4102444800}}),
+                     Base64::kRawUrl);
+    return token + "." + EncodeBase64(*key.Sign(token), Base64::kRawUrl);
   }
 };
 
@@ -249,14 +252,16 @@ TEST_F(Auth, TokensOfSecrets) {
       crypto::SigningKey::FromPem(*ReadFile(cluster().pki().dir() + "/sa.key"))->front();
   const std::string prefix = "kubernetes.io/serviceaccount/";
   std::string token =
-      crypto::Base64UrlEncode(json::serialize(json::object{{"alg", "RS256"}, {"kid", key.id()}})) + "." +
-      crypto::Base64UrlEncode(json::serialize(json::object{{"iss", "kubernetes/serviceaccount"},
-                                                           {"sub", "system:serviceaccount:legacy:old"},
-                                                           {prefix + "namespace", "legacy"},
-                                                           {prefix + "secret.name", "old-token"},
-                                                           {prefix + "service-account.name", "old"},
-                                                           {prefix + "service-account.uid", uid}}));
-  token += "." + crypto::Base64UrlEncode(*key.Sign(token));
+      EncodeBase64(json::serialize(json::object{{"alg", "RS256"}, {"kid", key.id()}}), Base64::kRawUrl) +
+      "." +
+      EncodeBase64(json::serialize(json::object{{"iss", "kubernetes/serviceaccount"},
+                                                {"sub", "system:serviceaccount:legacy:old"},
+                                                {prefix + "namespace", "legacy"},
+                                                {prefix + "secret.name", "old-token"},
+                                                {prefix + "service-account.name", "old"},
+                                                {prefix + "service-account.uid", uid}}),
+                   Base64::kRawUrl);
+  token += "." + EncodeBase64(*key.Sign(token), Base64::kRawUrl);
   EXPECT_EQ(WithToken(token), "401");  // no Secret has it
   Kubectl({"create", "-f", "-"}, "admin", 0,
           "apiVersion: v1\nkind: Secret\nmetadata:\n  name: old-token\n  namespace: legacy\n  annotations: "
@@ -347,7 +352,7 @@ TEST_F(Auth, Certificates) {
   };
   auto object = [](const std::string& name, const std::string& signer, const std::string& pem,
                    const std::string& usage = "client auth") {
-    std::string encoded = crypto::Base64UrlEncode(pem);
+    std::string encoded = EncodeBase64(pem, Base64::kRawUrl);
     for (char& c : encoded) c = c == '-' ? '+' : c == '_' ? '/' : c;
     encoded.append((4 - encoded.size() % 4) % 4, '=');
     return json::serialize(json::object{

@@ -4,6 +4,7 @@
 
 #include <boost/json.hpp>
 
+#include "lib/base/base64.h"
 #include "lib/base/file.h"
 #include "lib/crypto/signing_key.h"
 #include "lib/http/testing/hostile_peer.h"
@@ -126,14 +127,14 @@ TEST_F(HostileCluster, Tokens) {
     for (int i = 0; i < index; ++i) begin = good.find('.', begin) + 1;
     return good.substr(begin, good.find('.', begin) - begin);
   };
-  const json::object claims = json::parse(*crypto::Base64UrlDecode(part(1))).as_object();
+  const json::object claims = json::parse(*DecodeBase64(part(1), Base64::kRawUrl)).as_object();
   const int64_t now = claims.at("iat").to_number<int64_t>();
   auto sign = [&](const std::function<void(json::object&)>& change, const json::object& header) {
     json::object changed = claims;
     change(changed);
-    std::string token = crypto::Base64UrlEncode(json::serialize(header)) + "." +
-                        crypto::Base64UrlEncode(json::serialize(changed));
-    return token + "." + crypto::Base64UrlEncode(*key.Sign(token));
+    std::string token = EncodeBase64(json::serialize(header), Base64::kRawUrl) + "." +
+                        EncodeBase64(json::serialize(changed), Base64::kRawUrl);
+    return token + "." + EncodeBase64(*key.Sign(token), Base64::kRawUrl);
   };
   const json::object header{{"alg", "RS256"}, {"kid", key.id()}};
   auto set = [](const char* name, json::value value) {
@@ -155,7 +156,7 @@ TEST_F(HostileCluster, Tokens) {
       {"for nobody", sign(set("aud", json::array{}), header), 401},
       {"another account", sign(set("sub", "system:serviceaccount:kube-system:admin"), header), 401},
       {"another issuer", sign(set("iss", "https://elsewhere"), header), 401},
-      {"alg none", crypto::Base64UrlEncode(R"({"alg":"none"})") + "." + part(1) + ".", 401},
+      {"alg none", EncodeBase64(R"({"alg":"none"})", Base64::kRawUrl) + "." + part(1) + ".", 401},
       {"alg none, signed", sign(same, {{"alg", "none"}, {"kid", key.id()}}), 401},
       {"RSA as HMAC", sign(same, {{"alg", "HS256"}, {"kid", key.id()}}), 401},
       {"RSA as ECDSA", sign(same, {{"alg", "ES256"}, {"kid", key.id()}}), 401},

@@ -2,8 +2,8 @@
 // Metadata.
 #include <gtest/gtest.h>
 
+#include "lib/base/base64.h"
 #include "lib/base/file.h"
-#include "lib/crypto/signing_key.h"
 #include "tests/apiserver/cluster_test.h"
 
 namespace keelson::apiserver {
@@ -13,7 +13,7 @@ namespace {
 constexpr char kMark[] = "hush5ecret";
 
 std::string Base64(std::string_view text) {
-  std::string out = crypto::Base64UrlEncode(text);
+  std::string out = EncodeBase64(text, Base64::kRawUrl);
   for (char& c : out) c = c == '-' ? '+' : c == '_' ? '/' : c;
   return out.append((4 - out.size() % 4) % 4, '=');
 }
@@ -61,7 +61,7 @@ class Secrecy : public ClusterTest {
     std::vector<std::string> forms = issued_;
     forms.emplace_back(kMark);
     for (size_t phase = 0; phase < 3; ++phase) {
-      std::string form = crypto::Base64UrlEncode(std::string(phase, 'a') + kMark);
+      std::string form = EncodeBase64(std::string(phase, 'a') + kMark, Base64::kRawUrl);
       forms.push_back(form.substr(phase == 0 ? 0 : phase + 1, 11));
     }
     for (const std::string& form : forms) {
@@ -117,11 +117,11 @@ TEST_F(Secrecy, NothingIsSaidOfSecrets) {
   EXPECT_EQ(Ask({{"Authorization", "bearer " + mark + " " + mark}}), 401);
   EXPECT_EQ(Ask({{"Authorization", "Basic " + Base64("rob:" + mark)}}), 403);
   EXPECT_EQ(Ask({{"Authorization",
-                  "Bearer " + crypto::Base64UrlEncode("{\"alg\":\"RS256\",\"kid\":\"" + mark + "\"}") + "." +
-                      crypto::Base64UrlEncode("{\"iss\":\"" + mark + "\"}") + "." + mark}}),
+                  "Bearer " + EncodeBase64("{\"alg\":\"RS256\",\"kid\":\"" + mark + "\"}", Base64::kRawUrl) +
+                      "." + EncodeBase64("{\"iss\":\"" + mark + "\"}", Base64::kRawUrl) + "." + mark}}),
             401);
   EXPECT_EQ(Ask({{"Sec-WebSocket-Protocol",
-                  "base64url.bearer.authorization.k8s.io." + crypto::Base64UrlEncode(mark)}}),
+                  "base64url.bearer.authorization.k8s.io." + EncodeBase64(mark, Base64::kRawUrl)}}),
             401);
   Kubectl({"--namespace=kube-system", "create", "secret", "generic", "bootstrap-token-abcdef",
            "--type=bootstrap.kubernetes.io/token", "--from-literal=token-id=abcdef",

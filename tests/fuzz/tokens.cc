@@ -1,6 +1,7 @@
 // Bearer tokens from arbitrary clients.
 #include "controlplane/apiserver/authn/static_tokens.h"
 #include "controlplane/apiserver/authn/token.h"
+#include "lib/base/base64.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace keelson::fuzz {
@@ -11,9 +12,9 @@ void Token(std::string_view input) {
   std::string token(input);
   if (auto bar = input.find('|'); bar != std::string_view::npos) {
     auto second = std::min(input.find('|', bar + 1), input.size());
-    token = crypto::Base64UrlEncode(input.substr(0, bar)) + "." +
-            crypto::Base64UrlEncode(input.substr(bar + 1, second - bar - 1)) + "." +
-            crypto::Base64UrlEncode(input.substr(std::min(second + 1, input.size())));
+    token = EncodeBase64(input.substr(0, bar), Base64::kRawUrl) + "." +
+            EncodeBase64(input.substr(bar + 1, second - bar - 1), Base64::kRawUrl) + "." +
+            EncodeBase64(input.substr(std::min(second + 1, input.size())), Base64::kRawUrl);
   }
   static const crypto::SigningKey key = *crypto::SigningKey::GenerateRsa();
   static apiserver::TokenAuthenticator authenticator(

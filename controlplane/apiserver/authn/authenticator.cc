@@ -5,9 +5,10 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/authz/authorizer.h"
+#include "lib/base/base64.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "lib/crypto/signing_key.h"
+#include "lib/base/text.h"
 #include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
@@ -17,26 +18,23 @@ constexpr std::string_view kWebSocketTokenPrefix = "base64url.bearer.authorizati
 // Longer tokens are rejected without parsing.
 constexpr size_t kMaxToken = 64 << 10;
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
+constexpr std::string_view kBlank = " \t";
 
 // The token from the Authorization header or a WebSocket subprotocol (browsers cannot set headers there).
 std::string BearerToken(const http::Headers& headers) {
-  std::string_view header = Trim(headers.Get("Authorization"));
+  std::string_view header = Trim(headers.Get("Authorization"), kBlank);
   constexpr std::string_view kBearer = "bearer ";
-  if (header.size() > kBearer.size() && http::EqualsIgnoreCase(header.substr(0, kBearer.size()), kBearer)) {
-    return std::string(Trim(header.substr(kBearer.size())));
+  if (header.size() > kBearer.size() && EqualsIgnoreCase(header.substr(0, kBearer.size()), kBearer)) {
+    return std::string(Trim(header.substr(kBearer.size()), kBlank));
   }
   for (std::string_view protocols : headers.All("Sec-WebSocket-Protocol")) {
     while (!protocols.empty()) {
       size_t comma = std::min(protocols.find(','), protocols.size());
-      std::string_view protocol = Trim(protocols.substr(0, comma));
+      std::string_view protocol = Trim(protocols.substr(0, comma), kBlank);
       protocols.remove_prefix(std::min(comma + 1, protocols.size()));
       if (protocol.substr(0, kWebSocketTokenPrefix.size()) != kWebSocketTokenPrefix) continue;
-      Result<std::string> token = crypto::Base64UrlDecode(protocol.substr(kWebSocketTokenPrefix.size()));
+      Result<std::string> token =
+          DecodeBase64(protocol.substr(kWebSocketTokenPrefix.size()), Base64::kRawUrl);
       return token ? *token : "";
     }
   }

@@ -4,7 +4,7 @@
 
 #include "controlplane/apiserver/authn/bootstrap_tokens.h"
 #include "controlplane/apiserver/authn/static_tokens.h"
-#include "lib/crypto/signing_key.h"
+#include "lib/base/base64.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -52,7 +52,7 @@ TEST(Authenticator, TokensAndCertificates) {
   http::ServerRequest web_socket;
   web_socket.headers.Set(
       "Sec-WebSocket-Protocol",
-      "v4.channel.k8s.io, base64url.bearer.authorization.k8s.io." + crypto::Base64UrlEncode("s3cret"));
+      "v4.channel.k8s.io, base64url.bearer.authorization.k8s.io." + EncodeBase64("s3cret", Base64::kRawUrl));
   EXPECT_EQ(authenticator.Authenticate(web_socket)->name, "alice");
 }
 

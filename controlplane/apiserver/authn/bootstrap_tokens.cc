@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/crypto/signing_key.h"
+#include "lib/crypto/digest.h"
 #include "lib/k8s/field_error.h"
 
 namespace keelson::apiserver {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lib/base/percent.h"
+#include "lib/base/text.h"
 #include "lib/k8s/field_error.h"
 #include "lib/k8s/text/names.h"
 #include "lib/k8s/validation/parts.h"
@@ -35,12 +37,7 @@ std::optional<std::string> NodeOf(std::string_view name) {
   return std::string(name);
 }
 
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
-// The requested user from the headers. Empty: no impersonation.
+// As the headers have it. Empty: no header asks for another user.
 User WantedUser(const http::Headers& headers) {
   User out;
   out.name = headers.Get("Impersonate-User");
@@ -49,11 +46,10 @@ User WantedUser(const http::Headers& headers) {
   for (const auto& header : headers) {
     std::string_view name = header.first;
     if (name.size() < kExtraPrefix.size() ||
-        !http::EqualsIgnoreCase(name.substr(0, kExtraPrefix.size()), kExtraPrefix)) {
+        !EqualsIgnoreCase(name.substr(0, kExtraPrefix.size()), kExtraPrefix)) {
       continue;
     }
-    out.extra[http::PercentDecode(Lower(std::string(name.substr(kExtraPrefix.size()))))].push_back(
-        header.second);
+    out.extra[PercentDecode(Lower(name.substr(kExtraPrefix.size())))].push_back(header.second);
   }
   return out;
 }

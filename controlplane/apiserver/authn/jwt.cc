@@ -4,7 +4,7 @@
 
 #include <boost/json.hpp>
 
-#include "lib/crypto/signing_key.h"
+#include "lib/base/base64.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 namespace json = boost::json;
 
 Result<json::object> DecodePart(std::string_view part) {
-  ASSIGN_OR_RETURN(std::string text, crypto::Base64UrlDecode(part));
+  ASSIGN_OR_RETURN(std::string text, DecodeBase64(part, Base64::kRawUrl));
   boost::system::error_code error;
   json::value value = json::parse(text, error);
   if (error || !value.is_object()) return Error(Code::kBadRequest, "token part is no JSON object");
@@ -61,7 +61,7 @@ Result<Jwt> DecodeJwt(std::string_view token) {
   Jwt out;
   ASSIGN_OR_RETURN(json::object header, DecodePart(token.substr(0, first)));
   ASSIGN_OR_RETURN(out.payload, DecodePart(token.substr(first + 1, second - first - 1)));
-  ASSIGN_OR_RETURN(out.signature, crypto::Base64UrlDecode(token.substr(second + 1)));
+  ASSIGN_OR_RETURN(out.signature, DecodeBase64(token.substr(second + 1), Base64::kRawUrl));
   if (header.contains("crit")) return Error(Code::kBadRequest, "token has critical headers");
   out.signed_part = token.substr(0, second);
   out.algorithm = TextClaim(header, "alg");

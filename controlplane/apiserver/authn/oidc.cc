@@ -7,7 +7,7 @@
 
 #include "controlplane/apiserver/authn/jwt.h"
 #include "controlplane/apiserver/authn/oidc_keys.h"
-#include "lib/crypto/signing_key.h"
+#include "lib/crypto/digest.h"
 #include "lib/k8s/field_error.h"
 #include "lib/metrics/metrics.h"
 

@@ -5,8 +5,8 @@
 
 #include "controlplane/apiserver/authn/jwt.h"
 #include "lib/base/log.h"
+#include "lib/crypto/digest.h"
 #include "lib/crypto/server_identity.h"
-#include "lib/crypto/signing_key.h"
 #include "lib/http/client/client.h"
 #include "lib/metrics/metrics.h"
 

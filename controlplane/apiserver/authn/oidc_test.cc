@@ -8,6 +8,7 @@
 
 #include "controlplane/apiserver/authn/config.h"
 #include "controlplane/apiserver/testing/https_service.h"
+#include "lib/base/base64.h"
 #include "lib/crypto/signing_key.h"
 
 namespace keelson::apiserver {
@@ -66,9 +67,9 @@ class OidcTest : public testing::Test {
                           std::string algorithm = "") {
     if (algorithm.empty()) algorithm = key.algorithm();
     std::string token =
-        crypto::Base64UrlEncode(json::serialize(json::object{{"alg", algorithm}, {"kid", key.id()}})) + "." +
-        crypto::Base64UrlEncode(json::serialize(claims));
-    return token + "." + crypto::Base64UrlEncode(*key.Sign(token));
+        EncodeBase64(json::serialize(json::object{{"alg", algorithm}, {"kid", key.id()}}), Base64::kRawUrl) +
+        "." + EncodeBase64(json::serialize(claims), Base64::kRawUrl);
+    return token + "." + EncodeBase64(*key.Sign(token), Base64::kRawUrl);
   }
   // "name group group", "unknown" or the error.
   std::string Ask(const std::string& token) {

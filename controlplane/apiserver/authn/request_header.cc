@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "lib/base/percent.h"
+#include "lib/base/text.h"
+
 namespace keelson::apiserver {
 namespace {
 
@@ -10,12 +13,6 @@ std::string_view FirstOf(const http::Headers& headers, const std::vector<std::st
     if (std::string_view value = headers.Get(name); !value.empty()) return value;
   }
   return "";
-}
-
-std::string LowerDecoded(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return http::PercentDecode(out);
 }
 
 }  // namespace
@@ -39,9 +36,8 @@ std::optional<User> UserOfProxy(const RequestHeaderOptions& options, const http:
   for (const auto& header : request.headers) {
     for (const std::string& prefix : options.extra_prefixes) {
       std::string_view name = header.first;
-      if (name.size() <= prefix.size() || !http::EqualsIgnoreCase(name.substr(0, prefix.size()), prefix))
-        continue;
-      user.extra[LowerDecoded(name.substr(prefix.size()))].push_back(header.second);
+      if (name.size() <= prefix.size() || !EqualsIgnoreCase(name.substr(0, prefix.size()), prefix)) continue;
+      user.extra[PercentDecode(Lower(name.substr(prefix.size())))].push_back(header.second);
     }
   }
   return user;

@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include "lib/base/log.h"
-#include "lib/crypto/signing_key.h"
+#include "lib/base/text.h"
+#include "lib/crypto/digest.h"
 
 namespace keelson::apiserver {
 namespace {
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-    text.remove_suffix(1);
-  return text;
-}
+constexpr std::string_view kBlank = " \t\r";
 
 // Parses a CSV line with optional double quotes.
 std::vector<std::string> SplitCsv(std::string_view line) {
@@ -27,7 +23,7 @@ std::vector<std::string> SplitCsv(std::string_view line) {
     else
       out.back() += c;
   }
-  for (std::string& field : out) field = Trim(field);
+  for (std::string& field : out) field = std::string(Trim(field, kBlank));
   return out;
 }
 
@@ -56,7 +52,7 @@ Result<StaticTokens> ParseTokenFile(std::string_view text) {
   StaticTokens out;
   for (int number = 1; !text.empty(); ++number) {
     auto end = text.find('\n');
-    std::string_view line = Trim(text.substr(0, end));
+    std::string_view line = Trim(text.substr(0, end), kBlank);
     text = end == std::string_view::npos ? "" : text.substr(end + 1);
     if (line.empty() || line.front() == '#') continue;
     std::vector<std::string> fields = SplitCsv(line);

@@ -7,6 +7,7 @@
 
 #include "controlplane/apiserver/authn/jwt.h"
 #include "lib/api/meta.h"
+#include "lib/base/base64.h"
 #include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
@@ -69,10 +70,10 @@ Result<std::string> SignToken(const TokenClaims& claims, const crypto::SigningKe
                        {kPrivateClaims, std::move(kubernetes)},
                        {"nbf", claims.not_before},
                        {"sub", claims.subject}};
-  std::string token = crypto::Base64UrlEncode(json::serialize(header)) + "." +
-                      crypto::Base64UrlEncode(json::serialize(payload));
+  std::string token = EncodeBase64(json::serialize(header), Base64::kRawUrl) + "." +
+                      EncodeBase64(json::serialize(payload), Base64::kRawUrl);
   ASSIGN_OR_RETURN(std::string signature, key.Sign(token));
-  return token + "." + crypto::Base64UrlEncode(signature);
+  return token + "." + EncodeBase64(signature, Base64::kRawUrl);
 }
 
 namespace {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/base/base64.h"
+
 namespace keelson::apiserver {
 namespace {
 
@@ -111,8 +113,8 @@ TEST_F(TokenTest, ForgeriesAreRefused) {
   std::string other = *SignToken(Claims(), *crypto::SigningKey::GenerateRsa());
   EXPECT_EQ(Refusal(other), "invalid signature");
   auto first = token.find('.');
-  std::string none =
-      crypto::Base64UrlEncode(R"({"alg":"none"})") + token.substr(first, token.rfind('.') - first) + ".";
+  std::string none = EncodeBase64(R"({"alg":"none"})", Base64::kRawUrl) +
+                     token.substr(first, token.rfind('.') - first) + ".";
   EXPECT_EQ(Refusal(none), "invalid signature");
   TokenClaims claims = Claims();
   claims.subject = "system:serviceaccount:kube-system:admin";
@@ -166,12 +168,12 @@ TEST_F(TokenTest, NodeAndSecretBoundTokensEndWithTheirObject) {
 }
 
 TEST_F(TokenTest, LegacyTokensLiveInTheirSecret) {
-  auto encode = [](const char* text) { return crypto::Base64UrlEncode(text); };
+  auto encode = [](const char* text) { return EncodeBase64(text, Base64::kRawUrl); };
   std::string token = encode(R"({"alg":"RS256"})") + "." + encode(R"({"iss":"kubernetes/serviceaccount",
     "sub":"system:serviceaccount:ns1:builder","kubernetes.io/serviceaccount/namespace":"ns1",
     "kubernetes.io/serviceaccount/secret.name":"old","kubernetes.io/serviceaccount/service-account.name":"builder",
     "kubernetes.io/serviceaccount/service-account.uid":"sa-uid"})");
-  token += "." + crypto::Base64UrlEncode(*key_.Sign(token));
+  token += "." + EncodeBase64(*key_.Sign(token), Base64::kRawUrl);
   EXPECT_EQ(Refusal(token), "secret has been deleted");
   objects_["secrets/ns1/old"] = {"any", std::nullopt, token};
   EXPECT_EQ(Refusal(token), "accepted");

@@ -5,7 +5,7 @@
 #include "controlplane/apiserver/webhook/expiring_cache.h"
 #include "lib/api/codec/codec.h"
 #include "lib/base/log.h"
-#include "lib/crypto/signing_key.h"
+#include "lib/crypto/digest.h"
 #include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {

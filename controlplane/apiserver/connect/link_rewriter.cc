@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <iterator>
 
+#include "lib/base/text.h"
+
 namespace keelson::apiserver {
 namespace {
 
@@ -29,12 +31,6 @@ constexpr std::string_view kRaw[] = {"script", "style",  "textarea", "title",
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return out;
-}
 
 bool IsLink(std::string_view tag, std::string_view attribute) {
   return std::any_of(std::begin(kLinks), std::end(kLinks),

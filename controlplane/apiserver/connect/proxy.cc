@@ -8,6 +8,7 @@
 #include "controlplane/apiserver/connect/link_rewriter.h"
 #include "controlplane/apiserver/endpoints/response.h"
 #include "lib/base/ip.h"
+#include "lib/base/text.h"
 #include "lib/http/streaming/streaming.h"
 
 namespace keelson::apiserver {
@@ -29,7 +30,7 @@ constexpr std::string_view kCors[] = {"Access-Control-Allow-Credentials", "Acces
 template <size_t N>
 bool IsOneOf(std::string_view name, const std::string_view (&names)[N]) {
   return std::any_of(std::begin(names), std::end(names),
-                     [&](std::string_view one) { return http::EqualsIgnoreCase(name, one); });
+                     [&](std::string_view one) { return EqualsIgnoreCase(name, one); });
 }
 
 bool IsHtml(const http::Headers& headers) {
@@ -190,11 +191,11 @@ Result<> ConnectHandler::PassOn(Context& context, std::shared_ptr<http::Client> 
   request.method = context.request->method;
   request.target = std::move(target);
   for (const auto& [name, value] : context.request->headers) {
-    // Request pages uncompressed in order to rewrite them.
-    bool ours = IsOneOf(name, kOneHop) || IsOneOf(name, kClientOnly) ||
-                http::EqualsIgnoreCase(name, "Accept-Encoding");
+    // Pages have to be read to be rewritten.
+    bool ours =
+        IsOneOf(name, kOneHop) || IsOneOf(name, kClientOnly) || EqualsIgnoreCase(name, "Accept-Encoding");
     for (std::string_view prefix : kClientOnlyPrefixes)
-      ours = ours || http::EqualsIgnoreCase(std::string_view(name).substr(0, prefix.size()), prefix);
+      ours = ours || EqualsIgnoreCase(std::string_view(name).substr(0, prefix.size()), prefix);
     if (!ours) request.headers.Add(name, value);
   }
   request.headers.Set("X-Forwarded-Uri", context.request->path);
@@ -209,7 +210,7 @@ Result<> ConnectHandler::PassOn(Context& context, std::shared_ptr<http::Client> 
   http::Headers headers;
   for (const auto& [name, value] : (*reader)->headers()) {
     if (IsOneOf(name, kOneHop) || IsOneOf(name, kCors)) continue;
-    headers.Add(name, http::EqualsIgnoreCase(name, "Location") ? RewriteLink(place, value) : value);
+    headers.Add(name, EqualsIgnoreCase(name, "Location") ? RewriteLink(place, value) : value);
   }
   context.status = (*reader)->status();
   std::shared_ptr<HtmlRewriter> rewriter;

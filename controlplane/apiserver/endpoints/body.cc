@@ -7,6 +7,7 @@
 #include "controlplane/apiserver/request/yaml.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
+#include "lib/base/text.h"
 #include "lib/k8s/field_error.h"
 
 namespace keelson::apiserver {
@@ -17,14 +18,11 @@ std::string Summary(std::string_view body) {
   if (body.empty()) return "<empty>";
   if (body.front() == '{')
     return body.size() > kMax ? std::string(body.substr(0, kMax)) + " ..." : std::string(body);
-  std::string out;
-  for (unsigned char c : body.substr(0, kMax)) out += fmt::format("{:02x}", c);
+  const std::string out = Hex(body.substr(0, kMax));
   return body.size() > kMax ? out + " ..." : out;
 }
 
-std::string Join(const std::vector<std::string>& all) { return fmt::format("{}", fmt::join(all, ", ")); }
-
-// Checks the kind in the body against the resource's kind.
+// The kind in the body against the one that the resource takes.
 Result<> CheckType(const api::TypeMeta& type, const api::GroupVersionKind& want) {
   auto [group, version] = api::SplitApiVersion(type.api_version);
   if (!type.kind.empty() && type.kind != want.kind) {
@@ -84,7 +82,7 @@ Result<> DecodeJsonBody(Context& context, std::string_view json, const api::Grou
   for (std::string& problem : report.problems) problems.push_back(std::move(problem));
   if (problems.empty() || validation == registry::FieldValidation::kIgnore) return {};
   if (validation == registry::FieldValidation::kStrict) {
-    return cannot("strict decoding error: " + Join(problems));
+    return cannot("strict decoding error: " + Join(problems, ", "));
   }
   for (const std::string& problem : problems) WarnOf(context, problem);
   return {};

@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
+
 namespace keelson::apiserver {
 
 bool IsSet(const http::Query& query, std::string_view name) {
   std::string_view value = query.Get(name);
-  return query.Has(name) && value != "0" && !http::EqualsIgnoreCase(value, "false");
+  return query.Has(name) && value != "0" && !EqualsIgnoreCase(value, "false");
 }
 
 Result<std::optional<int64_t>> IntParameter(const http::Query& query, std::string_view name) {

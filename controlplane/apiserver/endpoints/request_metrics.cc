@@ -5,6 +5,7 @@
 
 #include "controlplane/apiserver/audit/auditor.h"
 #include "controlplane/apiserver/request/negotiation.h"
+#include "lib/base/text.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -35,7 +36,7 @@ std::string VerbLabel(const Context& context) {
   if (verb == "patch" &&
       ParseMediaType(context.request->headers.Get("Content-Type")).type == "application/apply-patch+yaml")
     return "APPLY";
-  for (char& c : verb) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  verb = Upper(verb);
   static constexpr std::string_view kVerbs[] = {
       "GET", "LIST", "WATCH", "POST", "PUT", "PATCH", "DELETE", "DELETECOLLECTION", "HEAD", "OPTIONS"};
   return std::find(std::begin(kVerbs), std::end(kVerbs), verb) != std::end(kVerbs) ? verb : "other";

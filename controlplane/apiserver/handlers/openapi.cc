@@ -7,7 +7,8 @@
 
 #include "controlplane/apiserver/endpoints/response.h"
 #include "lib/api/openapi/openapi.h"
-#include "lib/crypto/signing_key.h"
+#include "lib/base/text.h"
+#include "lib/crypto/digest.h"
 #include "lib/http/gzip.h"
 
 namespace keelson::apiserver {
@@ -133,8 +134,7 @@ std::string OpenApiHandler::HashOf(const std::string& path) {
     MutexLock lock(mutex_);
     if (auto it = hashes_.find(path); it != hashes_.end()) return it->second;
   }
-  std::string hash = crypto::Sha256Hex(api::OpenApiV3Json(path, served_));
-  std::transform(hash.begin(), hash.end(), hash.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::string hash = Upper(crypto::Sha256Hex(api::OpenApiV3Json(path, served_)));
   MutexLock lock(mutex_);
   return hashes_.emplace(path, std::move(hash)).first->second;
 }

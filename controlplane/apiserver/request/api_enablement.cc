@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -37,16 +38,6 @@ bool HasVersion(std::string_view group, std::string_view version) {
   return false;
 }
 
-std::vector<std::string> Split(std::string_view text) {
-  std::vector<std::string> out;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find('/', begin), text.size());
-    out.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return out;
-}
-
 Result<bool> BoolOf(const std::string& key, const std::string& text) {
   constexpr std::string_view kTrue[] = {"", "1", "t", "T", "true", "TRUE", "True"};
   constexpr std::string_view kFalse[] = {"0", "f", "F", "false", "FALSE", "False"};
@@ -75,7 +66,9 @@ Result<ApiEnablement> ApiEnablement::Parse(const std::vector<std::string>& setti
   std::string unknown;
   for (const auto& [key, text] : given) {
     if (key == "api/all") continue;
-    std::vector<std::string> parts = Split(key == "v1" || key == "api/v1" ? "/v1" : key);
+    const bool core = key == "v1" || key == "api/v1";
+    const std::vector<std::string_view> path = Split(core ? std::string_view("/v1") : key, '/');
+    const std::vector<std::string> parts(path.begin(), path.end());
     if (parts.size() != 2 && parts.size() != 3)
       return Error(Code::kInvalid, "runtime-config invalid key " + key);
     ASSIGN_OR_RETURN(const bool on, BoolOf(key, text));

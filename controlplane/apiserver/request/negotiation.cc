@@ -51,10 +51,6 @@ bool SetEncoding(const MediaType& clause, Output& out) {
   return true;
 }
 
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 bool IsTrue(std::string_view text) {
   return text == "1" || text == "t" || text == "T" || text == "true" || text == "TRUE" || text == "True";
 }
@@ -63,7 +59,7 @@ bool IsTrue(std::string_view text) {
 bool WantsPretty(const http::ServerRequest& request) {
   if (std::string_view pretty = request.query.Get("pretty"); !pretty.empty()) return IsTrue(pretty);
   std::string_view agent = request.headers.Get("User-Agent");
-  return StartsWith(agent, "curl") || StartsWith(agent, "Wget") || StartsWith(agent, "Mozilla/5.0");
+  return agent.starts_with("curl") || agent.starts_with("Wget") || agent.starts_with("Mozilla/5.0");
 }
 
 // The number of UTF-8 characters; nullopt for invalid UTF-8 and control characters.

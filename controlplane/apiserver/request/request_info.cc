@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lib/base/text.h"
+
 namespace keelson::apiserver {
 namespace {
 
@@ -27,13 +29,7 @@ std::string_view VerbOfMethod(std::string_view method) {
   return "";
 }
 
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
-// The name that a field selector requires: authorization may check it.
+// The name that a field selector pins the objects of a list or watch to: authorization may then look at it.
 std::string NameInFieldSelector(std::string_view selector) {
   constexpr std::string_view kField = "metadata.name=";
   while (!selector.empty()) {
@@ -95,7 +91,7 @@ RequestInfo ParseRequestInfo(std::string_view method, std::string_view path, con
 
   if (info.name.empty() && info.verb == "get") {
     std::string_view watch = query.Get("watch");
-    bool watching = query.Has("watch") && watch != "0" && !http::EqualsIgnoreCase(watch, "false");
+    bool watching = query.Has("watch") && watch != "0" && !EqualsIgnoreCase(watch, "false");
     info.verb = watching ? "watch" : "list";
   } else if (info.name.empty() && info.verb == "delete") {
     info.verb = "deletecollection";

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "controlplane/apiserver/request/yaml.h"
+#include "lib/base/text.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -22,10 +23,7 @@ bool IsWord(std::string_view text) {
   static const std::set<std::string, std::less<>> kWords = {"y",    "n",     "yes",   "no",    "on", "off",
                                                             "true", "~",     "null",  "false", "<<", "=",
                                                             ".inf", "-.inf", "+.inf", ".nan"};
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return kWords.count(lower) != 0;
+  return kWords.count(Lower(text)) != 0;
 }
 
 // Numbers in any notation, dates and times: prefers quoting in doubt.

@@ -11,6 +11,7 @@
 #include "controlplane/controllers/common/ownership.h"
 #include "controlplane/controllers/common/pod_claims.h"
 #include "lib/api/meta.h"
+#include "lib/base/json_quote.h"
 
 namespace keelson::controllers {
 namespace {

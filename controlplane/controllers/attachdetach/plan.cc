@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/crypto/signing_key.h"
+#include "lib/crypto/digest.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {

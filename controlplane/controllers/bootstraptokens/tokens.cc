@@ -2,9 +2,10 @@
 
 #include "controlplane/controllers/common/ownership.h"
 #include "lib/api/codec/text_forms.h"
+#include "lib/base/base64.h"
+#include "lib/base/json_quote.h"
 #include "lib/base/wall_time.h"
 #include "lib/crypto/key_derivation.h"
-#include "lib/crypto/signing_key.h"
 
 namespace keelson::controllers {
 namespace {
@@ -42,10 +43,11 @@ std::optional<SigningToken> TokenForSigning(const corev1::Secret& secret, WallTi
 }
 
 std::string DetachedSignature(std::string_view content, const SigningToken& token) {
-  const std::string header = crypto::Base64UrlEncode(R"({"alg":"HS256","kid":)" + JsonQuoted(token.id) + "}");
+  const std::string header =
+      EncodeBase64(R"({"alg":"HS256","kid":)" + JsonQuoted(token.id) + "}", Base64::kRawUrl);
   const std::string signature =
-      crypto::HmacSha256(token.secret, header + "." + crypto::Base64UrlEncode(content));
-  return header + ".." + crypto::Base64UrlEncode(signature);
+      crypto::HmacSha256(token.secret, header + "." + EncodeBase64(content, Base64::kRawUrl));
+  return header + ".." + EncodeBase64(signature, Base64::kRawUrl);
 }
 
 }  // namespace keelson::controllers

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/controllers/common/controller_ref_manager.h"
+#include "lib/base/json_quote.h"
 
 namespace keelson::controllers {
 
@@ -11,21 +12,6 @@ const char kByOwner[] = "owner";
 std::vector<std::string> OwnerIndex(const metav1::ObjectMeta& meta) {
   if (const metav1::OwnerReference* owner = api::ControllerOf(meta)) return {owner->uid()};
   return {"orphans/" + meta.namespace_()};
-}
-
-std::string JsonQuoted(std::string_view text) {
-  std::string out = "\"";
-  for (unsigned char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += static_cast<char>(c);
-    } else if (c < 0x20) {
-      out += fmt::format("\\u{:04x}", c);
-    } else {
-      out += static_cast<char>(c);
-    }
-  }
-  return out + '"';
 }
 
 std::string AdoptPatch(const metav1::OwnerReference& owner, std::string_view object_uid,

@@ -8,12 +8,9 @@
 
 namespace keelson::controllers {
 
-// Returns `text` as a JSON string literal.
-std::string JsonQuoted(std::string_view text);
-
-// Strategic merge patches of an object's ownerReferences. The patch contains the object's UID, so it fails
-// with a conflict when a new object has the same name. A non-empty `finalizer` is added by AdoptPatch() and
-// removed by ReleasePatch().
+// Strategic merge patches of one object's ownerReferences. The uid in the patch makes it fail with a
+// conflict when the object has been replaced by another of the same name. A `finalizer` that is not empty
+// comes and goes with the owner.
 std::string AdoptPatch(const metav1::OwnerReference& owner, std::string_view object_uid,
                        std::string_view finalizer = "");
 std::string ReleasePatch(std::string_view owner_uid, std::string_view object_uid,

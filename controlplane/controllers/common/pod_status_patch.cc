@@ -4,6 +4,7 @@
 
 #include "controlplane/controllers/common/ownership.h"
 #include "lib/api/meta.h"
+#include "lib/base/json_quote.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {

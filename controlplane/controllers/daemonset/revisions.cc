@@ -8,6 +8,7 @@
 #include "controlplane/controllers/daemonset/controller.h"
 #include "controlplane/controllers/deployment/plan.h"
 #include "lib/api/meta.h"
+#include "lib/base/json_quote.h"
 
 namespace keelson::controllers {
 

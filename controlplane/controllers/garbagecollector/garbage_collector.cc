@@ -7,6 +7,7 @@
 #include "controlplane/controllers/common/deletable_resources.h"
 #include "controlplane/controllers/common/ownership.h"
 #include "lib/api/meta.h"
+#include "lib/base/json_quote.h"
 
 namespace keelson::controllers {
 namespace {

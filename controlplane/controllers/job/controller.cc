@@ -8,6 +8,7 @@
 #include "controlplane/controllers/common/first_error.h"
 #include "controlplane/controllers/common/metrics.h"
 #include "controlplane/controllers/common/slow_start_batch.h"
+#include "lib/base/json_quote.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::controllers {

@@ -5,6 +5,7 @@
 
 #include "controlplane/controllers/common/deletable_resources.h"
 #include "lib/api/meta.h"
+#include "lib/base/text.h"
 #include "lib/base/wall_time.h"
 
 namespace keelson::controllers {
@@ -15,12 +16,6 @@ constexpr char kFinalizer[] = "kubernetes";
 bool HoldsFinalizer(const corev1::Namespace& ns) {
   const auto& finalizers = ns.spec().finalizers();
   return std::find(finalizers.begin(), finalizers.end(), kFinalizer) != finalizers.end();
-}
-
-std::string Joined(const std::vector<std::string>& parts) {
-  std::string out;
-  for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
-  return out;
 }
 
 void SetCondition(corev1::NamespaceStatus& status, const char* type, bool bad, const char* reason,
@@ -54,7 +49,7 @@ void SetDeletionConditions(const NamespaceController::Content& content, WallTime
   } else {
     SetCondition(status, "NamespaceDeletionContentFailure", true, "ContentDeletionFailed",
                  "Failed to delete all resource types, " + std::to_string(content.failures.size()) +
-                     " remaining: " + Joined(content.failures),
+                     " remaining: " + Join(content.failures, ", "),
                  now);
   }
   std::vector<std::string> remaining, finalizers;
@@ -69,14 +64,14 @@ void SetDeletionConditions(const NamespaceController::Content& content, WallTime
                  "All content successfully removed", now);
   } else {
     SetCondition(status, "NamespaceContentRemaining", true, "SomeResourcesRemain",
-                 "Some resources are remaining: " + Joined(remaining), now);
+                 "Some resources are remaining: " + Join(remaining, ", "), now);
   }
   if (finalizers.empty()) {
     SetCondition(status, "NamespaceFinalizersRemaining", false, "ContentHasNoFinalizers",
                  "All content-preserving finalizers finished", now);
   } else {
     SetCondition(status, "NamespaceFinalizersRemaining", true, "SomeFinalizersRemain",
-                 "Some content in the namespace has finalizers remaining: " + Joined(finalizers), now);
+                 "Some content in the namespace has finalizers remaining: " + Join(finalizers, ", "), now);
   }
 }
 
@@ -182,8 +177,8 @@ Result<Requeue> NamespaceController::Reconcile(const std::string& key, std::stop
   if (!content.remaining.empty() || !content.failures.empty()) {
     Result<> written = WriteStatus(api, *ns, content);
     if (!written && !written.error().Is(Code::kConflict)) return written.error();
-    if (!content.failures.empty()) return Error(Code::kUnavailable, Joined(content.failures));
-    // A fallback in case an informer misses an event.
+    if (!content.failures.empty()) return Error(Code::kUnavailable, Join(content.failures, ", "));
+    // The informers say when something goes; this is for the case that they miss it.
     return Requeue{content.grace / 2 + std::chrono::seconds(15)};
   }
   auto& finalizers = *ns->mutable_spec()->mutable_finalizers();

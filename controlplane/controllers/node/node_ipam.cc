@@ -9,6 +9,7 @@
 #include "controlplane/controllers/common/metrics.h"
 #include "controlplane/controllers/common/ownership.h"
 #include "lib/api/meta.h"
+#include "lib/base/json_quote.h"
 #include "lib/base/log.h"
 
 namespace keelson::controllers {

@@ -40,21 +40,6 @@ Result<std::string> Call(const client::RestClient& api, std::string method, std:
   return std::move(response.body);
 }
 
-std::string Escape(std::string_view text) {
-  constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (unsigned char c : text) {
-    if (isalnum(c) || c == '-' || c == '_' || c == '.' || c == '~') {
-      out += static_cast<char>(c);
-    } else {
-      out += '%';
-      out += kHex[c >> 4];
-      out += kHex[c & 15];
-    }
-  }
-  return out;
-}
-
 bool IsNoSuchPath(const Error& error) {
   return error.Is(Code::kNotFound) && error.message().find(kNoSuchPath) != std::string::npos;
 }

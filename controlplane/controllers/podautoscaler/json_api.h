@@ -15,11 +15,8 @@ inline Result<std::string> Fetch(const client::RestClient& api, std::string targ
   return Call(api, "GET", std::move(target));
 }
 
-// Percent-encodes one path segment or query value.
-std::string Escape(std::string_view text);
-
-// IsNoSuchPath(): true when the server does not serve the path, group or resource; false when only the object
-// is missing. NoSuchPath(): that error in client-go's words, for `what` ("pods.metrics.k8s.io").
+// The server knows of no such path, group or resource (an object that is missing is something else); in
+// client-go's words, which `what` is for: "pods.metrics.k8s.io".
 bool IsNoSuchPath(const Error& error);
 Error NoSuchPath(const std::string& what);
 

@@ -10,6 +10,7 @@
 #include "lib/api/proto/metrics_v1beta1.pb.h"
 #include "lib/api/quantity.h"
 #include "lib/base/mutex.h"
+#include "lib/base/percent.h"
 
 namespace keelson::controllers::podautoscaler {
 namespace {
@@ -50,7 +51,7 @@ std::string QueryOf(std::initializer_list<std::pair<const char*, std::string_vie
   std::string out;
   for (const auto& [name, value] : parameters) {
     if (value.empty()) continue;
-    out += fmt::format("{}{}={}", out.empty() ? "?" : "&", name, Escape(value));
+    out += fmt::format("{}{}={}", out.empty() ? "?" : "&", name, PercentEncode(value));
   }
   return out;
 }
@@ -95,7 +96,7 @@ class RestMetricsClient : public MetricsClient {
   Result<PodValues> OfPods(const std::string& metric, const std::string& ns, const std::string& selector,
                            const std::string& metric_selector) override {
     Result<std::vector<json::object>> items =
-        Custom("/namespaces/" + Escape(ns) + "/pods/*/" + Escape(metric) +
+        Custom("/namespaces/" + PercentEncode(ns) + "/pods/*/" + PercentEncode(metric) +
                QueryOf({{"labelSelector", selector}, {"metricLabelSelector", metric_selector}}));
     if (!items) return items.error();
     PodValues out;
@@ -111,15 +112,15 @@ class RestMetricsClient : public MetricsClient {
                            const api::autoscaling::v2::CrossVersionObjectReference& object,
                            const std::string& metric_selector) override {
     const std::string query = QueryOf({{"metricLabelSelector", metric_selector}});
-    const std::string where = "/namespaces/" + Escape(ns);
+    const std::string where = "/namespaces/" + PercentEncode(ns);
     std::string path;
     if (object.kind() == "Namespace" && api::SplitApiVersion(object.api_version()).first.empty()) {
-      path = where + "/metrics/" + Escape(metric);  // the path uses the full metric name
+      path = where + "/metrics/" + PercentEncode(metric);  // its own, whatever name was given
     } else {
       auto resources = ResourcesOf(api_, object.api_version(), object.kind());
       if (!resources) return resources.error().Wrap("unable to fetch metrics from custom metrics API");
-      path = where + "/" + Escape(resources->front().GroupResource()) + "/" + Escape(object.name()) + "/" +
-             Escape(metric);
+      path = where + "/" + PercentEncode(resources->front().GroupResource()) + "/" +
+             PercentEncode(object.name()) + "/" + PercentEncode(metric);
     }
     ASSIGN_OR_RETURN(const std::vector<json::object> items, Custom(path + query));
     return MilliOf(items.front());
@@ -128,8 +129,8 @@ class RestMetricsClient : public MetricsClient {
   Result<std::vector<int64_t>> OfExternal(const std::string& metric, const std::string& ns,
                                           const std::string& metric_selector) override {
     Result<std::string> text =
-        Fetch(api_, fmt::format("/apis/{}/v1beta1/namespaces/{}/{}{}", kExternal, Escape(ns), Escape(metric),
-                                QueryOf({{"labelSelector", metric_selector}})));
+        Fetch(api_, fmt::format("/apis/{}/v1beta1/namespaces/{}/{}{}", kExternal, PercentEncode(ns),
+                                PercentEncode(metric), QueryOf({{"labelSelector", metric_selector}})));
     if (!text) {
       const Error error = IsNoSuchPath(text.error()) ? NoSuchPath(metric + "." + kExternal) : text.error();
       return error.Wrap("unable to fetch metrics from external metrics API");

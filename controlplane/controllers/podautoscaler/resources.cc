@@ -5,6 +5,7 @@
 #include "controlplane/controllers/common/deletable_resources.h"
 #include "controlplane/controllers/podautoscaler/json_api.h"
 #include "lib/api/codec/codec.h"
+#include "lib/base/percent.h"
 
 namespace keelson::controllers::podautoscaler {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 // The versions of a group, from discovery; empty when the group is not served.
 Result<metav1::APIGroup> GroupOf(const client::RestClient& api, const std::string& group) {
   metav1::APIGroup out;
-  Result<std::string> text = Fetch(api, "/apis/" + Escape(group));
+  Result<std::string> text = Fetch(api, "/apis/" + PercentEncode(group));
   if (!text && IsNoSuchPath(text.error())) return out;
   if (!text) return text.error();
   RETURN_IF_ERROR(api::DecodeJson(*text, out));
@@ -22,10 +23,10 @@ Result<metav1::APIGroup> GroupOf(const client::RestClient& api, const std::strin
 }  // namespace
 
 std::string ResourceName::Path(std::string_view ns, std::string_view name) const {
-  std::string out = group.empty() ? "/api/" : "/apis/" + Escape(group) + "/";
-  out += Escape(version);
-  if (namespaced) out += "/namespaces/" + Escape(ns);
-  return out + "/" + Escape(resource) + "/" + Escape(name);
+  std::string out = group.empty() ? "/api/" : "/apis/" + PercentEncode(group) + "/";
+  out += PercentEncode(version);
+  if (namespaced) out += "/namespaces/" + PercentEncode(ns);
+  return out + "/" + PercentEncode(resource) + "/" + PercentEncode(name);
 }
 
 std::string ResourceName::GroupResource() const { return group.empty() ? resource : resource + "." + group; }
@@ -43,7 +44,7 @@ Result<std::vector<ResourceName>> ResourcesOf(const client::RestClient& api, con
     ASSIGN_OR_RETURN(const metav1::APIGroup served, GroupOf(api, group));
     for (const metav1::GroupVersionForDiscovery& version : served.versions()) {
       ASSIGN_OR_RETURN(const std::string text,
-                       Fetch(api, "/apis/" + Escape(group) + "/" + Escape(version.version())));
+                       Fetch(api, "/apis/" + PercentEncode(group) + "/" + PercentEncode(version.version())));
       metav1::APIResourceList list;
       RETURN_IF_ERROR(api::DecodeJson(text, list));
       for (const metav1::APIResource& resource : list.resources()) {

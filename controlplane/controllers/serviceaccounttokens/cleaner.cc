@@ -7,6 +7,7 @@
 #include "controlplane/controllers/common/ownership.h"
 #include "lib/api/codec/text_forms.h"
 #include "lib/api/meta.h"
+#include "lib/base/json_quote.h"
 #include "lib/base/log.h"
 #include "lib/k8s/pods/pod_util.h"
 

@@ -4,6 +4,8 @@
 
 #include "controlplane/controllers/common/ownership.h"
 #include "lib/api/meta.h"
+#include "lib/base/base64.h"
+#include "lib/base/json_quote.h"
 
 namespace keelson::controllers {
 namespace {
@@ -41,9 +43,10 @@ Result<std::string> LegacyToken(const crypto::SigningKey& key, const corev1::Ser
       R"("{0}service-account.uid":{4},"sub":{5}}})",
       kClaim, JsonQuoted(meta.namespace_()), JsonQuoted(secret), JsonQuoted(meta.name()),
       JsonQuoted(meta.uid()), JsonQuoted("system:serviceaccount:" + meta.namespace_() + ":" + meta.name()));
-  const std::string text = crypto::Base64UrlEncode(header) + "." + crypto::Base64UrlEncode(payload);
+  const std::string text =
+      EncodeBase64(header, Base64::kRawUrl) + "." + EncodeBase64(payload, Base64::kRawUrl);
   ASSIGN_OR_RETURN(std::string signature, key.Sign(text));
-  return text + "." + crypto::Base64UrlEncode(signature);
+  return text + "." + EncodeBase64(signature, Base64::kRawUrl);
 }
 
 ServiceAccountTokensController::ServiceAccountTokensController(client::RestClient api,

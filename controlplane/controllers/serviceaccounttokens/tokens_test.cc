@@ -4,6 +4,7 @@
 #include "controlplane/controllers/serviceaccounttokens/cleaner.h"
 #include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/meta.h"
+#include "lib/base/base64.h"
 
 namespace keelson::controllers {
 namespace {
@@ -56,14 +57,14 @@ TEST_F(TokensTest, SecretsAreFilledIn) {
   EXPECT_EQ(secret.metadata().annotations().at(kAccountUid), uid);
   const std::string token = secret.data().at("token");
   const size_t first = token.find('.'), last = token.rfind('.');
-  EXPECT_TRUE(key_.Verify(token.substr(0, last), *crypto::Base64UrlDecode(token.substr(last + 1))));
+  EXPECT_TRUE(key_.Verify(token.substr(0, last), *DecodeBase64(token.substr(last + 1), Base64::kRawUrl)));
   EXPECT_EQ(
-      *crypto::Base64UrlDecode(token.substr(first + 1, last - first - 1)),
+      *DecodeBase64(token.substr(first + 1, last - first - 1), Base64::kRawUrl),
       R"({"iss":"kubernetes/serviceaccount","kubernetes.io/serviceaccount/namespace":"default",)"
       R"("kubernetes.io/serviceaccount/secret.name":"t","kubernetes.io/serviceaccount/service-account.name":"runner",)"
       R"("kubernetes.io/serviceaccount/service-account.uid":")" +
           uid + R"(","sub":"system:serviceaccount:default:runner"})");
-  EXPECT_THAT(*crypto::Base64UrlDecode(token.substr(0, first)),
+  EXPECT_THAT(*DecodeBase64(token.substr(0, first), Base64::kRawUrl),
               HasSubstr(R"({"alg":"RS256","kid":")" + key_.id()));
   // The token stays; removed fields are restored.
   corev1::Secret changed = secret;

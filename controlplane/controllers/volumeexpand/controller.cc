@@ -5,6 +5,7 @@
 #include "controlplane/controllers/common/ownership.h"
 #include "controlplane/controllers/volumebinding/match.h"
 #include "lib/api/quantity.h"
+#include "lib/base/json_quote.h"
 
 namespace keelson::controllers {
 namespace {

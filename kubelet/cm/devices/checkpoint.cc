@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 
 #include "kubelet/cm/devices/wire.h"
-#include "lib/api/codec/text_forms.h"
+#include "lib/base/base64.h"
 
 namespace keelson::kubelet::devices {
 
@@ -17,22 +17,6 @@ constexpr int64_t kNoNode = -1;
 
 Error Malformed(std::string_view what) {
   return Error(Code::kInvalid, "checkpoint is corrupted: " + std::string(what));
-}
-
-std::string ToBase64(std::string_view bytes) {
-  std::string out;
-  api::Sink sink(out);
-  api::AppendBase64(bytes, sink);
-  sink.Finish();
-  return out;
-}
-
-Result<std::string> FromBase64(std::string_view text) {
-  std::string out;
-  api::Sink sink(out);
-  RETURN_IF_ERROR(api::DecodeBase64(text, sink));
-  sink.Finish();
-  return out;
 }
 
 json::object DeviceIds(const Allocation& allocation) {
@@ -76,7 +60,7 @@ Result<> ReadEntry(const json::value& value, PodDevices& pods) {
   ASSIGN_OR_RETURN(std::string container, Text(entry, "ContainerName"));
   ASSIGN_OR_RETURN(std::string resource, Text(entry, "ResourceName"));
   ASSIGN_OR_RETURN(std::string encoded, Text(entry, "AllocResp"));
-  ASSIGN_OR_RETURN(std::string bytes, FromBase64(encoded));
+  ASSIGN_OR_RETURN(std::string bytes, DecodeBase64(encoded, Base64::kStd, "\r\n"));
   Allocation allocation;
   ASSIGN_OR_RETURN(allocation.grant, GrantFromBytes(bytes));
   const json::value* ids = entry.if_contains("DeviceIDs");
@@ -97,7 +81,7 @@ std::string EncodeCheckpoint(const PodDevices& pods, const std::map<std::string,
                            {"ContainerName", container},
                            {"ResourceName", resource},
                            {"DeviceIDs", DeviceIds(allocation)},
-                           {"AllocResp", ToBase64(GrantToBytes(allocation.grant))}});
+                           {"AllocResp", EncodeBase64(GrantToBytes(allocation.grant))}});
   json::object registered;
   for (const auto& [resource, ids] : healthy_devices)
     registered[resource] = json::array(ids.begin(), ids.end());

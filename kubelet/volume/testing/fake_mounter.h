@@ -11,6 +11,7 @@
 #include "kubelet/volume/disks.h"
 #include "kubelet/volume/mounter.h"
 #include "kubelet/volume/programs.h"
+#include "lib/base/text.h"
 
 namespace keelson::kubelet {
 
@@ -22,7 +23,7 @@ class FakeDisks : public Disks {
   }
   Result<linux::DiskContents> Probe(const std::string& device) override { return devices.at(device); }
   Result<ProgramEnd> Run(const std::vector<std::string>& argv) override {
-    runs.push_back(Join(argv, ' '));
+    runs.push_back(Join(argv, " "));
     auto it = ends.find(argv.front());
     if (it != ends.end()) return it->second;
     if (argv.front().compare(0, 5, "mkfs.") == 0)

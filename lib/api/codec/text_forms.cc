@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/base64.h"
+
 namespace keelson::api {
 namespace {
 
@@ -146,17 +148,6 @@ class TimeParser {
   bool micro_;
 };
 
-constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-constexpr std::array<int8_t, 256> Base64Values() {
-  std::array<int8_t, 256> values{};
-  for (auto& value : values) value = -1;
-  for (size_t i = 0; i < kBase64.size(); ++i)
-    values[static_cast<uint8_t>(kBase64[i])] = static_cast<int8_t>(i);
-  return values;
-}
-constexpr std::array<int8_t, 256> kBase64Values = Base64Values();
-
 }  // namespace
 
 void AppendTime(Instant time, bool micro, Sink& out) {
@@ -272,59 +263,15 @@ Result<int64_t> ParseGoDuration(std::string_view text) {
 }
 
 void AppendBase64(std::string_view bytes, Sink& out) {
-  char* to = out.Room((bytes.size() + 2) / 3 * 4);
-  size_t n = 0, i = 0;
-  auto at = [&](size_t index) { return static_cast<uint32_t>(static_cast<uint8_t>(bytes[index])); };
-  for (; i + 2 < bytes.size(); i += 3) {
-    uint32_t group = at(i) << 16 | at(i + 1) << 8 | at(i + 2);
-    for (int shift = 18; shift >= 0; shift -= 6) to[n++] = kBase64[group >> shift & 63];
-  }
-  if (size_t left = bytes.size() - i; left != 0) {
-    uint32_t group = at(i) << 16 | (left == 2 ? at(i + 1) << 8 : 0);
-    to[n++] = kBase64[group >> 18 & 63];
-    to[n++] = kBase64[group >> 12 & 63];
-    to[n++] = left == 2 ? kBase64[group >> 6 & 63] : '=';
-    to[n++] = '=';
-  }
-  out.Advance(n);
+  const size_t size = Base64Size(bytes.size());
+  EncodeBase64To(out.Room(size), bytes);
+  out.Advance(size);
 }
 
 Result<> DecodeBase64(std::string_view text, Sink& out) {
-  auto corrupt = [](size_t at) {
-    return Error(Code::kBadRequest, fmt::format("illegal base64 data at input byte {}", at));
-  };
-  uint32_t group = 0;
-  int have = 0;
-  size_t i = 0;
-  for (; i < text.size(); ++i) {
-    if (text[i] == '\n' || text[i] == '\r') continue;
-    if (text[i] == '=') break;
-    int8_t value = kBase64Values[static_cast<uint8_t>(text[i])];
-    if (value < 0) return corrupt(i);
-    group = group << 6 | static_cast<uint32_t>(value);
-    if (++have < 4) continue;
-    char* to = out.Room(3);
-    to[0] = static_cast<char>(group >> 16);
-    to[1] = static_cast<char>(group >> 8);
-    to[2] = static_cast<char>(group);
-    out.Advance(3);
-    have = 0;
-    group = 0;
-  }
-  if (have == 0 && i == text.size()) return {};
-  if (have < 2) return corrupt(i);
-  int padding = 0;
-  for (; i < text.size(); ++i) {
-    if (text[i] == '\n' || text[i] == '\r') continue;
-    if (text[i] != '=' || ++padding > 4 - have) return corrupt(i);
-  }
-  if (padding != 4 - have) return corrupt(text.size());
-  if (have == 2) {
-    out.Put(static_cast<char>(group >> 4));
-  } else {
-    out.Put(static_cast<char>(group >> 10));
-    out.Put(static_cast<char>(group >> 2));
-  }
+  ASSIGN_OR_RETURN(const size_t size,
+                   DecodeBase64To(out.Room(text.size() / 4 * 3 + 3), text, Base64::kStd, "\r\n"));
+  out.Advance(size);
   return {};
 }
 

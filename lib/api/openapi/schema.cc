@@ -7,6 +7,7 @@
 #include "lib/api/openapi/openapi.h"
 #include "lib/api/openapi/parts.h"
 #include "lib/api/type_table.h"
+#include "lib/base/json_quote.h"
 
 namespace keelson::api {
 namespace {
@@ -19,19 +20,10 @@ constexpr std::string_view kApiVersionSchema =
 constexpr std::string_view kKindSchema =
     R"({"description":"Name of the object's type in CamelCase, such as Deployment; cannot be changed.","type":"string"})";
 
-std::string Quoted(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 template <typename List>
 std::string QuotedList(const List& list) {
   std::string out = "[";
-  for (const auto& item : list) out += (out.size() > 1 ? "," : "") + Quoted(item);
+  for (const auto& item : list) out += (out.size() > 1 ? "," : "") + JsonQuoted(item);
   return out + "]";
 }
 
@@ -39,7 +31,7 @@ std::string QuotedList(const List& list) {
 class ObjectText {
  public:
   ObjectText& Add(std::string_view name, std::string_view json) {
-    text_ += (text_.empty() ? "" : ",") + Quoted(name) + ":";
+    text_ += (text_.empty() ? "" : ",") + JsonQuoted(name) + ":";
     text_ += json;
     return *this;
   }
@@ -104,7 +96,7 @@ std::string FormSchema(const MessageInfo& info, bool v3) {
 }
 
 void AddDescription(std::string_view text, ObjectText& out) {
-  if (!text.empty()) out.Add("description", Quoted(text));
+  if (!text.empty()) out.Add("description", JsonQuoted(text));
 }
 
 // The default of a field that Go never leaves out: structs, and scalars that are always printed. Null for a
@@ -150,11 +142,11 @@ void AddFieldFacts(const FieldInfo& field, OpenApiVersion version, ObjectText& o
     keys.push_back(options.GetExtension(list_map_key, i));
   if (!keys.empty()) out.Add("x-kubernetes-list-map-keys", QuotedList(keys));
   if (auto it = kListTypes.find(list); it != kListTypes.end())
-    out.Add("x-kubernetes-list-type", Quoted(it->second));
+    out.Add("x-kubernetes-list-type", JsonQuoted(it->second));
   if (options.HasExtension(patch_merge_key))
-    out.Add("x-kubernetes-patch-merge-key", Quoted(options.GetExtension(patch_merge_key)));
+    out.Add("x-kubernetes-patch-merge-key", JsonQuoted(options.GetExtension(patch_merge_key)));
   if (options.HasExtension(patch_strategy))
-    out.Add("x-kubernetes-patch-strategy", Quoted(options.GetExtension(patch_strategy)));
+    out.Add("x-kubernetes-patch-strategy", JsonQuoted(options.GetExtension(patch_strategy)));
 }
 
 std::string WithoutBraces(std::string_view json) { return std::string(json.substr(1, json.size() - 2)); }

@@ -23,9 +23,6 @@ constexpr std::string_view kSetOrder = "$setElementOrder/";
 constexpr std::string_view kDeletePrimitive = "$deleteFromPrimitiveList/";
 
 std::string_view View(json::string_view text) { return {text.data(), text.size()}; }
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
 
 Error Malformed(std::string message) { return Error(Code::kBadRequest, std::move(message)); }
 // Upstream reports these as internal errors.
@@ -91,8 +88,8 @@ json::value Stripped(const json::value& patch) {
     json::object out;
     for (const auto& member : *object) {
       std::string_view name = View(member.key());
-      bool directive = name == kDirective || name == kRetainKeys || StartsWith(name, kSetOrder) ||
-                       StartsWith(name, kDeletePrimitive);
+      bool directive = name == kDirective || name == kRetainKeys || name.starts_with(kSetOrder) ||
+                       name.starts_with(kDeletePrimitive);
       if (!directive && !member.value().is_null()) out.emplace(member.key(), Stripped(member.value()));
     }
     return out;
@@ -157,7 +154,7 @@ Result<> Merger::MergeObject(json::object& original, json::object patch, const T
   RETURN_IF_ERROR(OrderedLists(original, patch, type, is_map));
   for (auto& member : patch) {
     std::string name(View(member.key()));
-    if (StartsWith(name, kDeletePrimitive)) {
+    if (name.starts_with(kDeletePrimitive)) {
       RETURN_IF_ERROR(
           DeletePrimitives(original, std::string_view(name).substr(kDeletePrimitive.size()), member.value()));
     } else {
@@ -181,7 +178,7 @@ Result<> Merger::RetainKeys(json::object& original, json::object& patch) {
     });
   };
   for (const auto& member : patch) {
-    if (!member.value().is_null() && !StartsWith(View(member.key()), "$") && !keeps(member.key())) {
+    if (!member.value().is_null() && !View(member.key()).starts_with("$") && !keeps(member.key())) {
       return Error(Code::kInvalid, "the server rejected our request due to an error in our request")
           .WithDetails({});
     }
@@ -199,7 +196,7 @@ Result<> Merger::OrderedLists(json::object& original, json::object& patch, const
                               bool is_map) {
   std::vector<std::string> names;
   for (const auto& member : patch) {
-    if (StartsWith(View(member.key()), kSetOrder))
+    if (View(member.key()).starts_with(kSetOrder))
       names.emplace_back(View(member.key()).substr(kSetOrder.size()));
   }
   for (const std::string& name : names) {

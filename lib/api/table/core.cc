@@ -13,6 +13,7 @@
 #include "lib/api/quantity.h"
 #include "lib/api/table/cells.h"
 #include "lib/api/table/table.h"
+#include "lib/base/text.h"
 
 namespace keelson::api {
 namespace {
@@ -96,14 +97,7 @@ void FillComponentStatus(const corev1::ComponentStatus& object, Cells& cells) {
   cells.Text(object.metadata().name()).Text("Unknown").Text("").Text("");
 }
 
-std::string Trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  size_t start = text.find_first_not_of(kSpace);
-  if (start == std::string_view::npos) return "";
-  return std::string(text.substr(start, text.find_last_not_of(kSpace) + 1 - start));
-}
-
-// The fields of both groups' events, under core's names.
+// What both groups' events say, in the older one's terms.
 struct EventView {
   const corev1::ObjectReference& object;
   std::string type, reason, message, component, host;
@@ -122,9 +116,7 @@ metav1::Time Whole(const metav1::MicroTime& time) {
 }
 
 void FillEvent(const metav1::ObjectMeta& meta, const EventView& event, Cells& cells) {
-  std::string kind = event.object.kind();
-  std::transform(kind.begin(), kind.end(), kind.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string kind = Lower(event.object.kind());
   std::string source = event.host.empty() ? event.component : event.component + ", " + event.host;
   cells.Age(event.last)
       .Text(event.type)
@@ -132,7 +124,7 @@ void FillEvent(const metav1::ObjectMeta& meta, const EventView& event, Cells& ce
       .Text(event.object.name().empty() ? kind : kind + "/" + event.object.name());
   cells.Text(event.object.field_path())
       .Text(source)
-      .Text(Trimmed(event.message))
+      .Text(std::string(Trim(event.message)))
       .Age(event.first)
       .Number(event.count)
       .Text(meta.name());

@@ -6,6 +6,7 @@
 
 #include "lib/api/proto/networking_v1.pb.h"
 #include "lib/api/table/cells.h"
+#include "lib/base/text.h"
 
 namespace keelson::api {
 namespace {
@@ -114,8 +115,7 @@ void FillIpAddress(const networking::v1::IPAddress& object, Cells& cells) {
   const auto& parent = object.spec().parent_ref();
   std::string text = parent.resource();
   if (!parent.group().empty()) text += "." + parent.group();
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  text = Lower(text);
   text += "/";
   if (!parent.namespace_().empty()) text += parent.namespace_() + "/";
   cells.Text(object.metadata().name()).Text(object.spec().has_parent_ref() ? text + parent.name() : "<none>");

@@ -7,6 +7,7 @@
 #include "lib/api/quantity.h"
 #include "lib/api/table/cells.h"
 #include "lib/api/table/table.h"
+#include "lib/base/text.h"
 
 namespace keelson::api {
 namespace {
@@ -207,7 +208,7 @@ void FillControllerRevision(const appsv1::ControllerRevision& object, Cells& cel
     controller = owner->kind();
     if (std::string group = SplitApiVersion(owner->api_version()).first; !group.empty())
       controller += "." + group;
-    for (char& c : controller) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    controller = Lower(controller);
     controller += "/" + owner->name();
   }
   cells.Text(object.metadata().name()).Text(controller).Number(object.revision()).Age(object.metadata());

@@ -8,8 +8,8 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/pause.h"
+#include "lib/crypto/digest.h"
 #include "lib/crypto/server_identity.h"
-#include "lib/crypto/signing_key.h"
 #include "lib/event/inotify.h"
 #include "lib/metrics/metrics.h"
 

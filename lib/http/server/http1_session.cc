@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "lib/base/percent.h"
+#include "lib/base/text.h"
 #include "lib/http/channel_stream.h"
 #include "lib/http/http1_parser.h"
 #include "lib/http/server/core.h"

@@ -1,8 +1,9 @@
 #include "lib/http/streaming/channels.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
+
+#include "lib/base/base64.h"
+#include "lib/base/text.h"
 
 namespace keelson::http {
 namespace {
@@ -45,19 +46,10 @@ std::optional<ChannelProtocol> ChooseReaderProtocol(const std::vector<std::strin
   return Choose({{.name = "base64.binary.k8s.io", .base64 = true}, {.name = "binary.k8s.io"}}, offered);
 }
 
-std::string Base64(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
-  int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  text.resize(static_cast<size_t>(size));
-  return text;
-}
-
 void AppendChannelMessage(std::string& out, const ChannelProtocol& protocol, unsigned char channel,
                           std::string_view bytes) {
   const char prefix = static_cast<char>(protocol.base64 ? '0' + channel : channel);
-  if (protocol.base64) return AppendWsFrame(out, WsOpcode::kText, {&prefix, 1}, Base64(bytes));
+  if (protocol.base64) return AppendWsFrame(out, WsOpcode::kText, {&prefix, 1}, EncodeBase64(bytes));
   AppendWsFrame(out, WsOpcode::kBinary, {&prefix, 1}, bytes);
 }
 
@@ -67,14 +59,9 @@ Result<> ChannelReader::Feed(std::string_view bytes, bool first, bool last, cons
     if (encoded_.size() > kMaxEncoded) return Error(Code::kBadRequest, "message too long");
     if (!last || encoded_.empty()) return {};
     std::string text = std::exchange(encoded_, {});
-    std::string plain(text.size(), '\0');
-    int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(plain.data()),
-                               reinterpret_cast<const unsigned char*>(text.data()) + 1,
-                               static_cast<int>(text.size()) - 1);
-    if (size < 0) return Error(Code::kBadRequest, "not base64");
-    for (size_t i = text.size(); i > 1 && text[i - 1] == '='; --i) --size;
-    on_bytes(static_cast<unsigned char>(text[0] - '0'),
-             std::string_view(plain).substr(0, static_cast<size_t>(std::max(size, 0))));
+    const Result<std::string> plain = DecodeBase64(Trim(std::string_view(text).substr(1)));
+    if (!plain) return Error(Code::kBadRequest, "not base64");
+    on_bytes(static_cast<unsigned char>(text[0] - '0'), *plain);
     return {};
   }
   if (first) {

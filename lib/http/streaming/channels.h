@@ -30,9 +30,7 @@ std::optional<ChannelProtocol> ChoosePortProtocol(const std::vector<std::string>
 // For a single byte stream without channels (base64.binary.k8s.io, binary.k8s.io):
 std::optional<ChannelProtocol> ChooseReaderProtocol(const std::vector<std::string>& offered);
 
-std::string Base64(std::string_view bytes);
-
-// Appends a message for the client to `out`.
+// Appends a message to what goes to the client.
 void AppendChannelMessage(std::string& out, const ChannelProtocol& protocol, unsigned char channel,
                           std::string_view bytes);
 

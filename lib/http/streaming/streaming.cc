@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
 #include "lib/http/streaming/remote_command.h"
 #include "lib/http/streaming/websocket.h"
 

@@ -1,9 +1,11 @@
 #include "lib/http/streaming/websocket.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "lib/base/base64.h"
+#include "lib/base/text.h"
+#include "lib/crypto/digest.h"
 
 namespace keelson::http {
 namespace {
@@ -15,16 +17,9 @@ constexpr size_t kMaxControl = 125;
 
 // Whether a comma-separated header contains `token`, ignoring case.
 bool HasToken(std::string_view list, std::string_view token) {
-  while (!list.empty()) {
-    size_t comma = list.find(',');
-    std::string_view item = list.substr(0, comma);
-    while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
-    while (!item.empty() && item.back() == ' ') item.remove_suffix(1);
-    if (EqualsIgnoreCase(item, token)) return true;
-    if (comma == std::string_view::npos) break;
-    list.remove_prefix(comma + 1);
-  }
-  return false;
+  const std::vector<std::string_view> items = Split(list, ',');
+  return std::any_of(items.begin(), items.end(),
+                     [&](std::string_view item) { return EqualsIgnoreCase(Trim(item, " "), token); });
 }
 
 }  // namespace
@@ -37,13 +32,9 @@ bool IsWebSocketRequest(const ServerRequest& request) {
 std::vector<std::string> OfferedSubprotocols(const ServerRequest& request) {
   std::vector<std::string> out;
   for (std::string_view list : request.headers.All("Sec-WebSocket-Protocol")) {
-    while (!list.empty()) {
-      size_t comma = list.find(',');
-      std::string_view item = list.substr(0, comma);
-      while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
-      while (!item.empty() && item.back() == ' ') item.remove_suffix(1);
-      if (!item.empty() && item.substr(0, kTokenProtocol.size()) != kTokenProtocol) out.emplace_back(item);
-      list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+    for (std::string_view part : Split(list, ',')) {
+      const std::string_view item = Trim(part, " ");
+      if (!item.empty() && !item.starts_with(kTokenProtocol)) out.emplace_back(item);
     }
   }
   return out;
@@ -55,14 +46,8 @@ Result<Headers> WebSocketHandshake(const ServerRequest& request, std::string_vie
     return Error(Code::kBadRequest, "not a WebSocket handshake of version 13");
   }
   key += "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";  // RFC 6455 section 1.3
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  EVP_Digest(key.data(), key.size(), digest, &size, EVP_sha1(), nullptr);
-  unsigned char encoded[64];
-  int length = EVP_EncodeBlock(encoded, digest, static_cast<int>(size));
   Headers headers{{"Upgrade", "websocket"}, {"Connection", "Upgrade"}};
-  headers.Add("Sec-WebSocket-Accept",
-              std::string(reinterpret_cast<char*>(encoded), static_cast<size_t>(length)));
+  headers.Add("Sec-WebSocket-Accept", EncodeBase64(crypto::Sha1(key)));
   if (!subprotocol.empty()) headers.Add("Sec-WebSocket-Protocol", std::string(subprotocol));
   return headers;
 }

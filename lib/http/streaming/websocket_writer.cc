@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/base64.h"
 #include "lib/base/mutex.h"
 #include "lib/http/streaming/channels.h"
 #include "lib/http/streaming/websocket.h"
@@ -42,7 +43,7 @@ class WebSocketWriter : public ResponseWriter, public std::enable_shared_from_th
     MutexLock lock(mutex_);
     if (closed_ || finished_) return false;
     if (form_ == Form::kBase64) {
-      AppendWsFrame(queue_, WsOpcode::kText, "", Base64(*data));
+      AppendWsFrame(queue_, WsOpcode::kText, "", EncodeBase64(*data));
     } else {
       AppendWsFrame(queue_, form_ == Form::kText ? WsOpcode::kText : WsOpcode::kBinary, "", *data);
     }

@@ -5,6 +5,7 @@
 #include "lib/api/proto/apiextensions_v1.pb.h"
 #include "lib/api/proto/apiregistration_v1.pb.h"
 #include "lib/api/proto/flowcontrol_v1.pb.h"
+#include "lib/base/text.h"
 #include "lib/k8s/defaulting/table.h"
 
 namespace keelson::k8s {
@@ -74,9 +75,7 @@ void DefaultCustomResource(apiextensionsv1::CustomResourceDefinition& object) {
   if (const std::string& kind = spec.names().kind(); !kind.empty()) {
     apiextensionsv1::CustomResourceDefinitionNames& names = *spec.mutable_names();
     if (names.singular().empty()) {
-      std::string singular = kind;
-      for (char& c : singular) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      names.set_singular(singular);
+      names.set_singular(Lower(kind));
     }
     if (names.list_kind().empty()) names.set_list_kind(kind + "List");
   }

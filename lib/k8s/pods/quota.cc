@@ -41,13 +41,6 @@ bool Has(const std::string_view (&list)[N], std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
 }
 
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-bool EndsWith(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
-}
-
 bool IsPod(const api::ResourceInfo& info) { return info.group.empty() && info.resource == "pods"; }
 bool IsService(const api::ResourceInfo& info) { return info.group.empty() && info.resource == "services"; }
 bool IsClaim(const api::ResourceInfo& info) {
@@ -60,7 +53,7 @@ bool IsDeviceClaim(const api::ResourceInfo& info) {
 
 // requests.example.com/gpu
 bool IsExtendedForQuota(std::string_view name) {
-  return StartsWith(name, kRequests) && name.find('/') != std::string_view::npos &&
+  return name.starts_with(kRequests) && name.find('/') != std::string_view::npos &&
          name.find("kubernetes.io/") == std::string_view::npos;
 }
 
@@ -230,18 +223,18 @@ bool QuotaMeasures(const api::ResourceInfo& info) {
 }
 
 bool QuotaCounts(const api::ResourceInfo& info, std::string_view resource) {
-  if (StartsWith(resource, "count/")) return resource == QuotaCountName(info);
+  if (resource.starts_with("count/")) return resource == QuotaCountName(info);
   if (info.group.empty() && resource == info.resource && Has(kPlainCounts, resource)) return true;
   if (IsPod(info)) {
-    return Has(kPodResources, resource) || StartsWith(resource, "hugepages-") ||
-           StartsWith(resource, "requests.hugepages-") || IsExtendedForQuota(resource);
+    return Has(kPodResources, resource) || resource.starts_with("hugepages-") ||
+           resource.starts_with("requests.hugepages-") || IsExtendedForQuota(resource);
   }
   if (IsService(info)) return resource == "services.nodeports" || resource == "services.loadbalancers";
-  if (IsDeviceClaim(info)) return EndsWith(resource, kDevicesSuffix);
+  if (IsDeviceClaim(info)) return resource.ends_with(kDevicesSuffix);
   if (!IsClaim(info)) return false;
   return resource == "requests.storage" ||
-         EndsWith(resource, std::string(kClassSuffix) + "requests.storage") ||
-         EndsWith(resource, std::string(kClassSuffix) + "persistentvolumeclaims");
+         resource.ends_with(std::string(kClassSuffix) + "requests.storage") ||
+         resource.ends_with(std::string(kClassSuffix) + "persistentvolumeclaims");
 }
 
 ResourceList QuotaUsage(const api::ResourceInfo& info, const api::Message& object, WallTime now) {

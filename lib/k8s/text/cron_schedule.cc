@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lib/base/text.h"
 #include "lib/k8s/field_error.h"
 
 namespace keelson::k8s {
@@ -23,25 +24,6 @@ const Bounds kMinutes{0, 59, {}}, kHours{0, 23, {}}, kDays{1, 31, {}};
 const Bounds kMonths{
     1, 12, {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}};
 const Bounds kWeekdays{0, 6, {"sun", "mon", "tue", "wed", "thu", "fri", "sat"}};
-
-std::vector<std::string_view> Split(std::string_view text, std::string_view separators, bool keep_empty) {
-  std::vector<std::string_view> out;
-  for (;;) {
-    const size_t end = text.find_first_of(separators);
-    const std::string_view part = text.substr(0, end);
-    if (keep_empty || !part.empty()) out.push_back(part);
-    if (end == std::string_view::npos) return out;
-    text.remove_prefix(end + 1);
-  }
-}
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 Error Invalid(std::string message) { return Error(Code::kInvalid, std::move(message)); }
 
@@ -72,8 +54,8 @@ Result<uint32_t> ParseNumberOrName(std::string_view text, const Bounds& bounds) 
 
 // Parses "*", "5" or "1-5", each optionally with "/2".
 Result<uint64_t> ParseRange(std::string_view text, const Bounds& bounds) {
-  const auto with_step = Split(text, "/", true);
-  const auto ends = Split(with_step[0], "-", true);
+  const auto with_step = Split(text, '/');
+  const auto ends = Split(with_step[0], '-');
   const bool star = ends[0] == "*" || ends[0] == "?";
   uint32_t first = bounds.min, last = bounds.max, step = 1;
   if (!star) {
@@ -107,7 +89,7 @@ Result<uint64_t> ParseRange(std::string_view text, const Bounds& bounds) {
 
 Result<uint64_t> ParseField(std::string_view text, const Bounds& bounds) {
   uint64_t bits = 0;
-  for (std::string_view part : Split(text, ",", false)) {
+  for (std::string_view part : SplitWords(text, ",")) {
     ASSIGN_OR_RETURN(const uint64_t range, ParseRange(part, bounds));
     bits |= range;
   }
@@ -171,7 +153,7 @@ Result<CronSchedule> ParseCronSchedule(std::string_view text) {
                            : text.find_first_not_of(' ', space));
   }
   if (text.starts_with('@')) return ParseDescriptor(text);
-  const auto fields = Split(text, " \t\n\v\f\r", false);
+  const auto fields = SplitWords(text);
   if (fields.size() != 5) {
     return Invalid(
         fmt::format("expected exactly 5 fields, found {}: [{}]", fields.size(), fmt::join(fields, " ")));

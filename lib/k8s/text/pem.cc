@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "lib/base/base64.h"
+
 namespace keelson::k8s {
 
 namespace {
@@ -9,47 +11,7 @@ namespace {
 constexpr uint8_t kInteger = 0x02, kBitString = 0x03, kSequence = 0x30;
 constexpr uint8_t kContext0 = 0xa0;
 
-std::string EncodeBase64(std::string_view bytes) {
-  static constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (size_t at = 0; at < bytes.size(); at += 3) {
-    uint32_t group = 0;
-    for (size_t i = at; i < at + 3; ++i)
-      group = group << 8 | (i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0u);
-    for (size_t i = 0; i < 4; ++i) out += at + i > bytes.size() ? '=' : kAlphabet[group >> (18 - 6 * i) & 63];
-  }
-  return out;
-}
-
-bool DecodeBase64(std::string_view text, std::string& out) {
-  uint32_t bits = 0;
-  int count = 0, padding = 0;
-  for (char c : text) {
-    if (c == '\n' || c == '\r' || c == ' ' || c == '\t') continue;
-    int value = -1;
-    if (c >= 'A' && c <= 'Z') value = c - 'A';
-    if (c >= 'a' && c <= 'z') value = c - 'a' + 26;
-    if (c >= '0' && c <= '9') value = c - '0' + 52;
-    if (c == '+') value = 62;
-    if (c == '/') value = 63;
-    if (c == '=') {
-      ++padding;
-      value = 0;
-    } else if (padding) {
-      return false;
-    }
-    if (value < 0) return false;
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    if (++count % 4) continue;
-    for (int shift = 16; shift >= 0; shift -= 8) out.push_back(static_cast<char>(bits >> shift));
-    bits = 0;
-  }
-  if (count % 4 || padding > 2) return false;
-  out.resize(out.size() - static_cast<size_t>(padding));
-  return true;
-}
-
-// Removes one DER element from `der`; nullopt when it is truncated or not canonical.
+// One element of DER: takes it off `der`; nullopt when it is cut or not canonical.
 struct Element {
   uint8_t tag;
   std::string_view content;
@@ -114,7 +76,10 @@ std::optional<PemBlock> NextPemBlock(std::string_view& text) {
       content.remove_prefix(line + 1);
     }
     text.remove_prefix(end + footer.size());
-    if (DecodeBase64(content, block.bytes)) return block;
+    Result<std::string> bytes = DecodeBase64(content, Base64::kStd, " \t\r\n");
+    if (!bytes) continue;
+    block.bytes = std::move(*bytes);
+    return block;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/quantity.h"
+#include "lib/base/text.h"
 #include "lib/k8s/internal_form.h"
 
 namespace keelson::k8s {
@@ -54,40 +55,6 @@ void CheckCondition(const metav1::Condition& condition, const Path& path, FieldE
 }
 
 }  // namespace
-
-std::string Join(const Problems& problems, std::string_view separator) {
-  std::string out;
-  for (const std::string& problem : problems) {
-    if (!out.empty()) out += separator;
-    out += problem;
-  }
-  return out;
-}
-
-std::vector<std::string_view> SplitText(std::string_view text, char separator) {
-  std::vector<std::string_view> out;
-  for (;;) {
-    const size_t end = text.find(separator);
-    out.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return out;
-    text.remove_prefix(end + 1);
-  }
-}
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
-std::string_view Trim(std::string_view text) {
-  constexpr char kSpace[] = " \t\r\n\v\f";
-  const size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
 
 Problems CheckWildcardDns1123Subdomain(std::string_view value) {
   Problems out;
@@ -160,7 +127,7 @@ void CheckFullyQualifiedDomain(std::string_view value, const Path& path, FieldEr
     errors.push_back(Invalid(path, value, "should be a domain with at least two segments separated by dots"));
     return;
   }
-  for (std::string_view label : SplitText(value, '.')) {
+  for (std::string_view label : Split(value, '.')) {
     if (const Problems problems = CheckDns1123Label(label); !problems.empty()) {
       errors.push_back(Invalid(path, label, Join(problems, ",")));
     }
@@ -172,14 +139,14 @@ void CheckSigner(std::string_view value, const Path& path, FieldErrors& errors) 
     errors.push_back(Required(path));
     return;
   }
-  const std::vector<std::string_view> parts = SplitText(value, '/');
+  const std::vector<std::string_view> parts = Split(value, '/');
   if (parts.size() != 2) {
     errors.push_back(Invalid(
         path, value, "must be a fully qualified domain and path of the form 'example.com/signer-name'"));
     return;
   }
   if (parts[0].size() > kDomainBytes) errors.push_back(TooLong(path, kDomainBytes));
-  const auto labels = SplitText(parts[0], '.');
+  const auto labels = Split(parts[0], '.');
   const auto complain = [&](std::string_view label, const Problems& problems, std::string_view part) {
     for (const std::string& problem : problems) {
       errors.push_back(Invalid(path, part, fmt::format("validating label {}: {}", Quote(label), problem)));
@@ -193,7 +160,7 @@ void CheckSigner(std::string_view value, const Path& path, FieldErrors& errors) 
     errors.push_back(
         Invalid(path, parts[0], "should be a domain with at least two segments separated by dots"));
   }
-  for (std::string_view label : SplitText(parts[1], '.')) {
+  for (std::string_view label : Split(parts[1], '.')) {
     if (complain(label, CheckDns1123Subdomain(label), parts[1])) break;
   }
   constexpr size_t kMax = kDomainBytes + (kDomainBytes + kLabelBytes + 1) + 1;

@@ -25,10 +25,6 @@ void CheckFullyQualifiedDomain(std::string_view value, const Path& path, FieldEr
 void CheckSigner(std::string_view value, const Path& path, FieldErrors& errors);
 // Kubernetes' own ("kubernetes" and the like), or with a domain.
 void CheckFinalizer(std::string_view value, const Path& path, FieldErrors& errors);
-std::string Join(const Problems& problems, std::string_view separator);
-std::vector<std::string_view> SplitText(std::string_view text, char separator);
-std::string Lower(std::string_view text);
-std::string_view Trim(std::string_view text);  // white space at both ends
 
 // ---- values ----
 // Like CheckEnum(), but an empty value is NotSupported, not Required.

@@ -3,21 +3,16 @@
 #include <algorithm>
 
 #include "lib/api/types.h"
+#include "lib/base/text.h"
 
 namespace keelson::proxy::dns {
 namespace {
 
 constexpr char kServiceNameLabel[] = "kubernetes.io/service-name";
 
-std::string LowerText(const std::string& text) {
-  std::string out = text;
-  std::transform(out.begin(), out.end(), out.begin(), Lower);
-  return out;
-}
-
 // The API leaves out what is the default.
 std::string ProtocolLabel(const std::string& protocol) {
-  return protocol.empty() ? "tcp" : LowerText(protocol);
+  return protocol.empty() ? "tcp" : keelson::Lower(protocol);
 }
 
 // Strings and lists have their size in front.
@@ -160,7 +155,7 @@ ServiceFacts FactsOf(const corev1::Service& service) {
   }
   for (const corev1::ServicePort& port : spec.ports()) {
     out.ports.push_back(
-        {LowerText(port.name()), ProtocolLabel(port.protocol()), static_cast<uint16_t>(port.port())});
+        {keelson::Lower(port.name()), ProtocolLabel(port.protocol()), static_cast<uint16_t>(port.port())});
   }
   return out;
 }
@@ -172,13 +167,13 @@ SliceFacts FactsOf(const discoveryv1::EndpointSlice& slice) {
   for (const auto& port : slice.ports()) {
     if (!port.has_port()) continue;
     out.ports.push_back(
-        {LowerText(port.name()), ProtocolLabel(port.protocol()), static_cast<uint16_t>(port.port())});
+        {keelson::Lower(port.name()), ProtocolLabel(port.protocol()), static_cast<uint16_t>(port.port())});
   }
   for (const auto& endpoint : slice.endpoints()) {
     if (endpoint.conditions().has_ready() && !endpoint.conditions().ready()) continue;
     for (const std::string& text : endpoint.addresses()) {
       if (Result<IpAddress> ip = IpAddress::Parse(text)) {
-        out.endpoints.push_back({LowerText(endpoint.hostname()), *ip});
+        out.endpoints.push_back({keelson::Lower(endpoint.hostname()), *ip});
       }
     }
   }

@@ -17,10 +17,6 @@ const Set kCapabilities = {"AUDIT_WRITE", "CHOWN",  "DAC_OVERRIDE", "FOWNER", "F
                            "KILL",        "MKNOD",  "SETFCAP",      "SETGID", "NET_BIND_SERVICE",
                            "SETPCAP",     "SETUID", "SYS_CHROOT"};
 
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 std::string Annotation(std::string_view key, const std::string& value) {
   return fmt::format("{}={}", key, k8s::Quote(value));
 }
@@ -44,8 +40,8 @@ void AppArmor(const PodView& pod, Violations& out) {
     bad_values.insert(profile.type());
   }
   for (const auto& one : pod.meta.annotations()) {
-    if (!StartsWith(one.first, kAppArmorPrefix)) continue;
-    if (one.second.empty() || one.second == "runtime/default" || StartsWith(one.second, "localhost/"))
+    if (!one.first.starts_with(kAppArmorPrefix)) continue;
+    if (one.second.empty() || one.second == "runtime/default" || one.second.starts_with("localhost/"))
       continue;
     bad_annotations.insert(Annotation(one.first, one.second));
     bad_values.insert(one.second);
@@ -195,7 +191,7 @@ void SeccompAnnotations(const PodView& pod, Violations& out) {
     auto found = pod.meta.annotations().find(key);
     if (found == pod.meta.annotations().end()) return;
     const std::string& value = found->second;
-    if (value == "runtime/default" || value == "docker/default" || StartsWith(value, "localhost/")) return;
+    if (value == "runtime/default" || value == "docker/default" || value.starts_with("localhost/")) return;
     bad.insert(Annotation(key, value));
   };
   look(std::string(kSeccompPod));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/codec/codec.h"
+#include "lib/base/text.h"
 #include "lib/k8s/text/json_problem.h"
 #include "lib/k8s/validation/device/parts.h"
 #include "lib/k8s/validation/rule_table.h"
@@ -43,7 +44,7 @@ void CheckLabelName(const std::string& name, const Path& path, FieldErrors& erro
 
 void CheckReference(const std::string& name, const std::set<std::string>& known, const Path& path,
                     FieldErrors& errors) {
-  const std::vector<std::string_view> segments = SplitText(name, '/');
+  const std::vector<std::string_view> segments = Split(name, '/');
   if (segments.size() > 2) {
     errors.push_back(Invalid(path, name, kRequestReference));
     return;
@@ -246,7 +247,7 @@ void CheckQualifiedDeviceName(std::string_view name, bool needs_domain, const Pa
     errors.push_back(Required(path, needs_domain ? "" : "name required"));
     return;
   }
-  const std::vector<std::string_view> parts = SplitText(name, '/');
+  const std::vector<std::string_view> parts = Split(name, '/');
   if (needs_domain && parts.size() == 1) {
     errors.push_back(Invalid(path, name, "must include a domain"));
     return;
@@ -278,7 +279,7 @@ void CheckPoolName(const std::string& name, const Path& path, FieldErrors& error
     return;
   }
   if (name.size() > kPoolBytes) errors.push_back(TooLong(path, kPoolBytes));
-  for (std::string_view part : SplitText(name, '/')) {
+  for (std::string_view part : Split(name, '/')) {
     AddProblems(CheckDns1123Subdomain(part), part, path, errors);
   }
 }

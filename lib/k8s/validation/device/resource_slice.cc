@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/codec/codec.h"
+#include "lib/base/text.h"
 #include "lib/k8s/validation/device/parts.h"
 #include "lib/k8s/validation/rule_table.h"
 
@@ -23,7 +24,7 @@ bool IsSemanticVersion(std::string_view text) {
            (part.size() == 1 || part.front() != '0');
   };
   const auto identifiers = [&](std::string_view list, bool strict) {
-    for (std::string_view part : SplitText(list, '.')) {
+    for (std::string_view part : Split(list, '.')) {
       const auto allowed = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == '-'; };
       if (part.empty() || !std::all_of(part.begin(), part.end(), allowed)) return false;
       const bool digits = part.find_first_not_of("0123456789") == std::string_view::npos;
@@ -39,7 +40,7 @@ bool IsSemanticVersion(std::string_view text) {
     if (!identifiers(text.substr(dash + 1), true)) return false;
     text = text.substr(0, dash);
   }
-  const std::vector<std::string_view> parts = SplitText(text, '.');
+  const std::vector<std::string_view> parts = Split(text, '.');
   return parts.size() == 3 && std::all_of(parts.begin(), parts.end(), numeric);
 }
 

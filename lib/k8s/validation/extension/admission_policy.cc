@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/scheme.h"
+#include "lib/base/text.h"
 #include "lib/k8s/internal_form.h"
 #include "lib/k8s/validation/extension/admission_rules.h"
 #include "lib/k8s/validation/rule_table.h"

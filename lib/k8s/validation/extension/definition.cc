@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/codec/codec.h"
+#include "lib/base/text.h"
 #include "lib/k8s/validation/extension/schema.h"
 #include "lib/k8s/validation/parts.h"
 #include "lib/k8s/validation/rule_table.h"

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "lib/base/text.h"
 #include "lib/k8s/validation/parts.h"
 
 namespace keelson::k8s {

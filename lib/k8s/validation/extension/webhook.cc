@@ -1,6 +1,7 @@
 // Configurations of admission webhooks. Does not compile their match conditions.
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
 #include "lib/k8s/validation/extension/admission_rules.h"
 #include "lib/k8s/validation/rule_table.h"
 

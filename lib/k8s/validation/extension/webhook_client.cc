@@ -1,6 +1,7 @@
 // How the API server reaches admission and conversion webhooks.
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
 #include "lib/k8s/validation/parts.h"
 
 namespace keelson::k8s {
@@ -101,7 +102,7 @@ void CheckWebhookService(std::string_view ns, std::string_view name, const std::
   if (!url_path->starts_with("/")) invalid("must start with a '/'");
   std::string_view rest = std::string_view(*url_path).substr(1);
   if (rest.ends_with("/")) rest.remove_suffix(1);
-  const std::vector<std::string_view> steps = SplitText(rest, '/');
+  const std::vector<std::string_view> steps = Split(rest, '/');
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].empty()) {
       invalid(fmt::format("segment[{}] may not be empty", i));

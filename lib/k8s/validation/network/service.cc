@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
 #include "lib/k8s/validation/addresses.h"
 #include "lib/k8s/validation/rule_table.h"
 #include "lib/k8s/validation_settings.h"
@@ -31,12 +32,6 @@ bool NeedsHealthCheck(const corev1::ServiceSpec& spec) {
 bool IsExternallyAccessible(const corev1::ServiceSpec& spec) {
   return IsBalanced(spec) || spec.type() == "NodePort" ||
          (spec.type() == "ClusterIP" && !spec.external_ips().empty());
-}
-
-std::string_view Trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 void CheckTopologyAnnotations(const metav1::ObjectMeta& meta, FieldErrors& errors) {
@@ -159,7 +154,7 @@ void CheckSourceRanges(const corev1::Service& service, const Strings& old, const
     if (!IsBalanced(spec)) errors.push_back(Forbidden(ranges, kOnlyBalanced));
     for (int i = 0; i < spec.load_balancer_source_ranges_size(); ++i) {
       const Path item = ranges.Index(i);
-      CheckStrictCidr(std::string(Trimmed(spec.load_balancer_source_ranges(i))), old, item, errors);
+      CheckStrictCidr(std::string(Trim(spec.load_balancer_source_ranges(i), " \t")), old, item, errors);
     }
     return;
   }
@@ -169,10 +164,10 @@ void CheckSourceRanges(const corev1::Service& service, const Strings& old, const
   const Path annotations = metadata.Child("annotations");
   const Path here = annotations.Key(kSourceRanges);
   if (!IsBalanced(spec)) errors.push_back(Forbidden(here, kOnlyBalanced));
-  std::string_view rest = Trimmed(annotation->second);
+  std::string_view rest = Trim(annotation->second, " \t");
   while (!rest.empty()) {
     const size_t comma = rest.find(',');
-    CheckStrictCidr(std::string(Trimmed(rest.substr(0, comma))), old, here, errors);
+    CheckStrictCidr(std::string(Trim(rest.substr(0, comma), " \t")), old, here, errors);
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
   }
 }

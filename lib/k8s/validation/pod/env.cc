@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/quantity.h"
+#include "lib/base/text.h"
 #include "lib/k8s/validation/pod/internal.h"
 
 namespace keelson::k8s {
@@ -40,14 +41,6 @@ Subscripted SplitSubscript(std::string_view field) {
   const size_t open = body.find("['");
   if (open == std::string_view::npos || open == 0) return {field, {}, false};
   return {body.substr(0, open), body.substr(open + 2), true};
-}
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
 }
 
 void CheckDivisor(const corev1::ResourceFieldSelector& field, const Path& path, FieldErrors& errors) {

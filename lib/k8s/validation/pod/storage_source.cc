@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
 #include "lib/k8s/validation/pod/internal.h"
 
 namespace keelson::k8s {
@@ -129,8 +130,7 @@ void CheckFlex(const corev1::FlexVolumeSource& source, const Path& path, FieldEr
   CheckNeeded({{"driver", source.driver()}}, path, errors);
   const Path options = path.Child("options");
   for (const auto& [key, value] : source.options()) {
-    std::string domain = "." + key.substr(0, key.find('/'));
-    for (char& c : domain) c = static_cast<char>(tolower(static_cast<unsigned char>(c)));
+    const std::string domain = "." + Lower(std::string_view(key).substr(0, key.find('/')));
     if (!domain.ends_with(".kubernetes.io") && !domain.ends_with(".k8s.io")) continue;
     errors.push_back(Invalid(options.Key(key), key, "kubernetes.io and k8s.io namespaces are reserved"));
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/proto/certificates_v1.pb.h"
+#include "lib/base/base64.h"
 #include "lib/k8s/text/pem.h"
 #include "lib/k8s/validation/parts.h"
 #include "lib/k8s/validation/policy/certificate.h"
@@ -69,26 +70,12 @@ std::string CertificateProblem(const std::string& certificate) {
   return blocks == 0 ? "must contain at least one CERTIFICATE PEM block" : "";
 }
 
-// Bytes in their JSON form.
-std::string Base64(std::string_view bytes) {
-  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out = "\"";
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    const size_t count = std::min<size_t>(3, bytes.size() - i);
-    for (size_t j = 0; j < 3; ++j) {
-      group = group << 8 | (j < count ? static_cast<uint8_t>(bytes[i + j]) : 0);
-    }
-    for (size_t j = 0; j < 4; ++j) out += j <= count ? kDigits[group >> (18 - 6 * j) & 63] : '=';
-  }
-  return out + "\"";
-}
-
 void CheckSpec(const certificatesv1::CertificateSigningRequestSpec& spec, FieldErrors& errors) {
   const Path path("spec");
   if (const std::string problem = RequestProblem(spec.request()); !problem.empty()) {
-    errors.push_back(
-        InvalidRaw(path.Child("request"), spec.request().empty() ? "null" : Base64(spec.request()), problem));
+    errors.push_back(InvalidRaw(path.Child("request"),
+                                spec.request().empty() ? "null" : '"' + EncodeBase64(spec.request()) + '"',
+                                problem));
   }
   const Path usages = path.Child("usages");
   if (spec.usages().empty()) errors.push_back(Required(usages));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/quantity.h"
+#include "lib/base/text.h"
 #include "lib/k8s/validation/parts.h"
 #include "lib/k8s/validation/rule_table.h"
 
@@ -64,7 +65,7 @@ void CheckResources(const corev1::NodeStatus& status, FieldErrors& errors) {
 bool IsFeatureName(std::string_view name) {
   const auto alpha = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
   if (name.empty() || name.front() < 'A' || name.front() > 'Z') return false;
-  for (std::string_view segment : SplitText(name, '/')) {
+  for (std::string_view segment : Split(name, '/')) {
     if (segment.empty() || !alpha(segment.front())) return false;
     for (char c : segment) {
       if (!alpha(c) && (c < '0' || c > '9')) return false;

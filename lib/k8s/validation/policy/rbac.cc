@@ -1,4 +1,5 @@
 // Roles and their bindings.
+#include "lib/base/text.h"
 #include "lib/k8s/validation/parts.h"
 #include "lib/k8s/validation/rule_table.h"
 

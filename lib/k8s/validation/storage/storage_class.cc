@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "lib/api/proto/storage_v1.pb.h"
+#include "lib/base/text.h"
 #include "lib/k8s/validation/parts.h"
 #include "lib/k8s/validation/rule_table.h"
 

@@ -1,6 +1,7 @@
 // The sources of PersistentVolumes.
 #include <algorithm>
 
+#include "lib/base/text.h"
 #include "lib/k8s/validation/parts.h"
 
 namespace keelson::k8s {
@@ -14,7 +15,7 @@ void Require(const std::string& value, const char* field, const Path& path, Fiel
 }
 
 void CheckNoBacksteps(const std::string& value, const Path& path, FieldErrors& errors) {
-  for (std::string_view part : SplitText(value, '/')) {
+  for (std::string_view part : Split(value, '/')) {
     if (part != "..") continue;
     errors.push_back(Invalid(path, value, "must not contain '..'"));
     return;
@@ -81,7 +82,7 @@ void CheckQuobyte(const corev1::QuobyteVolumeSource& source, const Path& path, F
     errors.push_back(
         Required(path.Child("tenant"), "must be a UUID and may not exceed a length of 64 characters"));
   } else {
-    for (std::string_view pair : SplitText(source.registry(), ',')) {
+    for (std::string_view pair : Split(source.registry(), ',')) {
       if (pair.find(':') == std::string_view::npos) {
         errors.push_back(Invalid(path.Child("registry"), source.registry(), kHostPort));
       }

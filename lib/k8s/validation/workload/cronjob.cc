@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/text.h"
 #include "lib/k8s/text/cron_schedule.h"
 #include "lib/k8s/validation/workload/internal.h"
 #include "lib/k8s/validation/workload/job_internal.h"
@@ -48,9 +49,7 @@ void CheckTimeZone(const std::string& zone, const Path& path, FieldErrors& error
     errors.push_back(Invalid(path, zone, fmt::format("unknown time zone {}", zone)));
     return;
   }
-  std::string lower = zone;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return static_cast<char>(tolower(static_cast<unsigned char>(c))); });
+  const std::string lower = Lower(zone);
   if (lower == "local") {
     errors.push_back(Invalid(
         path, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"));
