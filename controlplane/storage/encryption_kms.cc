@@ -11,6 +11,7 @@
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 #include "lib/base/mutex.h"
+#include "lib/crypto/random.h"
 #include "lib/rpc/channel.h"
 #include "lib/rpc/proto/kms.grpc.pb.h"
 
@@ -108,7 +109,7 @@ struct KmsTransformer::Impl {
 
   Result<Seed> MakeSeed() const {
     SteadyTime begin = SteadyTime::clock::now();
-    const std::string bytes = RandomBytes(kSeedSize);
+    const std::string bytes = crypto::RandomBytes(kSeedSize);
     CountDataKey(begin);
     v2::EncryptRequest request;
     request.set_plaintext(bytes);

@@ -47,6 +47,4 @@ TransformerPtr NewIdentity();  // as it is; refuses what looks encrypted
 // stand before the value.
 TransformerPtr NewDerivedAesGcm(std::string seed);
 
-std::string RandomBytes(size_t count);
-
 }  // namespace keelson::storage

@@ -153,4 +153,32 @@ Result<std::string> CertificateAuthority::Sign(const std::string& request_pem,
   return WritePem("write certificate", [&](BIO* out) { return PEM_write_bio_X509(out, certificate); });
 }
 
+bool CertificateAuthority::HasSigned(const std::string& certificate_pem) const {
+  auto certificate = ReadCertificate(certificate_pem);
+  const bool own = certificate && X509_verify(certificate->get(), impl_->key.get()) == 1;
+  ERR_clear_error();
+  return own;
+}
+
+Result<std::string> NewAuthorityCertificate(const std::string& key_pem, const std::string& common_name,
+                                            std::chrono::seconds life) {
+  ASSIGN_OR_RETURN(KeyPtr key, ReadKey(key_pem));
+  CertificatePtr made(X509_new());
+  X509* certificate = made.get();
+  const bool filled =
+      certificate && X509_set_version(certificate, 2) == 1 && SetSerial(certificate) &&
+      X509_gmtime_adj(X509_getm_notBefore(certificate), -300) &&
+      X509_gmtime_adj(X509_getm_notAfter(certificate), static_cast<long>(life.count())) &&
+      X509_set_pubkey(certificate, key.get()) == 1 &&
+      X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8, Bytes(common_name),
+                                 static_cast<int>(common_name.size()), -1, 0) == 1 &&
+      X509_set_issuer_name(certificate, X509_get_subject_name(certificate)) == 1 &&
+      AddExtension(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE") &&
+      AddExtension(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign") &&
+      AddExtension(certificate, certificate, NID_subject_key_identifier, "hash") &&
+      X509_sign(certificate, key.get(), DigestFor(key.get())) > 0;
+  if (!filled) return OpenSslError("make certificate");
+  return WritePem("write certificate", [&](BIO* out) { return PEM_write_bio_X509(out, certificate); });
+}
+
 }  // namespace keelson::crypto

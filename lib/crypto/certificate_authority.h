@@ -25,6 +25,11 @@ struct CertificateTerms {
   std::vector<std::string> usages;  // in Kubernetes' words: "digital signature", "client auth"
 };
 
+// The certificate of a CA that signs itself, with `key_pem`, good from five minutes ago for `life` from now. kInvalid when
+// `key_pem` is no private key.
+Result<std::string> NewAuthorityCertificate(const std::string& key_pem, const std::string& common_name,
+                                            std::chrono::seconds life);
+
 class CertificateAuthority {  // immutable
  public:
   // kInvalid when the two do not belong together.
@@ -33,6 +38,8 @@ class CertificateAuthority {  // immutable
   // Subject and names as requested, everything else as `terms` say; never outlives the authority's own
   // certificate. kBadRequest for usages that nobody knows.
   Result<std::string> Sign(const std::string& request_pem, const CertificateTerms& terms) const;
+  // Whether this authority's key has signed the first certificate in `certificate_pem`; false: it is none.
+  bool HasSigned(const std::string& certificate_pem) const;
 
  private:
   struct Impl;

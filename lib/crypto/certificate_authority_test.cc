@@ -100,5 +100,32 @@ TEST(CertificateAuthority, RefusesBadInput) {
   EXPECT_FALSE(InspectRequest(forged));
 }
 
+TEST(CertificateAuthority, MakesACertificateOfItsOwn) {
+  const std::string key = *NewPrivateKey();
+  auto certificate = NewAuthorityCertificate(key, "own-ca", hours(24));
+  ASSERT_TRUE(certificate) << certificate.error().message();
+  EXPECT_TRUE(BelongTogether(*certificate, key));
+  auto info = InspectCertificate(*certificate);
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->subject.common_name, "own-ca");
+  EXPECT_LT(info->not_before, system_clock::now());
+  EXPECT_GT(info->not_after, system_clock::now() + hours(23));
+  EXPECT_LT(info->not_after, system_clock::now() + hours(25));
+  EXPECT_EQ(NewAuthorityCertificate("no key", "own-ca", hours(24)).error().code(), Code::kInvalid);
+
+  auto authority = CertificateAuthority::FromPem(*certificate, key);
+  ASSERT_TRUE(authority);
+  const std::string leaf = *authority->Sign(*NewCertificateRequest(*NewPrivateKey(), {"leaf", {}, {}, {}}),
+                                            Terms({"digital signature"}));
+  EXPECT_TRUE(authority->HasSigned(leaf));
+  EXPECT_TRUE(authority->HasSigned(*certificate));
+  EXPECT_FALSE(Authority().Load().HasSigned(leaf));
+  EXPECT_FALSE(authority->HasSigned("no certificate"));
+}
+
+TEST(CertificateAuthority, TellsTheSubjectOfARequestInDer) {
+  EXPECT_EQ(SubjectOfRequest("no request").error().code(), Code::kInvalid);
+}
+
 }  // namespace
 }  // namespace keelson::crypto

@@ -70,6 +70,19 @@ Result<std::string> NewCertificateRequest(const std::string& key_pem, const Cert
                   [&](BIO* out) { return PEM_write_bio_X509_REQ(out, request.get()); });
 }
 
+Result<CertificateSubject> SubjectOfRequest(std::string_view der) {
+  const unsigned char* at = Bytes(der);
+  RequestPtr request(d2i_X509_REQ(nullptr, &at, static_cast<long>(der.size())));
+  ERR_clear_error();
+  if (!request) return Error(Code::kInvalid, "no certificate request");
+  CertificateSubject out;
+  X509_NAME* subject = X509_REQ_get_subject_name(request.get());
+  ASSIGN_OR_RETURN(std::vector<std::string> names, EntriesOf(subject, NID_commonName));
+  if (!names.empty()) out.common_name = names.back();
+  ASSIGN_OR_RETURN(out.organizations, EntriesOf(subject, NID_organizationName));
+  return out;
+}
+
 Result<std::string> NewSelfSigned(const std::string& key_pem, const CertificateSubject& subject,
                                   std::chrono::seconds life) {
   ASSIGN_OR_RETURN(KeyPtr key, ReadKey(key_pem));

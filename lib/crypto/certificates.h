@@ -23,6 +23,9 @@ Result<std::string> NewPrivateKey(std::string_view kind = "ECDSAP256");
 // An empty subject makes a request that says nothing but the public key. Also tells whether `key_pem` is a
 // private key at all: kInvalid.
 Result<std::string> NewCertificateRequest(const std::string& key_pem, const CertificateSubject& subject);
+// What a request (RFC 2986, DER) says of its subject: common name (the last, if there are several) and organizations, no
+// other names. Nobody has looked at its signature. kInvalid when it is no request, kBadRequest when a name cannot be read.
+Result<CertificateSubject> SubjectOfRequest(std::string_view der);
 // For a server, good from an hour ago for `life` from now.
 Result<std::string> NewSelfSigned(const std::string& key_pem, const CertificateSubject& subject,
                                   std::chrono::seconds life);

@@ -113,7 +113,7 @@ class CertificateSubjectRestriction : public AdmissionPlugin {
     if (!request.Creates() || !request.Is(kGroup, "certificatesigningrequests")) return {};
     const auto& csr = request.Object<Csr>();
     if (csr.spec().signer_name() != kClientSigner) return {};
-    Result<CertificateSubject> subject = SubjectOfRequest(csr.spec().request());
+    Result<crypto::CertificateSubject> subject = SubjectOfRequest(csr.spec().request());
     if (!subject)
       return NotAdmitted(request, fmt::format("failed to parse CSR: {}", subject.error().message()));
     for (const std::string& organization : subject->organizations) {

@@ -297,7 +297,7 @@ class NodeRestriction : public AdmissionPlugin {
     const std::string& signer = csr.spec().signer_name();
     if (signer != "kubernetes.io/kubelet-serving" && signer != "kubernetes.io/kube-apiserver-client-kubelet")
       return {};
-    Result<CertificateSubject> subject = SubjectOfRequest(csr.spec().request());
+    Result<crypto::CertificateSubject> subject = SubjectOfRequest(csr.spec().request());
     if (!subject) return scope.Refuse(fmt::format("unable to parse csr: {}", subject.error().message()));
     const std::string name = fmt::format("{}{}", kUserNodePrefix, scope.node);
     if (subject->common_name == name) return {};

@@ -2,9 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <openssl/ec.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 
 #include "controlplane/apiserver/admission/testing/attributes.h"
 #include "controlplane/etcd/client.h"
@@ -13,6 +10,7 @@
 #include "lib/api/proto/certificates_v1.pb.h"
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/api/proto/storage_v1.pb.h"
+#include "lib/crypto/certificates.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -148,20 +146,7 @@ TEST(Certificates, SignersNeedTheirRights) {
 
 // A request for a certificate, in PEM.
 std::string RequestFor(const char* organization, const char* name = "somebody") {
-  std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
-  std::unique_ptr<X509_REQ, decltype(&X509_REQ_free)> request(X509_REQ_new(), X509_REQ_free);
-  X509_NAME* subject = X509_REQ_get_subject_name(request.get());
-  X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(organization),
-                             -1, -1, 0);
-  X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(name), -1,
-                             -1, 0);
-  X509_REQ_set_pubkey(request.get(), key.get());
-  X509_REQ_sign(request.get(), key.get(), EVP_sha256());
-  std::unique_ptr<BIO, decltype(&BIO_free)> out(BIO_new(BIO_s_mem()), BIO_free);
-  PEM_write_bio_X509_REQ(out.get(), request.get());
-  char* text = nullptr;
-  const long size = BIO_get_mem_data(out.get(), &text);
-  return std::string(text, static_cast<size_t>(size));
+  return *crypto::NewCertificateRequest(*crypto::NewPrivateKey(), {name, {organization}, {}, {}});
 }
 
 TEST(Certificates, NobodyBecomesMasterByOne) {
