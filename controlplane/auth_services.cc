@@ -24,13 +24,13 @@ Result<std::chrono::milliseconds> FlagDuration(const char* flag, const std::stri
 
 Result<> ReadKeys(const Options& options, ApiServerOptions& out) {
   for (const std::string& path : options.service_account_key_files) {
-    ASSIGN_OR_RETURN(std::string pem, ReadFile(path));
+    KEELSON_ASSIGN_OR_RETURN(std::string pem, ReadFile(path));
     auto keys = crypto::SigningKey::FromPem(pem);
     if (!keys) return keys.error().Wrap(path);
     out.verify_keys.insert(out.verify_keys.end(), keys->begin(), keys->end());
   }
   if (options.service_account_signing_key_file.empty()) return {};
-  ASSIGN_OR_RETURN(std::string pem, ReadFile(options.service_account_signing_key_file));
+  KEELSON_ASSIGN_OR_RETURN(std::string pem, ReadFile(options.service_account_signing_key_file));
   auto keys = crypto::SigningKey::FromPem(pem);
   if (!keys) return keys.error().Wrap(options.service_account_signing_key_file);
   if (!keys->front().is_private()) {
@@ -45,11 +45,12 @@ Result<> ReadServiceAccounts(const AuthFlags& flags, ApiServerOptions& out) {
   out.look_tokens_up = flags.service_account_lookup;
   out.extend_token_expiration = flags.service_account_extend_token_expiration;
   out.jwks_uri = flags.service_account_jwks_uri;
-  if (!out.jwks_uri.empty() && out.jwks_uri.compare(0, 8, "https://") != 0)
+  if (!out.jwks_uri.empty() && out.jwks_uri.compare(0, 8, "https://") != 0) {
     return Error(Code::kInvalid, "--service-account-jwks-uri requires https scheme");
+  }
   if (flags.service_account_max_token_expiration.empty()) return {};
-  ASSIGN_OR_RETURN(auto longest, FlagDuration("--service-account-max-token-expiration",
-                                              flags.service_account_max_token_expiration));
+  KEELSON_ASSIGN_OR_RETURN(auto longest, FlagDuration("--service-account-max-token-expiration",
+                                                      flags.service_account_max_token_expiration));
   out.max_token_expiration = std::chrono::duration_cast<std::chrono::seconds>(longest);
   if (longest < std::chrono::hours(1) || out.max_token_expiration.count() > int64_t{1} << 32) {
     return Error(Code::kInvalid,
@@ -62,8 +63,9 @@ Result<> ReadServiceAccounts(const AuthFlags& flags, ApiServerOptions& out) {
 Result<apiserver::OidcOptions> OidcOfFlags(const AuthFlags& flags) {
   apiserver::OidcOptions out;
   out.issuer_url = flags.oidc_issuer_url;
-  if (flags.oidc_client_id.empty())
+  if (flags.oidc_client_id.empty()) {
     return Error(Code::kInvalid, "oidc-issuer-url and oidc-client-id must be specified together");
+  }
   out.audiences = {flags.oidc_client_id};
   out.algorithms = flags.oidc_signing_algs;
   out.username_claim = flags.oidc_username_claim;
@@ -77,12 +79,13 @@ Result<apiserver::OidcOptions> OidcOfFlags(const AuthFlags& flags) {
   out.groups_prefix = flags.oidc_groups_prefix;
   for (const std::string& claim : flags.oidc_required_claims) {
     auto equals = claim.find('=');
-    if (equals == std::string::npos || equals == 0)
+    if (equals == std::string::npos || equals == 0) {
       return Error(Code::kInvalid, "--oidc-required-claim: expected key=value");
+    }
     out.required_claims[claim.substr(0, equals)] = claim.substr(equals + 1);
   }
   if (!flags.oidc_ca_file.empty()) {
-    ASSIGN_OR_RETURN(out.ca_pem, ReadFile(flags.oidc_ca_file));
+    KEELSON_ASSIGN_OR_RETURN(out.ca_pem, ReadFile(flags.oidc_ca_file));
   }
   return out;
 }
@@ -90,30 +93,32 @@ Result<apiserver::OidcOptions> OidcOfFlags(const AuthFlags& flags) {
 Result<> ReadProviders(const AuthFlags& flags, ApiServerOptions& out) {
   std::vector<apiserver::OidcOptions> providers;
   if (!flags.authentication_config.empty()) {
-    if (!flags.oidc_issuer_url.empty())
+    if (!flags.oidc_issuer_url.empty()) {
       return Error(Code::kInvalid, "authentication-config file and oidc-* flags are mutually exclusive");
-    ASSIGN_OR_RETURN(std::string text, ReadFile(flags.authentication_config));
+    }
+    KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(flags.authentication_config));
     auto config = apiserver::ParseAuthenticationConfig(text, out.issuers);
     if (!config) return config.error().Wrap(flags.authentication_config);
     providers = std::move(config->jwt);
     if (config->anonymous) out.anonymous = std::move(*config->anonymous);
   } else if (!flags.oidc_issuer_url.empty()) {
-    ASSIGN_OR_RETURN(apiserver::OidcOptions provider, OidcOfFlags(flags));
+    KEELSON_ASSIGN_OR_RETURN(apiserver::OidcOptions provider, OidcOfFlags(flags));
     providers.push_back(std::move(provider));
   }
   for (apiserver::OidcOptions& provider : providers) {
-    ASSIGN_OR_RETURN(auto verifier, apiserver::NewOidcVerifier(std::move(provider)));
+    KEELSON_ASSIGN_OR_RETURN(auto verifier, apiserver::NewOidcVerifier(std::move(provider)));
     out.token_verifiers.push_back(std::move(verifier));
   }
   if (flags.token_webhook_config_file.empty()) return {};
-  ASSIGN_OR_RETURN(auto client, apiserver::WebhookClient::FromKubeconfig(flags.token_webhook_config_file,
-                                                                         kTokenWebhookTimeout));
+  KEELSON_ASSIGN_OR_RETURN(auto client, apiserver::WebhookClient::FromKubeconfig(
+                                            flags.token_webhook_config_file, kTokenWebhookTimeout));
   apiserver::WebhookTokenOptions options;
   options.version = flags.token_webhook_version;
-  if (options.version != "v1" && options.version != "v1beta1")
+  if (options.version != "v1" && options.version != "v1beta1") {
     return Error(Code::kInvalid, "--authentication-token-webhook-version must be v1 or v1beta1");
-  ASSIGN_OR_RETURN(options.cache_ttl,
-                   FlagDuration("--authentication-token-webhook-cache-ttl", flags.token_webhook_cache_ttl));
+  }
+  KEELSON_ASSIGN_OR_RETURN(options.cache_ttl, FlagDuration("--authentication-token-webhook-cache-ttl",
+                                                           flags.token_webhook_cache_ttl));
   options.api_audiences = out.api_audiences.empty() ? out.issuers : out.api_audiences;
   out.token_verifiers.push_back(apiserver::NewWebhookTokenVerifier(std::move(client), std::move(options)));
   return {};
@@ -127,7 +132,7 @@ Result<std::vector<apiserver::AuthorizerConfig>> AuthorizerConfigs(const AuthFla
                    "--authorization-config can not be specified when --authorization-mode or "
                    "--authorization-webhook-* flags are defined");
     }
-    ASSIGN_OR_RETURN(std::string text, ReadFile(flags.authorization_config));
+    KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(flags.authorization_config));
     auto parsed = apiserver::ParseAuthorizationConfig(text);
     if (!parsed) return parsed.error().Wrap(flags.authorization_config);
     return parsed;
@@ -135,14 +140,15 @@ Result<std::vector<apiserver::AuthorizerConfig>> AuthorizerConfigs(const AuthFla
   apiserver::AuthorizerConfig webhook;
   webhook.kubeconfig_file = flags.authorization_webhook_config_file;
   webhook.webhook.version = flags.authorization_webhook_version;
-  if (webhook.webhook.version != "v1" && webhook.webhook.version != "v1beta1")
+  if (webhook.webhook.version != "v1" && webhook.webhook.version != "v1beta1") {
     return Error(Code::kInvalid, "--authorization-webhook-version must be v1 or v1beta1");
-  ASSIGN_OR_RETURN(webhook.webhook.authorized_ttl,
-                   FlagDuration("--authorization-webhook-cache-authorized-ttl",
-                                flags.authorization_webhook_authorized_ttl));
-  ASSIGN_OR_RETURN(webhook.webhook.unauthorized_ttl,
-                   FlagDuration("--authorization-webhook-cache-unauthorized-ttl",
-                                flags.authorization_webhook_unauthorized_ttl));
+  }
+  KEELSON_ASSIGN_OR_RETURN(webhook.webhook.authorized_ttl,
+                           FlagDuration("--authorization-webhook-cache-authorized-ttl",
+                                        flags.authorization_webhook_authorized_ttl));
+  KEELSON_ASSIGN_OR_RETURN(webhook.webhook.unauthorized_ttl,
+                           FlagDuration("--authorization-webhook-cache-unauthorized-ttl",
+                                        flags.authorization_webhook_unauthorized_ttl));
   std::vector<std::string> modes = flags.authorization_modes;
   if (modes.empty()) modes = {"Node", "RBAC"};
   return apiserver::AuthorizersOfModes(modes, webhook, flags.authorization_policy_file);
@@ -150,7 +156,7 @@ Result<std::vector<apiserver::AuthorizerConfig>> AuthorizerConfigs(const AuthFla
 
 Result<> ReadAuthorizers(const AuthFlags& flags, ApiServerOptions& out) {
   using Entry = ApiServerOptions::AuthorizerEntry;
-  ASSIGN_OR_RETURN(std::vector<apiserver::AuthorizerConfig> configs, AuthorizerConfigs(flags));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<apiserver::AuthorizerConfig> configs, AuthorizerConfigs(flags));
   out.authorizers.clear();
   for (apiserver::AuthorizerConfig& config : configs) {
     Entry entry{Entry::Kind::kOther};
@@ -161,12 +167,12 @@ Result<> ReadAuthorizers(const AuthFlags& flags, ApiServerOptions& out) {
     } else if (config.type == "RBAC") {
       entry.kind = Entry::Kind::kRbac;
     } else if (config.type == "Webhook") {
-      ASSIGN_OR_RETURN(auto client,
-                       apiserver::WebhookClient::FromKubeconfig(config.kubeconfig_file, config.timeout));
+      KEELSON_ASSIGN_OR_RETURN(
+          auto client, apiserver::WebhookClient::FromKubeconfig(config.kubeconfig_file, config.timeout));
       entry.other = apiserver::NewWebhookAuthorizer(std::move(client), std::move(config.webhook));
     } else if (config.type == "ABAC") {
-      ASSIGN_OR_RETURN(std::string text, ReadFile(config.policy_file));
-      ASSIGN_OR_RETURN(entry.other, apiserver::NewAbacAuthorizer(config.policy_file, text));
+      KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(config.policy_file));
+      KEELSON_ASSIGN_OR_RETURN(entry.other, apiserver::NewAbacAuthorizer(config.policy_file, text));
     } else {
       bool allow = config.type == "AlwaysAllow";
       if (allow) out.anonymous.enabled = false;  // with AlwaysAllow anonymous users could do everything
@@ -179,8 +185,8 @@ Result<> ReadAuthorizers(const AuthFlags& flags, ApiServerOptions& out) {
 
 Result<> ReadStaticTokens(const Options& options, ApiServerOptions& out) {
   if (options.token_auth_file.empty()) return {};
-  ASSIGN_OR_RETURN(std::string text, ReadFile(options.token_auth_file));
-  ASSIGN_OR_RETURN(out.static_tokens, apiserver::ParseTokenFile(text));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(options.token_auth_file));
+  KEELSON_ASSIGN_OR_RETURN(out.static_tokens, apiserver::ParseTokenFile(text));
   return {};
 }
 
@@ -201,10 +207,10 @@ Result<> ReadAuthOptions(const Options& options, ApiServerOptions& out) {
       flags.requestheader_client_ca_file,   flags.requestheader_allowed_names,
       flags.requestheader_username_headers, flags.requestheader_uid_headers,
       flags.requestheader_group_headers,    flags.requestheader_extra_headers_prefix};
-  RETURN_IF_ERROR(ReadKeys(options, out));
-  RETURN_IF_ERROR(ReadStaticTokens(options, out));
-  RETURN_IF_ERROR(ReadServiceAccounts(flags, out));
-  RETURN_IF_ERROR(ReadProviders(flags, out));
+  KEELSON_RETURN_IF_ERROR(ReadKeys(options, out));
+  KEELSON_RETURN_IF_ERROR(ReadStaticTokens(options, out));
+  KEELSON_RETURN_IF_ERROR(ReadServiceAccounts(flags, out));
+  KEELSON_RETURN_IF_ERROR(ReadProviders(flags, out));
   return ReadAuthorizers(flags, out);
 }
 
@@ -213,13 +219,13 @@ void WatchAuthFiles(const Options& options, apiserver::ApiServer& server, http::
   keys.push_back(options.service_account_signing_key_file);
   files.Add({"service-account-key-file", keys, [&options, &server]() -> Result<> {
                ApiServerOptions fresh;
-               RETURN_IF_ERROR(ReadKeys(options, fresh));
+               KEELSON_RETURN_IF_ERROR(ReadKeys(options, fresh));
                server.SetKeys(std::move(fresh.verify_keys), std::move(fresh.signing_key));
                return {};
              }});
   files.Add({"token-auth-file", {options.token_auth_file}, [&options, &server]() -> Result<> {
                ApiServerOptions fresh;
-               RETURN_IF_ERROR(ReadStaticTokens(options, fresh));
+               KEELSON_RETURN_IF_ERROR(ReadStaticTokens(options, fresh));
                server.SetStaticTokens(std::move(fresh.static_tokens));
                return {};
              }});
@@ -231,9 +237,10 @@ void WatchAuthFiles(const Options& options, apiserver::ApiServer& server, http::
              [&options, &server, anonymous = first.anonymous]() -> Result<> {
                ApiServerOptions fresh;
                ReadIssuers(options, fresh);
-               RETURN_IF_ERROR(ReadProviders(options.auth, fresh));
-               if (fresh.anonymous != anonymous)
+               KEELSON_RETURN_IF_ERROR(ReadProviders(options.auth, fresh));
+               if (fresh.anonymous != anonymous) {
                  return Error(Code::kInvalid, "anonymous: cannot be changed while the server runs");
+               }
                server.SetTokenVerifiers(std::move(fresh.token_verifiers));
                return {};
              },
@@ -242,7 +249,7 @@ void WatchAuthFiles(const Options& options, apiserver::ApiServer& server, http::
              {options.auth.authorization_config},
              [&options, &server]() -> Result<> {
                ApiServerOptions fresh;
-               RETURN_IF_ERROR(ReadAuthorizers(options.auth, fresh));
+               KEELSON_RETURN_IF_ERROR(ReadAuthorizers(options.auth, fresh));
                server.SetAuthorizers(std::move(fresh.authorizers));
                return {};
              },

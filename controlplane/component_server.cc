@@ -70,14 +70,14 @@ class Pages {
       writer.Reply(200, {{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"}},
                    pages_.configz);
     } else if (request.path == "/metrics/slis") {
-      http::ReplyMetrics(request, writer, k8s::HealthMetrics());
+      http::ReplyMetrics(request, writer, component::HealthMetrics());
     } else if (request.path == "/metrics/resources" && pages_.resources) {
       http::ReplyMetrics(request, writer, pages_.resources());
     } else if (request.path == "/flagz" && pages_.flagz) {
-      Page(writer, k8s::AnswerFlagz(pages_.component, flags_, request.headers.Get("Accept")));
+      Page(writer, component::AnswerFlagz(pages_.component, flags_, request.headers.Get("Accept")));
     } else if (request.path == "/statusz" && pages_.statusz) {
-      Page(writer, k8s::AnswerStatusz({pages_.component, started_, Clock::Real().Now(), kPaths},
-                                      request.headers.Get("Accept")));
+      Page(writer, component::AnswerStatusz({pages_.component, started_, Clock::Real().Now(), kPaths},
+                                            request.headers.Get("Accept")));
     } else if (!Health(request, writer)) {
       ReplyText(writer, 404, "404 page not found\n");
     }
@@ -88,14 +88,14 @@ class Pages {
     for (const std::string& pattern : pages_.always_allow) {
       if (Matches(pattern, request.path)) return {};
     }
-    ASSIGN_OR_RETURN(client::ReviewedUser user, Who(request));
+    KEELSON_ASSIGN_OR_RETURN(client::ReviewedUser user, Who(request));
     for (const std::string& group : user.groups) {
       if (group == "system:masters") return {};
     }
     authorizationv1::SubjectAccessReviewSpec what;
     what.mutable_non_resource_attributes()->set_path(request.path);
     what.mutable_non_resource_attributes()->set_verb(VerbOf(request.method));
-    ASSIGN_OR_RETURN(bool allowed, auth_.Allowed(user, what));
+    KEELSON_ASSIGN_OR_RETURN(bool allowed, auth_.Allowed(user, what));
     if (allowed) return {};
     return Error(Code::kForbidden, fmt::format("forbidden: User \"{}\" cannot {} path \"{}\"", user.name,
                                                VerbOf(request.method), request.path));
@@ -115,7 +115,7 @@ class Pages {
     return client::ReviewedUser{"system:anonymous", "", {"system:unauthenticated"}, {}};
   }
 
-  static void Page(http::ResponseWriter& writer, k8s::PageAnswer answer) {
+  static void Page(http::ResponseWriter& writer, component::PageAnswer answer) {
     writer.Reply(answer.status,
                  {{"Content-Type", answer.content_type}, {"X-Content-Type-Options", "nosniff"}},
                  std::move(answer.text));
@@ -130,7 +130,7 @@ class Pages {
     }
     if (root.empty()) return false;
     const std::string_view name = path.size() > root.size() ? path.substr(root.size() + 1) : "";
-    k8s::HealthAnswer answer = k8s::AnswerHealth(
+    component::HealthAnswer answer = component::AnswerHealth(
         pages_.checks, {root.substr(1), name, request.query.All("exclude"), request.query.Has("verbose")});
     ReplyText(writer, answer.status, std::move(answer.text));
     return true;
@@ -146,7 +146,7 @@ class Pages {
 Result<std::string> FileInMemory(const char* name, const std::string& content) {
   const int fd = memfd_create(name, MFD_CLOEXEC);
   if (fd < 0) return ErrnoError(name);
-  RETURN_IF_ERROR(WriteAll(fd, content, name));
+  KEELSON_RETURN_IF_ERROR(WriteAll(fd, content, name));
   return fmt::format("/proc/{}/fd/{}", getpid(), fd);
 }
 
@@ -162,17 +162,17 @@ Result<std::unique_ptr<http::Server>> ListenForComponent(const Options& options,
   server.address = options.bind_address;
   server.port = static_cast<uint16_t>(options.secure_port);
   server.worker_threads = 2;
-  ASSIGN_OR_RETURN(server.tls, TlsOptionsOf(options));
+  KEELSON_ASSIGN_OR_RETURN(server.tls, TlsOptionsOf(options));
   SetConnections(options, server);
   if (server.tls->certificate_file.empty()) {
     char host[256] = {};
     (void)gethostname(host, sizeof host - 1);
-    ASSIGN_OR_RETURN(std::string key, crypto::NewPrivateKey());
+    KEELSON_ASSIGN_OR_RETURN(std::string key, crypto::NewPrivateKey());
     crypto::CertificateSubject subject{
         .common_name = host, .dns_names = {host, "localhost"}, .ip_addresses = {"127.0.0.1"}};
-    ASSIGN_OR_RETURN(std::string certificate, crypto::NewSelfSigned(key, subject, kCertificateLife));
-    ASSIGN_OR_RETURN(server.tls->certificate_file, FileInMemory("serving certificate", certificate));
-    ASSIGN_OR_RETURN(server.tls->key_file, FileInMemory("serving key", key));
+    KEELSON_ASSIGN_OR_RETURN(std::string certificate, crypto::NewSelfSigned(key, subject, kCertificateLife));
+    KEELSON_ASSIGN_OR_RETURN(server.tls->certificate_file, FileInMemory("serving certificate", certificate));
+    KEELSON_ASSIGN_OR_RETURN(server.tls->key_file, FileInMemory("serving key", key));
   }
   return http::Server::Listen(std::move(server), std::move(handler));
 }

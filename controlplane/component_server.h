@@ -18,7 +18,7 @@ namespace keelson::controlplane {
 struct ComponentPages {
   std::string component;  // kube-controller-manager
   std::string configz;    // JSON
-  using Check = k8s::NamedCheck;
+  using Check = component::NamedCheck;
   std::vector<Check> checks;  // for /healthz
   std::vector<std::string> flags;
   bool statusz = true, flagz = true;       // serve these pages

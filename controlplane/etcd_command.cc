@@ -19,29 +19,29 @@ Result<etcd::ClientOptions> ClientOptionsOf(const Options& options) {
                                   std::pair(&options.etcd_certificate_file, &client.certificate_pem),
                                   std::pair(&options.etcd_key_file, &client.key_pem)}) {
     if (path->empty()) continue;
-    ASSIGN_OR_RETURN(*pem, ReadFile(*path));
+    KEELSON_ASSIGN_OR_RETURN(*pem, ReadFile(*path));
   }
   return client;
 }
 
 Result<> Do(const EtcdCommand& command, const Options& options) {
   if (command.verb == Verb::kStatus) {
-    ASSIGN_OR_RETURN(std::string text, etcd::DescribeSnapshot(command.path));
+    KEELSON_ASSIGN_OR_RETURN(std::string text, etcd::DescribeSnapshot(command.path));
     std::fputs(text.c_str(), stdout);
     return {};
   }
   if (command.verb == Verb::kRestore) {
-    RETURN_IF_ERROR(etcd::RestoreSnapshot(command.path, options.data_dir + "/etcd"));
+    KEELSON_RETURN_IF_ERROR(etcd::RestoreSnapshot(command.path, options.data_dir + "/etcd"));
     std::printf("Restored into %s/etcd/data\n", options.data_dir.c_str());
     return {};
   }
-  ASSIGN_OR_RETURN(etcd::ClientOptions client, ClientOptionsOf(options));
+  KEELSON_ASSIGN_OR_RETURN(etcd::ClientOptions client, ClientOptionsOf(options));
   if (command.verb == Verb::kDefragment) {
-    RETURN_IF_ERROR(etcd::Client(client).Defragment({}));
+    KEELSON_RETURN_IF_ERROR(etcd::Client(client).Defragment({}));
     std::printf("Defragmented\n");
     return {};
   }
-  ASSIGN_OR_RETURN(etcd::SnapshotInfo info, etcd::SaveSnapshot(client, command.path, {}));
+  KEELSON_ASSIGN_OR_RETURN(etcd::SnapshotInfo info, etcd::SaveSnapshot(client, command.path, {}));
   std::printf("Snapshot saved at %s (%lld bytes)\n", command.path.c_str(),
               static_cast<long long>(info.bytes));
   return {};

@@ -30,9 +30,10 @@ std::string UserAgent(const std::string& program) { return program + "/keelson";
 
 Result<client::RestConfig> ConfigFor(const std::string& kubeconfig, const std::string& program,
                                      const std::string& master) {
-  if (kubeconfig.empty())
+  if (kubeconfig.empty()) {
     return Error(Code::kInvalid, "--kubeconfig is needed where no API server is in the process");
-  ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(kubeconfig));
+  }
+  KEELSON_ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(kubeconfig));
   config.user_agent = UserAgent(program);
   if (!master.empty()) config.server = master;
   return config;
@@ -46,15 +47,15 @@ Result<std::shared_ptr<client::Transport>> TransportFor(const Options& options,
     return apiserver->TransportFor(
         {"system:" + program, "", {std::string(apiserver::kGroupAuthenticated)}, {}}, UserAgent(program));
   }
-  ASSIGN_OR_RETURN(client::RestConfig config, ConfigFor(options.kubeconfig, program, options.master));
+  KEELSON_ASSIGN_OR_RETURN(client::RestConfig config, ConfigFor(options.kubeconfig, program, options.master));
   return client::NewHttpTransport(config);
 }
 
 Result<scheduler::Options> SchedulerOptions(const Options& options) {
   scheduler::Options out;
   if (!options.scheduler_config_file.empty()) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(options.scheduler_config_file));
-    ASSIGN_OR_RETURN(out.config, scheduler::ParseConfig(text));
+    KEELSON_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.scheduler_config_file));
+    KEELSON_ASSIGN_OR_RETURN(out.config, scheduler::ParseConfig(text));
   }
   out.pod_max_in_unschedulable_pods_duration = options.max_unschedulable;
   if (options.scheduler_debug_port != 0) {
@@ -72,7 +73,7 @@ Result<std::function<client::RestClient(const std::string&)>> AccountClients(con
                                                                              client::RestClient asker) {
   client::RestConfig config;
   if (!apiserver) {
-    ASSIGN_OR_RETURN(config, ConfigFor(options.kubeconfig, kControllers, options.master));
+    KEELSON_ASSIGN_OR_RETURN(config, ConfigFor(options.kubeconfig, kControllers, options.master));
   }
   auto made = std::make_shared<std::map<std::string, client::RestClient>>();
   return [=](const std::string& account) {
@@ -98,26 +99,29 @@ Result<controllers::Options> ControllerOptions(const Options& options, apiserver
   controllers::Options out = options.manager;
   std::vector<std::string> selected = options.controllers;
   if (!options.enable_garbage_collector) selected.insert(selected.begin(), "-garbage-collector-controller");
-  ASSIGN_OR_RETURN(out.selection, controllers::Selection::Parse(selected));
+  KEELSON_ASSIGN_OR_RETURN(out.selection, controllers::Selection::Parse(selected));
   out.aggregate_cluster_roles = !apiserver;
   out.pod_certificates = k8s::FeatureEnabled(options.feature_gates, "PodCertificateRequest");
   const std::string& ca_file = options.root_ca_file.empty() ? options.client_ca_file : options.root_ca_file;
-  ASSIGN_OR_RETURN(out.root_ca_pem, ReadIfSet(ca_file));
+  KEELSON_ASSIGN_OR_RETURN(out.root_ca_pem, ReadIfSet(ca_file));
   const std::string& key_file = options.service_account_private_key_file.empty()
                                     ? options.service_account_signing_key_file
                                     : options.service_account_private_key_file;
-  ASSIGN_OR_RETURN(out.service_account_key_pem, ReadIfSet(key_file));
-  ASSIGN_OR_RETURN(out.signing, SigningOf(options.signing));
+  KEELSON_ASSIGN_OR_RETURN(out.service_account_key_pem, ReadIfSet(key_file));
+  KEELSON_ASSIGN_OR_RETURN(out.signing, SigningOf(options.signing));
   if (options.use_service_account_credentials) {
-    ASSIGN_OR_RETURN(out.client_for, AccountClients(options, apiserver, api));
+    KEELSON_ASSIGN_OR_RETURN(out.client_for, AccountClients(options, apiserver, api));
   }
 
-  if (out.pod_autoscaler.sync_period.count() <= 0)
+  if (out.pod_autoscaler.sync_period.count() <= 0) {
     return Error(Code::kInvalid, "--horizontal-pod-autoscaler-sync-period must be more than 0");
-  if (out.resource_quota_sync_period.count() <= 0)
+  }
+  if (out.resource_quota_sync_period.count() <= 0) {
     return Error(Code::kInvalid, "--resource-quota-sync-period must be more than 0");
-  if (out.node_monitor_period.count() <= 0)
+  }
+  if (out.node_monitor_period.count() <= 0) {
     return Error(Code::kInvalid, "--node-monitor-period must be more than 0");
+  }
   out.cluster_cidrs = SplitList(options.cluster_cidr);
   out.service_cidrs = SplitList(options.service_cluster_ip_range);
   return out;
@@ -139,7 +143,7 @@ bool MustElect(const Options& options, bool with_apiserver) {
 // Runs the role while this process leads.
 Result<Run> Led(const Options& options, const std::string& program,
                 std::shared_ptr<client::Transport> transport, Roles& roles, Run run) {
-  ASSIGN_OR_RETURN(client::LeaderElectionOptions election, LeaderOptionsOf(options.leader, program));
+  KEELSON_ASSIGN_OR_RETURN(client::LeaderElectionOptions election, LeaderOptionsOf(options.leader, program));
   client::RestClient api(std::move(transport), election.renew_deadline / 2);
   Roles::Election& made = roles.elections.emplace_back();
   made.events = std::make_unique<client::EventRecorder>(api, program);
@@ -203,10 +207,12 @@ Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
       options.authentication_kubeconfig.empty() ? options.kubeconfig : options.authentication_kubeconfig;
   const std::string& may =
       options.authorization_kubeconfig.empty() ? options.kubeconfig : options.authorization_kubeconfig;
-  ASSIGN_OR_RETURN(client::RestConfig who_config, ConfigFor(who, program, ""));
-  ASSIGN_OR_RETURN(client::RestConfig may_config, ConfigFor(may, program, ""));
-  ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> who_transport, client::NewHttpTransport(who_config));
-  ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> may_transport, client::NewHttpTransport(may_config));
+  KEELSON_ASSIGN_OR_RETURN(client::RestConfig who_config, ConfigFor(who, program, ""));
+  KEELSON_ASSIGN_OR_RETURN(client::RestConfig may_config, ConfigFor(may, program, ""));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> who_transport,
+                           client::NewHttpTransport(who_config));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> may_transport,
+                           client::NewHttpTransport(may_config));
   roles.auth = std::make_unique<client::DelegatedAuth>(client::RestClient(who_transport),
                                                        client::RestClient(may_transport));
   ComponentPages pages;
@@ -222,8 +228,8 @@ Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
                               return elector->Healthy(kElectionTolerance);
                             }});
   }
-  ASSIGN_OR_RETURN(roles.pages,
-                   ListenForComponent(options, MakeComponentHandler(std::move(pages), *roles.auth)));
+  KEELSON_ASSIGN_OR_RETURN(roles.pages,
+                           ListenForComponent(options, MakeComponentHandler(std::move(pages), *roles.auth)));
   roles.files.Add({"tls-cert-file",
                    {options.tls_certificate_file, options.tls_key_file, options.client_ca_file},
                    [&roles] { return roles.pages->ReloadTls(); }});
@@ -241,10 +247,10 @@ Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
 Result<> WriteSchedulerConfig(const Options& options) {
   std::string text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
   if (!options.scheduler_config_file.empty()) {
-    ASSIGN_OR_RETURN(text, ReadFile(options.scheduler_config_file));
+    KEELSON_ASSIGN_OR_RETURN(text, ReadFile(options.scheduler_config_file));
   }
-  RETURN_IF_ERROR(scheduler::ParseConfig(text));
-  RETURN_IF_ERROR(WriteFileAtomic(options.write_config_to, text));
+  KEELSON_RETURN_IF_ERROR(scheduler::ParseConfig(text));
+  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(options.write_config_to, text));
   log::Info("Wrote configuration", {{"file", options.write_config_to}});
   return {};
 }
@@ -254,37 +260,39 @@ Result<> AddRoles(ServiceGroup& group, const Options& options, apiserver::ApiSer
   std::vector<std::string> needs;
   if (apiserver) needs.push_back("https");
   if (options.Has("scheduler") && options.Has("controllers") && !options.leader.resource_name.empty() &&
-      MustElect(options, apiserver))
+      MustElect(options, apiserver)) {
     return Error(Code::kInvalid, "--leader-elect-resource-name names one Lease, and there are two roles");
+  }
   auto add = [&](const char* service, const char* program, std::shared_ptr<client::Transport> transport,
                  Run run) -> Result<> {
     if (MustElect(options, apiserver)) {
-      ASSIGN_OR_RETURN(run, Led(options, program, std::move(transport), roles, std::move(run)));
+      KEELSON_ASSIGN_OR_RETURN(run, Led(options, program, std::move(transport), roles, std::move(run)));
     }
     group.Add({service, needs, std::move(run)});
     return {};
   };
   if (options.Has("scheduler")) {
-    ASSIGN_OR_RETURN(auto transport, TransportFor(options, apiserver, kScheduler));
+    KEELSON_ASSIGN_OR_RETURN(auto transport, TransportFor(options, apiserver, kScheduler));
     client::RestClient api(transport);
-    ASSIGN_OR_RETURN(scheduler::Options settings, SchedulerOptions(options));
+    KEELSON_ASSIGN_OR_RETURN(scheduler::Options settings, SchedulerOptions(options));
     settings.pod_resources = roles.pod_resources;
-    RETURN_IF_ERROR(add("scheduler", kScheduler, transport,
-                        [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
-                          return scheduler::Run(api, settings, stop, ready);
-                        }));
+    KEELSON_RETURN_IF_ERROR(add("scheduler", kScheduler, transport,
+                                [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
+                                  return scheduler::Run(api, settings, stop, ready);
+                                }));
   }
   if (options.Has("controllers")) {
-    ASSIGN_OR_RETURN(auto transport, TransportFor(options, apiserver, kControllers));
+    KEELSON_ASSIGN_OR_RETURN(auto transport, TransportFor(options, apiserver, kControllers));
     client::RestClient api(transport);
-    ASSIGN_OR_RETURN(controllers::Options settings, ControllerOptions(options, apiserver, api));
-    RETURN_IF_ERROR(add("controllers", kControllers, transport,
-                        [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
-                          return controllers::Run(api, settings, stop, ready);
-                        }));
+    KEELSON_ASSIGN_OR_RETURN(controllers::Options settings, ControllerOptions(options, apiserver, api));
+    KEELSON_RETURN_IF_ERROR(add("controllers", kControllers, transport,
+                                [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
+                                  return controllers::Run(api, settings, stop, ready);
+                                }));
   }
-  if (!apiserver && (options.Has("scheduler") || options.Has("controllers")))
-    RETURN_IF_ERROR(AddPages(group, options, roles));
+  if (!apiserver && (options.Has("scheduler") || options.Has("controllers"))) {
+    KEELSON_RETURN_IF_ERROR(AddPages(group, options, roles));
+  }
   return {};
 }
 

@@ -31,8 +31,8 @@
 #include "lib/base/ip.h"
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
-#include "lib/component/program.h"
 #include "lib/base/text.h"
+#include "lib/component/program.h"
 #include "lib/crypto/certificates.h"
 #include "lib/http/server/file_reloader.h"
 #include "lib/http/server/server.h"
@@ -94,14 +94,17 @@ Result<registry::Config> RegistryConfig(const Options& options) {
 }
 
 Result<apiserver::RequestLimits> LimitsOf(const Options& options) {
-  if (options.request_timeout.count() <= 0)
+  if (options.request_timeout.count() <= 0) {
     return Error(Code::kInvalid, "--request-timeout must be more than 0");
-  if (options.min_request_timeout_seconds < 0)
+  }
+  if (options.min_request_timeout_seconds < 0) {
     return Error(Code::kInvalid, "--min-request-timeout can not be negative value");
-  if (options.max_requests_inflight < 0 || options.max_mutating_requests_inflight < 0)
+  }
+  if (options.max_requests_inflight < 0 || options.max_mutating_requests_inflight < 0) {
     return Error(Code::kInvalid,
                  "--max-requests-inflight and --max-mutating-requests-inflight can not be "
                  "negative value");
+  }
   apiserver::RequestLimits limits;
   limits.timeout = options.request_timeout;
   limits.min_watch_timeout = std::chrono::seconds(options.min_request_timeout_seconds);
@@ -121,51 +124,55 @@ Result<apiserver::RequestLimits> LimitsOf(const Options& options) {
 
 // Only needed for requests to other API servers; report an error early.
 Result<> CheckProxyCertificate(const Options& options) {
-  ASSIGN_OR_RETURN(const std::string certificate, ReadIfSet(options.proxy_certificate_file));
-  ASSIGN_OR_RETURN(const std::string key, ReadIfSet(options.proxy_key_file));
-  if (certificate.empty() != key.empty())
+  KEELSON_ASSIGN_OR_RETURN(const std::string certificate, ReadIfSet(options.proxy_certificate_file));
+  KEELSON_ASSIGN_OR_RETURN(const std::string key, ReadIfSet(options.proxy_key_file));
+  if (certificate.empty() != key.empty()) {
     return Error(Code::kInvalid,
                  "--proxy-client-cert-file and --proxy-client-key-file must be specified together");
+  }
   if (certificate.empty()) return {};
-  if (!crypto::BelongTogether(certificate, key))
+  if (!crypto::BelongTogether(certificate, key)) {
     return Error(Code::kInvalid, "--proxy-client-key-file is not the key of --proxy-client-cert-file");
+  }
   return {};
 }
 
 Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   apiserver::ApiServerOptions out;
-  RETURN_IF_ERROR(ReadAuthOptions(options, out));
-  ASSIGN_OR_RETURN(out.backends.kubelet_certificate_pem, ReadIfSet(options.kubelet_certificate_file));
-  ASSIGN_OR_RETURN(out.backends.kubelet_key_pem, ReadIfSet(options.kubelet_key_file));
-  ASSIGN_OR_RETURN(out.backends.kubelet_ca_pem, ReadIfSet(options.kubelet_ca_file));
+  KEELSON_RETURN_IF_ERROR(ReadAuthOptions(options, out));
+  KEELSON_ASSIGN_OR_RETURN(out.backends.kubelet_certificate_pem, ReadIfSet(options.kubelet_certificate_file));
+  KEELSON_ASSIGN_OR_RETURN(out.backends.kubelet_key_pem, ReadIfSet(options.kubelet_key_file));
+  KEELSON_ASSIGN_OR_RETURN(out.backends.kubelet_ca_pem, ReadIfSet(options.kubelet_ca_file));
   out.backends.kubelet_address_types = options.kubelet_address_types;
   out.backends.connect_timeout = options.kubelet_timeout;
-  RETURN_IF_ERROR(CheckProxyCertificate(options));
-  ASSIGN_OR_RETURN(out.enablement, apiserver::ApiEnablement::Parse(options.runtime_config));
-  ASSIGN_OR_RETURN(out.kubernetes_service.service_ip,
-                   apiserver::FirstServiceIp(SplitList(options.service_cluster_ip_range).front()));
+  KEELSON_RETURN_IF_ERROR(CheckProxyCertificate(options));
+  KEELSON_ASSIGN_OR_RETURN(out.enablement, apiserver::ApiEnablement::Parse(options.runtime_config));
+  KEELSON_ASSIGN_OR_RETURN(out.kubernetes_service.service_ip,
+                           apiserver::FirstServiceIp(SplitList(options.service_cluster_ip_range).front()));
   out.kubernetes_service.advertise_address = AdvertiseAddress(options);
   out.kubernetes_service.port = options.secure_port;
   out.kubernetes_service.publish = options.endpoint_reconciler != "none";
   out.external_host = options.external_hostname.empty() ? out.kubernetes_service.advertise_address
                                                         : options.external_hostname;
-  ASSIGN_OR_RETURN(out.admission, apiserver::ReadAdmissionConfig(options.enable_admission_plugins,
-                                                                 options.disable_admission_plugins,
-                                                                 options.admission_control_config_file));
+  KEELSON_ASSIGN_OR_RETURN(
+      out.admission,
+      apiserver::ReadAdmissionConfig(options.enable_admission_plugins, options.disable_admission_plugins,
+                                     options.admission_control_config_file));
   out.admission.not_ready_toleration_seconds = options.default_not_ready_toleration_seconds;
   out.admission.unreachable_toleration_seconds = options.default_unreachable_toleration_seconds;
   out.gate_on = [gates = options.feature_gates](std::string_view gate) {
     return k8s::FeatureEnabled(gates, gate);
   };
-  ASSIGN_OR_RETURN(out.auditor, MakeAuditor(options.audit));
-  ASSIGN_OR_RETURN(out.limits, LimitsOf(options));
+  KEELSON_ASSIGN_OR_RETURN(out.auditor, MakeAuditor(options.audit));
+  KEELSON_ASSIGN_OR_RETURN(out.limits, LimitsOf(options));
   out.flags = options.flags;
   out.flagz = k8s::FeatureEnabled(options.feature_gates, "ComponentFlagz");
   out.statusz = k8s::FeatureEnabled(options.feature_gates, "ComponentStatusz");
   out.profiling = options.profiling;
   out.metric_resolution = std::chrono::duration_cast<std::chrono::seconds>(options.metric_resolution);
-  if (out.metric_resolution.count() <= 0)
+  if (out.metric_resolution.count() <= 0) {
     return Error(Code::kInvalid, "--metric-resolution must be at least 1s");
+  }
   return out;
 }
 
@@ -187,16 +194,16 @@ Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
     etcd::SupervisorOptions supervisor;
     supervisor.binary = options.etcd_binary;
     supervisor.data_dir = options.data_dir + "/etcd";
-    RETURN_IF_ERROR(MakeDirs(supervisor.data_dir, 0700));
-    ASSIGN_OR_RETURN(plane.etcd, etcd::Supervisor::Make(std::move(supervisor)));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(supervisor.data_dir, 0700));
+    KEELSON_ASSIGN_OR_RETURN(plane.etcd, etcd::Supervisor::Make(std::move(supervisor)));
     client = plane.etcd->client_options();
   } else {
     client.endpoints = options.etcd_servers;
-    ASSIGN_OR_RETURN(client.ca_pem, ReadIfSet(options.etcd_ca_file));
-    ASSIGN_OR_RETURN(client.certificate_pem, ReadIfSet(options.etcd_certificate_file));
-    ASSIGN_OR_RETURN(client.key_pem, ReadIfSet(options.etcd_key_file));
+    KEELSON_ASSIGN_OR_RETURN(client.ca_pem, ReadIfSet(options.etcd_ca_file));
+    KEELSON_ASSIGN_OR_RETURN(client.certificate_pem, ReadIfSet(options.etcd_certificate_file));
+    KEELSON_ASSIGN_OR_RETURN(client.key_pem, ReadIfSet(options.etcd_key_file));
   }
-  ASSIGN_OR_RETURN(client.prefix, EtcdPrefix(options.etcd_prefix));
+  KEELSON_ASSIGN_OR_RETURN(client.prefix, EtcdPrefix(options.etcd_prefix));
   plane.etcd_client = std::make_shared<etcd::Client>(std::move(client));
   storage::TellDatabaseSize(plane.etcd_client);
   return {};
@@ -207,8 +214,8 @@ Result<storage::Store::Options> StoreOptions(const Options& options) {
   out.compact_period = std::chrono::duration_cast<std::chrono::seconds>(options.compaction_interval);
   out.json = options.storage_media_type == "application/json";
   if (options.encryption_config_file.empty()) return out;
-  ASSIGN_OR_RETURN(const std::string prefix, EtcdPrefix(options.etcd_prefix));
-  ASSIGN_OR_RETURN(out.encryption, storage::Encryption::Load(options.encryption_config_file, prefix));
+  KEELSON_ASSIGN_OR_RETURN(const std::string prefix, EtcdPrefix(options.etcd_prefix));
+  KEELSON_ASSIGN_OR_RETURN(out.encryption, storage::Encryption::Load(options.encryption_config_file, prefix));
   out.reload_encryption = options.reload_encryption_config;
   return out;
 }
@@ -220,11 +227,11 @@ void WatchFiles(const Options& options, std::vector<std::string> tls_files, Cont
 }
 
 Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
-  ASSIGN_OR_RETURN(crypto::TlsServerOptions tls, TlsOptionsOf(options));
-  RETURN_IF_ERROR(MakeEtcd(options, plane));
-  ASSIGN_OR_RETURN(registry::Config config, RegistryConfig(options));
-  ASSIGN_OR_RETURN(apiserver::ApiServerOptions api, ApiServerOptionsOf(options));
-  ASSIGN_OR_RETURN(storage::Store::Options storage, StoreOptions(options));
+  KEELSON_ASSIGN_OR_RETURN(crypto::TlsServerOptions tls, TlsOptionsOf(options));
+  KEELSON_RETURN_IF_ERROR(MakeEtcd(options, plane));
+  KEELSON_ASSIGN_OR_RETURN(registry::Config config, RegistryConfig(options));
+  KEELSON_ASSIGN_OR_RETURN(apiserver::ApiServerOptions api, ApiServerOptionsOf(options));
+  KEELSON_ASSIGN_OR_RETURN(storage::Store::Options storage, StoreOptions(options));
   if (storage.encryption) api.check_kms = [encryption = storage.encryption] { return encryption->Health(); };
   plane.store = std::make_unique<storage::Store>(plane.etcd_client, std::move(storage));
   plane.registry = std::make_unique<registry::Registry>(*plane.store, std::move(config));
@@ -237,7 +244,7 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   server.tls->proxy_ca_file = options.auth.requestheader_client_ca_file;
   std::vector<std::string> tls_files = TlsFilesOf(*server.tls);
   SetConnections(options, server);
-  ASSIGN_OR_RETURN(server.goaway_chance, GoawayChance(options));
+  KEELSON_ASSIGN_OR_RETURN(server.goaway_chance, GoawayChance(options));
   server.io_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   server.worker_threads = kWorkers;
   server.max_body = kMaxBody;
@@ -312,10 +319,12 @@ constexpr char kCannotStart[] = "Cannot start the control plane";
 }  // namespace
 
 int RunControlPlane(const Options& options) {
-  if (Result<> set = component::StartLogging({options.logging_format, options.verbosity}); !set)
+  if (Result<> set = component::StartLogging({options.logging_format, options.verbosity}); !set) {
     return component::ExitCode(set, kCannotStart);
-  if (Result<> checked = k8s::CheckFeatureGates(options.feature_gates); !checked)
+  }
+  if (Result<> checked = k8s::CheckFeatureGates(options.feature_gates); !checked) {
     return component::ExitCode(checked, kCannotStart);
+  }
   TellBuild();
   if (!options.write_config_to.empty()) {
     return component::ExitCode(WriteSchedulerConfig(options), "Cannot write the configuration");
@@ -328,12 +337,14 @@ int RunControlPlane(const Options& options) {
   ControlPlane plane;
   ServiceGroup group;
   if (options.Has("apiserver")) {
-    if (Result<> made = MakeApiServer(options, plane); !made)
+    if (Result<> made = MakeApiServer(options, plane); !made) {
       return component::ExitCode(made, "Cannot start the API server");
+    }
     AddApiServer(group, options, plane);
   }
-  if (Result<> added = AddRoles(group, options, plane.apiserver.get(), plane.roles); !added)
+  if (Result<> added = AddRoles(group, options, plane.apiserver.get(), plane.roles); !added) {
     return component::ExitCode(added, kCannotStart);
+  }
   return group.RunUntilSignal();
 }
 

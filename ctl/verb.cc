@@ -21,9 +21,9 @@ std::string DefaultKubeconfig() {
 
 Result<client::RestClient> ConnectApi(const Settings& settings) {
   std::string path = settings.kubeconfig.empty() ? DefaultKubeconfig() : settings.kubeconfig;
-  ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(path));
+  KEELSON_ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(path));
   config.user_agent = "nodectl/keelson";
-  ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(config));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(config));
   return client::RestClient(std::move(transport));
 }
 

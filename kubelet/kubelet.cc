@@ -80,8 +80,9 @@ Kubelet::Impl::Impl(KubeletDependencies given, const Settings& given_settings, C
                  [this](const std::string& except) { return Granted(except); },
                  [this](const corev1::Pod& pod) { Preempt(pod); }, evictions,
                  [this](const std::string& uid, k8s::ResourceList& allocatable) {
-                   if (deps.container_manager)
+                   if (deps.container_manager) {
                      deps.container_manager->UpdatePluginResources(uid, allocatable);
+                   }
                  }},
                 node_options, context.allocatable),
       allocations(context.paths),
@@ -111,15 +112,17 @@ Kubelet::Impl::Impl(KubeletDependencies given, const Settings& given_settings, C
               HealthChecks()) {
   pods.AddHandler([this](const client::Change<corev1::Pod>& change) { PodChanged(change); });
   if (deps.container_manager) ConnectContainerManager();
-  if (!deps.standalone && k8s::FeatureEnabled(settings.config.feature_gates, "PodCertificateRequest"))
+  if (!deps.standalone && k8s::FeatureEnabled(settings.config.feature_gates, "PodCertificateRequest")) {
     objects.IssuePodCertificates(std::make_unique<PodCertificates>(CertificateDependencies(), clock));
+  }
 }
 
 void Kubelet::Impl::TakeApiPods() {
   MutexLock lock(mutex);
   takes_api_pods = true;
-  for (const auto& pod : pods.List())
+  for (const auto& pod : pods.List()) {
     if (!k8s::IsMirror(*pod)) UpdatePod(pod);
+  }
 }
 
 void Kubelet::Impl::UpdatePod(const std::shared_ptr<const corev1::Pod>& pod) {
@@ -148,8 +151,9 @@ void Kubelet::Impl::PodChanged(const client::Change<corev1::Pod>& change) {
   if (!takes_api_pods) return;
   if (change.new_object) {
     // A pod that was deleted and made again between two looks comes as an update.
-    if (change.old_object && change.old_object->metadata().uid() != change.new_object->metadata().uid())
+    if (change.old_object && change.old_object->metadata().uid() != change.new_object->metadata().uid()) {
       RemovePod(change.old_object->metadata().uid());
+    }
     UpdatePod(change.new_object);
   } else {
     RemovePod(change.old_object->metadata().uid());
@@ -167,9 +171,11 @@ std::vector<ContainerLog> Kubelet::Impl::RunningLogs() const {
   for (const std::string& uid : workers.Uids()) {
     const auto seen = workers.RuntimeStatus(uid);
     if (!seen) continue;
-    for (const ContainerRecord& record : seen->containers)
-      if (record.state == cri::ContainerState::kRunning && !record.log_path.empty())
+    for (const ContainerRecord& record : seen->containers) {
+      if (record.state == cri::ContainerState::kRunning && !record.log_path.empty()) {
         out.push_back({record.id, record.log_path});
+      }
+    }
   }
   return out;
 }
@@ -200,8 +206,9 @@ Result<std::string> Kubelet::Impl::HandlerOf(const std::string& name) {
 
 std::optional<k8s::AdmitFailure> Kubelet::Impl::Admit(const corev1::Pod& pod) {
   if (auto failure = shutdown.Admit()) return failure;
-  if (auto failure = CheckFeatures(pod, features.AddTo(context), settings.config.allowed_unsafe_sysctls))
+  if (auto failure = CheckFeatures(pod, features.AddTo(context), settings.config.allowed_unsafe_sysctls)) {
     return failure;
+  }
   if (auto failure = admission.Admit(pod)) return failure;
   return deps.container_manager ? deps.container_manager->Admit(pod) : std::nullopt;
 }
@@ -215,19 +222,24 @@ NodeFacts Kubelet::Impl::Facts(std::stop_token stop) {
   facts.runtime = deps.runtime.Status(stop);
   if (facts.runtime) features.Learn(*facts.runtime);
   pod_cidr.UpdateRuntime(nodes.Get("", node_options.name).get(), stop);
-  if (auto version = deps.runtime.GetVersion(stop))
+  if (auto version = deps.runtime.GetVersion(stop)) {
     facts.runtime_version = version->name + "://" + version->version;
+  }
   if (auto list = deps.images.ListImages(stop)) facts.images = std::move(*list);
   facts.unhealthy = pleg.Unhealthy();
   facts.volumes_in_use = volumes.VolumesInUse();
-  for (size_t i = 0; node_options.ips_given && deps.check_node_ip && i < node_options.ips.size(); ++i)
-    if (auto valid = deps.check_node_ip(node_options.ips[i]); !valid)
+  for (size_t i = 0; node_options.ips_given && deps.check_node_ip && i < node_options.ips.size(); ++i) {
+    if (auto valid = deps.check_node_ip(node_options.ips[i]); !valid) {
       facts.address_problem = std::string("failed to validate ") + (i ? "secondaryNodeIP: " : "nodeIP: ") +
                               valid.error().message();
+    }
+  }
   facts.shutting_down = shutdown.shutting_down();
-  if (deps.container_manager)
-    for (const auto& [name, amount] : deps.container_manager->DevicePluginResources())
+  if (deps.container_manager) {
+    for (const auto& [name, amount] : deps.container_manager->DevicePluginResources()) {
       facts.extended[name] = {amount.capacity, amount.allocatable};
+    }
+  }
   return facts;
 }
 

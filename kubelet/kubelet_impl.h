@@ -33,7 +33,7 @@ namespace keelson::kubelet {
 
 struct Kubelet::Impl {
   Impl(KubeletDependencies given, const Settings& given_settings, Clock& given_clock);
-  std::vector<k8s::NamedCheck> HealthChecks();
+  std::vector<component::NamedCheck> HealthChecks();
   PodCertificates::Dependencies CertificateDependencies();
   AccountSource Accounts();
   std::optional<std::string> OwnUid() const;
@@ -108,7 +108,7 @@ struct Kubelet::Impl {
   StaticPods static_pods;
   Housekeeping housekeeping;
   Mutex mutex;
-  bool takes_api_pods GUARDED_BY(mutex) = false;
+  bool takes_api_pods KEELSON_GUARDED_BY(mutex) = false;
   StatsProvider stats;
   Backend backend;
 };

@@ -46,15 +46,17 @@ ServiceGroup::Service Task(std::string name, std::vector<std::string> needs,
 }  // namespace
 
 void Kubelet::Impl::RunShutdown(std::stop_token stop) {
-  if (auto ran = shutdown.Run(stop); !ran)
+  if (auto ran = shutdown.Run(stop); !ran) {
     log::Error("Failed to start node shutdown manager", {{"err", ran.error()}});
+  }
   AwaitStop(stop);
 }
 
 void Kubelet::Impl::CollectDead(const ContainerGcOptions& options, std::stop_token stop) {
   if (auto done = CollectContainers(deps.runtime, context.paths, options, clock.Now(), stop);
-      !done && !stop.stop_requested())
+      !done && !stop.stop_requested()) {
     log::Debug("Cannot collect dead containers", {{"err", done.error()}});
+  }
 }
 
 Result<> Kubelet::Impl::RunProbes(std::stop_token stop) {
@@ -108,13 +110,14 @@ void Kubelet::AddServices(ServiceGroup& group) {
   Impl& k = *impl_;
   using Ready = ServiceGroup::Ready;
   group.Add({"cgroups", {}, [&k](std::stop_token stop, Ready ready) -> Result<> {
-               RETURN_IF_ERROR(MakeDirs(k.context.paths.Pods(), 0750));
-               RETURN_IF_ERROR(MakeDirs(k.context.paths.logs));
-               RETURN_IF_ERROR(k.deps.cgroups.Start(k.context));
+               KEELSON_RETURN_IF_ERROR(MakeDirs(k.context.paths.Pods(), 0750));
+               KEELSON_RETURN_IF_ERROR(MakeDirs(k.context.paths.logs));
+               KEELSON_RETURN_IF_ERROR(k.deps.cgroups.Start(k.context));
                if (!k.deps.cgroup_v2) k.events.Node("Warning", "CgroupV1", kCgroupV1Warning);
-               if (Enforces(k.settings.config, "pods"))
+               if (Enforces(k.settings.config, "pods")) {
                  k.events.Node("Normal", "NodeAllocatableEnforced",
                                "Updated Node Allocatable limit across pods");
+               }
                ready();
                AwaitStop(stop);
                return {};
@@ -130,24 +133,28 @@ void Kubelet::AddServices(ServiceGroup& group) {
              }});
   // Static pods need no API server: workers begin without one.
   group.Add(Task("pods", {"runtime-events"}, [&k](std::stop_token stop) { k.workers.Run(stop); }));
-  if (!k.settings.config.static_pod_path.empty())
+  if (!k.settings.config.static_pod_path.empty()) {
     group.Add(Task("static-pod-files", {"pods"}, [&k](std::stop_token stop) { k.RunFiles(stop); }));
-  if (!k.settings.config.static_pod_url.empty())
+  }
+  if (!k.settings.config.static_pod_url.empty()) {
     group.Add(Task("static-pod-url", {"pods"}, [&k](std::stop_token stop) { k.RunUrl(stop); }));
+  }
   group.Add(Task("container-logs", {"pods"}, [&k](std::stop_token stop) { k.log_rotator.Run(stop); }));
   group.Add(Task("container-gc", {"pods"}, [&k](std::stop_token stop) { (void)k.RunContainerGc(stop); }));
   group.Add(Task("image-gc", {"pods"}, [&k](std::stop_token stop) { k.image_gc.Run(stop); }));
-  if (k.deps.logind && k.shutdown.enabled())
+  if (k.deps.logind && k.shutdown.enabled()) {
     group.Add(Task("node-shutdown", {"pods"}, [&k](std::stop_token stop) { k.RunShutdown(stop); }));
+  }
   group.Add(Task("eviction", {"pods"}, [&k](std::stop_token stop) { k.evictions.Run(stop); }));
   group.Add(Task("oom-watch", {}, [&k](std::stop_token stop) { k.RunOomWatch(stop); }));
-  if (k.deps.standalone)
+  if (k.deps.standalone) {
     group.Add(Task("pod-cidr", {"runtime-events"}, [&k](std::stop_token stop) {
       k.pod_cidr.UpdateRuntime(nullptr, stop);
       AwaitStop(stop);
     }));
-  else
+  } else {
     AddApiServices(group);
+  }
   std::vector<std::string> known = {"pods"};
   if (!k.deps.standalone) known.push_back("api-pods");
   group.Add(Task("housekeeping", known, [&k](std::stop_token stop) { k.housekeeping.Run(stop); }));
@@ -158,10 +165,11 @@ void Kubelet::AddApiServices(ServiceGroup& group) {
   using Ready = ServiceGroup::Ready;
   group.Add(Task("events", {}, [&k](std::stop_token stop) { k.events.Run(stop); }));
   group.Add(Task("pod-status", {}, [&k](std::stop_token stop) { k.statuses.Run(stop); }));
-  if (k.objects.pod_certificates())
+  if (k.objects.pod_certificates()) {
     group.Add(Task("pod-certificates", {}, [&k](std::stop_token stop) {
       k.objects.pod_certificates()->Watch([&k](const std::string& uid) { k.workers.RequestSync(uid); }, stop);
     }));
+  }
   group.Add(Task("lease", {}, [&k](std::stop_token stop) { (void)k.node.RunLease(stop); }));
   group.Add({"node", {}, [&k](std::stop_token stop, Ready ready) { return k.node.RunStatus(stop, ready); }});
   group.Add({"informers", {"runtime-events"}, [&k](std::stop_token stop, Ready ready) {

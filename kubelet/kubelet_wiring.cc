@@ -7,7 +7,7 @@ using std::chrono::seconds;
 
 constexpr int64_t kTokenSeconds = 3600;  // what the API server gives to those who do not say
 
-std::vector<k8s::NamedCheck> Kubelet::Impl::HealthChecks() {
+std::vector<component::NamedCheck> Kubelet::Impl::HealthChecks() {
   auto fine = []() -> Result<> { return {}; };
   return {{"ping", fine},
           {"log", fine},
@@ -73,8 +73,9 @@ EvictionManager::Dependencies Kubelet::Impl::EvictionDependencies() {
             CollectDead({milliseconds(0), 1, -1}, stop);
           },
           [this](std::stop_token stop) {
-            if (auto removed = image_gc.RemoveUnused(stop); !removed)
+            if (auto removed = image_gc.RemoveUnused(stop); !removed) {
               log::Warn("Cannot remove unused images", {{"err", removed.error()}});
+            }
           },
           [this](const std::string& reason, const std::string& message) {
             events.Node("Warning", reason, message);

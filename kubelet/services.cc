@@ -50,11 +50,11 @@ Result<std::unique_ptr<PodCgroups>> MakeCgroups(cri::RuntimeService& runtime, co
                                                 const linux::Cgroups& cgroups) {
   const KubeletConfig& config = settings.config;
   bool systemd = config.cgroup_driver == "systemd";
-  ASSIGN_OR_RETURN(bool told, runtime.CgroupDriver(systemd));
+  KEELSON_ASSIGN_OR_RETURN(bool told, runtime.CgroupDriver(systemd));
   if (!told) log::Debug("The runtime does not tell its cgroup driver", {{"driver", config.cgroup_driver}});
   const CgroupOptions options = MakeCgroupOptions(settings, ReadMachine(settings.flags.root_dir));
   if (!systemd) return NewPodCgroups(cgroups, options);
-  ASSIGN_OR_RETURN(auto units, linux::SystemdUnits::Connect());
+  KEELSON_ASSIGN_OR_RETURN(auto units, linux::SystemdUnits::Connect());
   return NewPodCgroups(cgroups, options, NewSystemdDriver(cgroups, std::move(units)));
 }
 
@@ -73,7 +73,7 @@ Result<std::unique_ptr<http::Server>> ListenHealth(const KubeletConfig& config) 
 
 // The first check that fails.
 Result<> CheckAll(server::KubeletBackend& backend) {
-  for (const k8s::NamedCheck& check : backend.HealthChecks()) RETURN_IF_ERROR(check.check());
+  for (const component::NamedCheck& check : backend.HealthChecks()) KEELSON_RETURN_IF_ERROR(check.check());
   return {};
 }
 
@@ -113,8 +113,8 @@ Result<std::shared_ptr<CredentialProviders>> LoadCredentialProviders(const Setti
 
 // Names in the TLS settings that mean nothing, or nothing good.
 Result<> CheckTls(const KubeletConfig& config) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> warnings,
-                   crypto::CheckTlsSettings(config.tls_min_version, config.tls_cipher_suites));
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<std::string> warnings,
+                           crypto::CheckTlsSettings(config.tls_min_version, config.tls_cipher_suites));
   for (const std::string& warning : warnings) log::Warn(warning);
   return {};
 }
@@ -126,20 +126,21 @@ Result<std::optional<LockFile>> TakeLock(const KubeletFlags& flags) {
     return Error(Code::kInvalid, "cannot exit on lock file contention: no lock file specified");
   }
   log::Info("Acquiring file lock", {{"path", flags.lock_file}});
-  ASSIGN_OR_RETURN(LockFile lock, LockFile::Take(flags.lock_file));
+  KEELSON_ASSIGN_OR_RETURN(LockFile lock, LockFile::Take(flags.lock_file));
   return std::optional(std::move(lock));
 }
 
 Result<int> Run(const Settings& settings) {
-  ASSIGN_OR_RETURN(std::optional<LockFile> lock, TakeLock(settings.flags));
-  RETURN_IF_ERROR(CheckTls(settings.config));
-  RETURN_IF_ERROR(CheckNodeLabels(settings.flags.node_labels));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<LockFile> lock, TakeLock(settings.flags));
+  KEELSON_RETURN_IF_ERROR(CheckTls(settings.config));
+  KEELSON_RETURN_IF_ERROR(CheckNodeLabels(settings.flags.node_labels));
   if (auto ips = ParseNodeIps(settings.flags.node_ip); !ips) return ips.error();
   if (auto reserved = ParseQosReserved(settings.config.qos_reserved); !reserved) return reserved.error();
-  if (auto thresholds = ParseThresholds(MakeEvictionOptions(settings.config)); !thresholds)
+  if (auto thresholds = ParseThresholds(MakeEvictionOptions(settings.config)); !thresholds) {
     return thresholds.error();
+  }
   const bool standalone = settings.flags.kubeconfig.empty();
-  ASSIGN_OR_RETURN(auto transport, ConnectApi(settings));
+  KEELSON_ASSIGN_OR_RETURN(auto transport, ConnectApi(settings));
   client::RestClient api(transport);
 
   OomVictims oom_victims = OomVictims::OfKernelLog();
@@ -149,19 +150,19 @@ Result<int> Run(const Settings& settings) {
        [&oom_victims](const std::string& id) { return oom_victims.Has(id); }});
   const auto runtime = InstrumentedRuntimeService(*cri.runtime);
   const auto images = InstrumentedImageService(*cri.images);
-  ASSIGN_OR_RETURN(cri::Version version, AwaitRuntime(*runtime));
+  KEELSON_ASSIGN_OR_RETURN(cri::Version version, AwaitRuntime(*runtime));
   log::Info("Container runtime found", {{"name", version.name}, {"version", version.version}});
-  RETURN_IF_ERROR(MakeDirs(settings.flags.root_dir, 0750));
-  ASSIGN_OR_RETURN(linux::Cgroups cgroups, linux::Cgroups::Detect());
-  RETURN_IF_ERROR(PrepareHost(settings.config, cgroups));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(settings.flags.root_dir, 0750));
+  KEELSON_ASSIGN_OR_RETURN(linux::Cgroups cgroups, linux::Cgroups::Detect());
+  KEELSON_RETURN_IF_ERROR(PrepareHost(settings.config, cgroups));
   bool cgroup_v2 = cgroups.unified();
-  ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*runtime, settings, cgroups));
+  KEELSON_ASSIGN_OR_RETURN(auto pod_cgroups, MakeCgroups(*runtime, settings, cgroups));
   const auto instrumented_cgroups = InstrumentedCgroups(*pod_cgroups);
   const Reservations reservations = MakeReservations(settings, ReadMachine(settings.flags.root_dir));
-  ASSIGN_OR_RETURN(auto container_manager, ContainerManager::Make(settings, reservations, *runtime));
+  KEELSON_ASSIGN_OR_RETURN(auto container_manager, ContainerManager::Make(settings, reservations, *runtime));
   auto mounter = NewMounter();
-  RETURN_IF_ERROR(mounter->MakeShared(settings.flags.root_dir));
-  ASSIGN_OR_RETURN(auto providers, LoadCredentialProviders(settings));
+  KEELSON_RETURN_IF_ERROR(mounter->MakeShared(settings.flags.root_dir));
+  KEELSON_ASSIGN_OR_RETURN(auto providers, LoadCredentialProviders(settings));
   Kubelet kubelet({api, *runtime, *images, *instrumented_cgroups, *mounter, cgroup_v2, version.name,
                    version.version, standalone, std::move(providers), [] { return linux::Logind::Connect(); },
                    container_manager.get(), [](const std::string& ip) { return CheckNodeIp(ip); }},
@@ -200,21 +201,22 @@ Result<int> Run(const Settings& settings) {
     http::ServerOptions open;
     open.address = settings.config.address;
     open.port = static_cast<uint16_t>(settings.config.read_only_port);
-    ASSIGN_OR_RETURN(read_only, http::Server::Listen(open, server.read_only_handler()));
+    KEELSON_ASSIGN_OR_RETURN(read_only, http::Server::Listen(open, server.read_only_handler()));
     AddServer(group, "read-only", *read_only);
   }
   std::unique_ptr<http::Server> health;
   if (settings.config.healthz_port != 0) {
-    ASSIGN_OR_RETURN(health, ListenHealth(settings.config));
+    KEELSON_ASSIGN_OR_RETURN(health, ListenHealth(settings.config));
     AddServer(group, "healthz", *health);
   }
-  if (settings.flags.exit_on_lock_contention)
+  if (settings.flags.exit_on_lock_contention) {
     group.Add({"lock-contention", {}, [&lock](std::stop_token stop, ServiceGroup::Ready ready) {
                  ready();
                  auto asked = lock->AwaitOther(stop);
                  if (asked) log::Info("Another kubelet asks for the lock: this one ends");
                  return asked;
                }});
+  }
   group.Add(linux::SystemdNotifier(needed, [&kubelet] { return CheckAll(kubelet.backend()); }));
   return group.RunUntilSignal();
 }

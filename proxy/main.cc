@@ -17,28 +17,28 @@ using keelson::proxy::Config;
 namespace component = keelson::component;
 
 Result<int> Run(const CLI::App& app, keelson::proxy::Flags& flags) {
-  RETURN_IF_ERROR(keelson::proxy::Complete(app, flags));
+  KEELSON_RETURN_IF_ERROR(keelson::proxy::Complete(app, flags));
   const auto& logging = flags.document.logging;
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       component::StartLogging({logging.format, std::max(flags.verbosity, logging.verbosity)},
                               component::GivenWithoutEffect(app, keelson::proxy::FlagsWithoutEffect())));
   if (!flags.write_config_to.empty()) {
-    RETURN_IF_ERROR(keelson::WriteFileAtomic(flags.write_config_to, ToYaml(flags.document)));
+    KEELSON_RETURN_IF_ERROR(keelson::WriteFileAtomic(flags.write_config_to, ToYaml(flags.document)));
     keelson::log::Info("Wrote configuration", {{"file", flags.write_config_to}});
     return 0;
   }
-  ASSIGN_OR_RETURN(Config config, keelson::proxy::Decide(app, flags));
+  KEELSON_ASSIGN_OR_RETURN(Config config, keelson::proxy::Decide(app, flags));
   if (flags.cleanup) {
-    RETURN_IF_ERROR(keelson::proxy::Cleanup(config));
+    KEELSON_RETURN_IF_ERROR(keelson::proxy::Cleanup(config));
     return 0;
   }
   if (flags.init_only) {
-    RETURN_IF_ERROR(keelson::proxy::PrepareHost(config));
+    KEELSON_RETURN_IF_ERROR(keelson::proxy::PrepareHost(config));
     return 0;
   }
   const auto reload = [&]() -> Result<Config> {
     keelson::proxy::Flags again = flags;
-    RETURN_IF_ERROR(keelson::proxy::Complete(app, again));
+    KEELSON_RETURN_IF_ERROR(keelson::proxy::Complete(app, again));
     return keelson::proxy::Decide(app, again);
   };
   return keelson::proxy::RunProxy(config, reload);

@@ -51,7 +51,7 @@ Result<std::string> NodeName(const Config& config) {
 // The kubeconfig, or what a pod is given.
 Result<client::RestConfig> ApiConfig(const Config& config) {
   if (!config.kubeconfig.empty()) {
-    ASSIGN_OR_RETURN(client::RestConfig out, client::LoadKubeconfig(config.kubeconfig));
+    KEELSON_ASSIGN_OR_RETURN(client::RestConfig out, client::LoadKubeconfig(config.kubeconfig));
     if (!config.master.empty()) out.server = config.master;
     return out;
   }
@@ -62,7 +62,7 @@ Result<client::RestConfig> ApiConfig(const Config& config) {
   client::RestConfig out;
   std::string name = host;
   out.server = "https://" + (name.find(':') == std::string::npos ? name : "[" + name + "]") + ":" + port;
-  ASSIGN_OR_RETURN(out.ca_pem, ReadFile(account + "ca.crt"));
+  KEELSON_ASSIGN_OR_RETURN(out.ca_pem, ReadFile(account + "ca.crt"));
   out.token_file = account + "token";
   return out;
 }
@@ -88,13 +88,14 @@ DataplaneMode MakeMode(const std::string& name, const Config& config, TableWatch
   const auto open = [&tables] { return tables.OpenKernel(); };
   nftables::Options v4 = DataplaneOptions(config, true), v6 = DataplaneOptions(config, false);
   if (name == "nftables") return nftables::Mode(v4, v6, open);
-  if (name == "ebpf")
+  if (name == "ebpf") {
     return ebpf::Mode(v4, v6, open, config.ebpf_cgroup, config.ebpf_pins,
                       {.devices = config.ebpf_devices,
                        .direct = config.ebpf_direct,
                        .dsr = config.ebpf_dsr,
                        .xdp = config.ebpf_xdp},
                       {config.ebpf_affinity_clients, config.ebpf_udp_sockets});
+  }
   v4.table = v6.table = IpvsTable(config.table);
   ipvs::Options options{.scheduler = config.ipvs.scheduler,
                         .scheduler_flags = ipvs::SchedulerFlags(config.ipvs.scheduler),
@@ -136,8 +137,8 @@ Result<> Follow(const std::string& fixed, const ReloadConfig& reload, Proxier& p
 }
 
 Result<> RemoveDnsLink() {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  RETURN_IF_ERROR(dns::RemoveDnsLink(socket));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_RETURN_IF_ERROR(dns::RemoveDnsLink(socket));
   return {};
 }
 
@@ -174,7 +175,7 @@ void Connect(client::InformerFactory& informers, const std::string& node_name, P
 // Null without --cluster-dns-address; then nothing is left of a proxy that had it and was killed.
 Result<std::unique_ptr<dns::ClusterDns>> MakeDns(const Config& config) {
   if (!config.dns.addresses.empty()) return dns::ClusterDns::Create(config.dns, Clock::Real());
-  RETURN_IF_ERROR(RemoveDnsLink());
+  KEELSON_RETURN_IF_ERROR(RemoveDnsLink());
   return std::unique_ptr<dns::ClusterDns>();
 }
 
@@ -231,14 +232,14 @@ StatusPages StatusPagesOf(const Config& config) {
 }
 
 Result<int> Run(const Config& config, const ReloadConfig& reload) {
-  ASSIGN_OR_RETURN(std::string node_name, NodeName(config));
-  ASSIGN_OR_RETURN(client::RestConfig api, ApiConfig(config));
+  KEELSON_ASSIGN_OR_RETURN(std::string node_name, NodeName(config));
+  KEELSON_ASSIGN_OR_RETURN(client::RestConfig api, ApiConfig(config));
   api.user_agent = "kube-proxy/keelson";
-  ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(api));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(api));
   TableWatch tables;
   DataplaneMode mode = MakeMode(config.mode, config, tables);
-  if (mode.check) RETURN_IF_ERROR(mode.check());
-  RETURN_IF_ERROR(PrepareHost(config));
+  if (mode.check) KEELSON_RETURN_IF_ERROR(mode.check());
+  KEELSON_RETURN_IF_ERROR(PrepareHost(config));
   RemoveOthers(config);
 
   Health health(2 * config.sync_period, Clock::Real());
@@ -254,15 +255,15 @@ Result<int> Run(const Config& config, const ReloadConfig& reload) {
       own.insert(own.begin(), *config.node_ip);
     }
     NodeIps out;
-    ASSIGN_OR_RETURN(out.node_ports, NodePortAddresses(config.nodeport_addresses, own));
-    ASSIGN_OR_RETURN(out.own, OwnAddresses());
+    KEELSON_ASSIGN_OR_RETURN(out.node_ports, NodePortAddresses(config.nodeport_addresses, own));
+    KEELSON_ASSIGN_OR_RETURN(out.own, OwnAddresses());
     return out;
   };
   client::EventRecorder events{client::RestClient(transport), "kube-proxy", node_name};
   Running running(config.mode, config.configz);
   Proxier proxier(std::move(options), std::move(mode), read_ips, WarnWith(events), health);
   client::InformerFactory informers{client::RestClient(transport)}, extras{client::RestClient(transport)};
-  ASSIGN_OR_RETURN(std::unique_ptr<dns::ClusterDns> dns, MakeDns(config));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<dns::ClusterDns> dns, MakeDns(config));
   Connect(informers, node_name, proxier, dns.get());
   std::unique_ptr<Announcing> announcing;
   if (!config.announced.empty()) {
@@ -272,9 +273,10 @@ Result<int> Run(const Config& config, const ReloadConfig& reload) {
 
   ServiceGroup group;
   const bool hard = config.address_hard_fail;
-  RETURN_IF_ERROR(AddPages(group, "healthz", config.healthz_address, kHealthzPort, hard, health.Handler()));
-  RETURN_IF_ERROR(AddPages(group, "metrics", config.metrics_address, kMetricsPort, hard,
-                           WithReadiness(dns.get(), MetricsPages(running, StatusPagesOf(config)))));
+  KEELSON_RETURN_IF_ERROR(
+      AddPages(group, "healthz", config.healthz_address, kHealthzPort, hard, health.Handler()));
+  KEELSON_RETURN_IF_ERROR(AddPages(group, "metrics", config.metrics_address, kMetricsPort, hard,
+                                   WithReadiness(dns.get(), MetricsPages(running, StatusPagesOf(config)))));
   if (!config.config_file.empty()) {
     group.Add({"config-file", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                  ready();
@@ -326,7 +328,7 @@ int RunProxy(const Config& config, const ReloadConfig& reload) {
 }
 
 Result<> Cleanup(const Config& config) {
-  ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
   Result<> link = RemoveDnsLink();
   Result<> others = RemoveLeftovers(*kernel, config.table);
   Result<> servers = RemoveVirtualServers(), outside = ebpf::DetachFilters(config.ebpf_pins),

@@ -36,18 +36,18 @@ struct Site {
 };
 
 Result<Site> MakeSite() {
-  ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::Make());
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenIn(netns));
-  RETURN_IF_ERROR(netlink::CreateBridge(socket, "eth0", 0, std::nullopt));
-  ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, "eth0"));
-  RETURN_IF_ERROR(netlink::SetUp(socket, link.index));
-  RETURN_IF_ERROR(netlink::AddAddress(socket, link.index, *IpPrefix::Parse("10.0.0.1/16")));
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::Make());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenIn(netns));
+  KEELSON_RETURN_IF_ERROR(netlink::CreateBridge(socket, "eth0", 0, std::nullopt));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, "eth0"));
+  KEELSON_RETURN_IF_ERROR(netlink::SetUp(socket, link.index));
+  KEELSON_RETURN_IF_ERROR(netlink::AddAddress(socket, link.index, *IpPrefix::Parse("10.0.0.1/16")));
   return Site{std::move(netns), std::move(socket)};
 }
 
 Result<Changes> SyncAll(netlink::Socket& socket, const Config& config, const NodeMap& nodes) {
-  ASSIGN_OR_RETURN(HostState host, ReadHost(socket));
-  ASSIGN_OR_RETURN(Plan plan, MakePlan(config, nodes, host));
+  KEELSON_ASSIGN_OR_RETURN(HostState host, ReadHost(socket));
+  KEELSON_ASSIGN_OR_RETURN(Plan plan, MakePlan(config, nodes, host));
   return Apply(socket, config, plan, host);
 }
 

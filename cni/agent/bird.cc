@@ -125,8 +125,9 @@ Result<std::string> BirdCommand(const std::string& socket_path, const std::strin
                                 std::chrono::milliseconds timeout) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (socket_path.size() >= sizeof address.sun_path)
+  if (socket_path.size() >= sizeof address.sun_path) {
     return Error(Code::kInvalid, "path too long: " + socket_path);
+  }
   std::memcpy(address.sun_path, socket_path.data(), socket_path.size());
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return ErrnoError("socket");
@@ -134,8 +135,8 @@ Result<std::string> BirdCommand(const std::string& socket_path, const std::strin
     return Error(Code::kUnavailable, ErrnoError("connect to BIRD at " + socket_path).message());
   }
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  RETURN_IF_ERROR(ReadReply(fd.get(), deadline));  // the greeting
-  RETURN_IF_ERROR(WriteAll(fd.get(), command + "\n", socket_path));
+  KEELSON_RETURN_IF_ERROR(ReadReply(fd.get(), deadline));  // the greeting
+  KEELSON_RETURN_IF_ERROR(WriteAll(fd.get(), command + "\n", socket_path));
   return ReadReply(fd.get(), deadline);
 }
 
@@ -146,9 +147,9 @@ Result<int> Bird::AfterRoutes(const Plan& plan, const NodeMap& nodes) {
   if (same && loaded_) return 0;
   if (!same) {
     loaded_ = false;
-    RETURN_IF_ERROR(WriteFileAtomic(config_.bgp.bird_config, text));
+    KEELSON_RETURN_IF_ERROR(WriteFileAtomic(config_.bgp.bird_config, text));
   }
-  ASSIGN_OR_RETURN(
+  KEELSON_ASSIGN_OR_RETURN(
       std::string reply,
       BirdCommand(config_.bgp.bird_socket, "configure \"" + config_.bgp.bird_config + "\"", kPatience));
   log::Info("BIRD reads its configuration", {{"path", config_.bgp.bird_config}, {"reply", reply}});

@@ -19,7 +19,7 @@ template <typename Each>
 Result<> ForEachItem(std::string_view text, Each each) {
   while (!text.empty()) {
     size_t comma = std::min(text.find(','), text.size());
-    RETURN_IF_ERROR(each(text.substr(0, comma)));
+    KEELSON_RETURN_IF_ERROR(each(text.substr(0, comma)));
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return {};
@@ -103,8 +103,8 @@ Result<Encryption> ParseEncryption(std::string_view text) {
 
 Result<std::vector<IpPrefix>> ParseCidrs(std::string_view text) {
   std::vector<IpPrefix> out;
-  RETURN_IF_ERROR(ForEachItem(text, [&](std::string_view item) -> Result<> {
-    ASSIGN_OR_RETURN(IpPrefix cidr, IpPrefix::Parse(item));
+  KEELSON_RETURN_IF_ERROR(ForEachItem(text, [&](std::string_view item) -> Result<> {
+    KEELSON_ASSIGN_OR_RETURN(IpPrefix cidr, IpPrefix::Parse(item));
     out.push_back(cidr.Masked());
     return {};
   }));
@@ -113,14 +113,14 @@ Result<std::vector<IpPrefix>> ParseCidrs(std::string_view text) {
 
 Result<std::vector<BgpPeer>> ParseBgpPeers(std::string_view text) {
   std::vector<BgpPeer> out;
-  RETURN_IF_ERROR(ForEachItem(text, [&](std::string_view item) -> Result<> {
+  KEELSON_RETURN_IF_ERROR(ForEachItem(text, [&](std::string_view item) -> Result<> {
     size_t equals = item.find('=');
     BgpPeer peer;
     if (equals == std::string_view::npos || !ParseNumber(item.substr(equals + 1), peer.as_number) ||
         peer.as_number == 0) {
       return Bad("invalid BGP peer \"" + std::string(item) + "\": ADDRESS=ASN is wanted");
     }
-    ASSIGN_OR_RETURN(peer.address, IpAddress::Parse(item.substr(0, equals)));
+    KEELSON_ASSIGN_OR_RETURN(peer.address, IpAddress::Parse(item.substr(0, equals)));
     out.push_back(peer);
     return {};
   }));
@@ -137,7 +137,7 @@ Result<HostPort> ParseHostPort(std::string_view text) {
     return Bad("invalid address \"" + std::string(text) + "\": IP:PORT is wanted");
   }
   if (host.empty()) host = "0.0.0.0";
-  RETURN_IF_ERROR(IpAddress::Parse(host));
+  KEELSON_RETURN_IF_ERROR(IpAddress::Parse(host));
   out.host = host;
   return out;
 }
@@ -149,9 +149,9 @@ Result<> Validate(const Config& config) {
   if (config.mtu != 0 && (config.mtu < 576 || config.mtu > 65535)) return Bad("--mtu must be 576 to 65535");
   if (config.vxlan_id >= 1u << 24) return Bad("--vxlan-id must be below 16777216");
   if (config.vxlan_port == 0) return Bad("--vxlan-port must not be 0");
-  RETURN_IF_ERROR(CheckLinkName(config.bridge, "--bridge"));
-  RETURN_IF_ERROR(CheckLinkName(config.vxlan_device, "--vxlan-device"));
-  RETURN_IF_ERROR(CheckEncryption(config));
+  KEELSON_RETURN_IF_ERROR(CheckLinkName(config.bridge, "--bridge"));
+  KEELSON_RETURN_IF_ERROR(CheckLinkName(config.vxlan_device, "--vxlan-device"));
+  KEELSON_RETURN_IF_ERROR(CheckEncryption(config));
   return CheckBgp(config.bgp);
 }
 

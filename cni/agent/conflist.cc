@@ -48,8 +48,8 @@ std::string ConflistText(const Config& config, const Plan& plan) {
 Result<bool> WriteConflist(const Config& config, const std::string& text) {
   Result<std::string> found = ReadFile(config.ConflistPath());
   if (found && *found == text) return false;
-  RETURN_IF_ERROR(MakeDirs(config.conf_dir));
-  RETURN_IF_ERROR(WriteFileAtomic(config.ConflistPath(), text));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(config.conf_dir));
+  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(config.ConflistPath(), text));
   return true;
 }
 

@@ -34,17 +34,17 @@ class Applier {
   Result<Changes> Run(int wireguard_link) {
     int tunnel = wireguard_link;
     if (plan_.vxlan) {
-      ASSIGN_OR_RETURN(tunnel, EnsureTunnel(*plan_.vxlan));
+      KEELSON_ASSIGN_OR_RETURN(tunnel, EnsureTunnel(*plan_.vxlan));
     }
     std::vector<netlink::Neighbor> neighbors;
     std::vector<netlink::Forwarding> forwarding;
     if (plan_.vxlan && !fresh_) {
-      ASSIGN_OR_RETURN(neighbors, netlink::ListNeighbors(socket_, tunnel));
-      ASSIGN_OR_RETURN(forwarding, netlink::ListForwarding(socket_, tunnel));
+      KEELSON_ASSIGN_OR_RETURN(neighbors, netlink::ListNeighbors(socket_, tunnel));
+      KEELSON_ASSIGN_OR_RETURN(forwarding, netlink::ListForwarding(socket_, tunnel));
     }
     Difference difference = Compare(plan_, tunnel, host_.routes, neighbors, forwarding);
-    RETURN_IF_ERROR(Write(difference));
-    if (!plan_.vxlan) RETURN_IF_ERROR(DropTunnel());
+    KEELSON_RETURN_IF_ERROR(Write(difference));
+    if (!plan_.vxlan) KEELSON_RETURN_IF_ERROR(DropTunnel());
     return std::move(changes_);
   }
 
@@ -52,20 +52,21 @@ class Applier {
   Result<int> EnsureTunnel(const TunnelPlan& wanted) {
     const netlink::Link* link = FindLink(host_, wanted.device);
     if (link) {
-      ASSIGN_OR_RETURN(bool fits, Fits(*link, wanted));
+      KEELSON_ASSIGN_OR_RETURN(bool fits, Fits(*link, wanted));
       if (!fits) {
         log::Info("VXLAN device is made anew, its settings have changed", {{"device", wanted.device}});
-        RETURN_IF_ERROR(netlink::DeleteLink(socket_, link->index));
+        KEELSON_RETURN_IF_ERROR(netlink::DeleteLink(socket_, link->index));
         ++changes_.deleted["tunnel"];
         link = nullptr;
       }
     }
     if (!link) {
-      RETURN_IF_ERROR(netlink::CreateVxlan(socket_, wanted.device, wanted.vxlan, wanted.mac, wanted.mtu));
+      KEELSON_RETURN_IF_ERROR(
+          netlink::CreateVxlan(socket_, wanted.device, wanted.vxlan, wanted.mac, wanted.mtu));
       ++changes_.set["tunnel"];
       fresh_ = true;
-      ASSIGN_OR_RETURN(netlink::Link made, netlink::GetLink(socket_, wanted.device));
-      RETURN_IF_ERROR(EnsureAddresses(made.index, wanted));
+      KEELSON_ASSIGN_OR_RETURN(netlink::Link made, netlink::GetLink(socket_, wanted.device));
+      KEELSON_RETURN_IF_ERROR(EnsureAddresses(made.index, wanted));
       return made.index;
     }
     netlink::LinkChange change;
@@ -73,10 +74,10 @@ class Applier {
     if (link->mtu != wanted.mtu) change.mtu = wanted.mtu;
     if (link->mac != wanted.mac) change.mac = wanted.mac;
     if (change.up || change.mtu || change.mac) {
-      RETURN_IF_ERROR(netlink::ChangeLink(socket_, link->index, change));
+      KEELSON_RETURN_IF_ERROR(netlink::ChangeLink(socket_, link->index, change));
       ++changes_.set["tunnel"];
     }
-    RETURN_IF_ERROR(EnsureAddresses(link->index, wanted));
+    KEELSON_RETURN_IF_ERROR(EnsureAddresses(link->index, wanted));
     return link->index;
   }
 
@@ -84,7 +85,7 @@ class Applier {
     if (link.kind != "vxlan") {
       return Error(Code::kAlreadyExists, "link " + link.name + " exists and is no VXLAN device");
     }
-    ASSIGN_OR_RETURN(netlink::Vxlan found, netlink::GetVxlan(socket_, link.name));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Vxlan found, netlink::GetVxlan(socket_, link.name));
     return found == wanted.vxlan;
   }
 
@@ -112,7 +113,7 @@ class Applier {
   Result<> DropTunnel() {
     const netlink::Link* link = FindLink(host_, config_.vxlan_device);
     if (!link || link->kind != "vxlan") return {};
-    RETURN_IF_ERROR(netlink::DeleteLink(socket_, link->index));
+    KEELSON_RETURN_IF_ERROR(netlink::DeleteLink(socket_, link->index));
     ++changes_.deleted["tunnel"];
     return {};
   }
@@ -123,10 +124,11 @@ class Applier {
     for (const auto& neighbor : d.replace_neighbors) batch.ReplaceNeighbor(neighbor);
     for (const auto& route : d.replace_routes) batch.ReplaceRoute(route);
     for (const auto& route : d.delete_routes) batch.DeleteRoute(route);
-    for (const auto& neighbor : d.delete_neighbors)
+    for (const auto& neighbor : d.delete_neighbors) {
       batch.DeleteNeighbor(neighbor.link_index, neighbor.address);
+    }
     for (const auto& entry : d.delete_forwarding) batch.DeleteForwarding(entry);
-    ASSIGN_OR_RETURN(changes_.refused, batch.Run());
+    KEELSON_ASSIGN_OR_RETURN(changes_.refused, batch.Run());
     auto count = [](std::map<std::string, int>& into, const char* kind, size_t number) {
       if (number > 0) into[kind] += static_cast<int>(number);
     };
@@ -158,9 +160,9 @@ int Changes::total() const {
 
 Result<HostState> ReadHost(netlink::Socket& socket) {
   HostState host;
-  ASSIGN_OR_RETURN(host.links, netlink::ListLinks(socket));
-  ASSIGN_OR_RETURN(host.addresses, netlink::ListAddresses(socket));
-  ASSIGN_OR_RETURN(host.routes, netlink::ListRoutes(socket));
+  KEELSON_ASSIGN_OR_RETURN(host.links, netlink::ListLinks(socket));
+  KEELSON_ASSIGN_OR_RETURN(host.addresses, netlink::ListAddresses(socket));
+  KEELSON_ASSIGN_OR_RETURN(host.routes, netlink::ListRoutes(socket));
   return host;
 }
 
@@ -221,7 +223,7 @@ Result<Changes> Apply(netlink::Socket& socket, const Config& config, const Plan&
 }
 
 Result<Changes> RemoveAll(netlink::Socket& socket, const Config& config) {
-  ASSIGN_OR_RETURN(HostState host, ReadHost(socket));
+  KEELSON_ASSIGN_OR_RETURN(HostState host, ReadHost(socket));
   return Applier(socket, config, Plan{}, host).Run(0);
 }
 

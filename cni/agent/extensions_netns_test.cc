@@ -36,8 +36,9 @@ class Capture {
       address.sll_family = AF_PACKET;
       address.sll_protocol = htons(ETH_P_ALL);
       address.sll_ifindex = static_cast<int>(::if_nametoindex(link));
-      if (::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+      if (::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
         return ErrnoError("bind");
+      }
       return {};
     });
   }
@@ -73,8 +74,8 @@ class ExtensionsNetnsTest : public ::testing::Test {
   using Make = std::function<Result<std::unique_ptr<Extension>>(const Config&)>;
   Result<> Start(const std::string& name, const Config& config, const Make& make) {
     std::unique_ptr<Extension> extension;
-    RETURN_IF_ERROR(Site(name).host.Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(extension, make(config));
+    KEELSON_RETURN_IF_ERROR(Site(name).host.Run([&]() -> Result<> {
+      KEELSON_ASSIGN_OR_RETURN(extension, make(config));
       return {};
     }));
     agents_[name] = std::make_unique<RunningAgent>(Site(name), network_->api(), config, std::move(extension));
@@ -95,11 +96,11 @@ class IpsecTest : public ExtensionsNetnsTest {
   }
   bool KernelHasEsp() {
     Result<> added = Site("a").host.Run([]() -> Result<> {
-      ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenXfrm());
+      KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenXfrm());
       netlink::XfrmState probe{*IpAddress::Parse("10.0.0.9"), *IpAddress::Parse("10.0.0.8"), 999, 1,
                                std::string(36, 'k')};
-      RETURN_IF_ERROR(netlink::AddState(socket, probe));
-      RETURN_IF_ERROR(netlink::DeleteState(socket, probe));
+      KEELSON_RETURN_IF_ERROR(netlink::AddState(socket, probe));
+      KEELSON_RETURN_IF_ERROR(netlink::DeleteState(socket, probe));
       return {};
     });
     if (!added) reason_ = added.error().message();
@@ -112,7 +113,7 @@ class IpsecTest : public ExtensionsNetnsTest {
     return config;
   }
   static Result<std::unique_ptr<Extension>> MakeIpsec(const Config& config) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Ipsec> ipsec, Ipsec::Open(config));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Ipsec> ipsec, Ipsec::Open(config));
     return std::unique_ptr<Extension>(std::move(ipsec));
   }
   std::string key_file_, reason_;
@@ -120,7 +121,7 @@ class IpsecTest : public ExtensionsNetnsTest {
 
 TEST_F(IpsecTest, PoliciesAreReplacedListedAndRemoved) {
   ASSERT_DONE(Site("a").host.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenXfrm());
+    KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenXfrm());
     using netlink::XfrmPolicy;
     XfrmPolicy::Tunnel tunnel{*IpAddress::Parse("10.0.0.1"), *IpAddress::Parse("10.0.0.2"), 4711,
                               kIpsecReqid};
@@ -130,19 +131,19 @@ TEST_F(IpsecTest, PoliciesAreReplacedListedAndRemoved) {
         {XfrmPolicy::Direction::kForward, Prefix("fd44:2::/64"), Prefix("fd44:1::/64"), kPriorityTunnel,
          false, tunnel},
         {XfrmPolicy::Direction::kOut, Prefix("0.0.0.0/0"), Prefix("10.244.0.0/16"), kPriorityBlock, true}};
-    for (const XfrmPolicy& policy : wanted) RETURN_IF_ERROR(netlink::ReplacePolicy(socket, policy));
+    for (const XfrmPolicy& policy : wanted) KEELSON_RETURN_IF_ERROR(netlink::ReplacePolicy(socket, policy));
     wanted[0].tunnel->spi = 4712;
-    RETURN_IF_ERROR(netlink::ReplacePolicy(socket, wanted[0]));
+    KEELSON_RETURN_IF_ERROR(netlink::ReplacePolicy(socket, wanted[0]));
     // Another program's policy stays.
     XfrmPolicy foreign{XfrmPolicy::Direction::kOut, Prefix("172.16.0.0/24"), Prefix("172.17.0.0/24"), 9};
-    RETURN_IF_ERROR(netlink::ReplacePolicy(socket, foreign));
-    ASSIGN_OR_RETURN(auto found, netlink::ListPolicies(socket));
+    KEELSON_RETURN_IF_ERROR(netlink::ReplacePolicy(socket, foreign));
+    KEELSON_ASSIGN_OR_RETURN(auto found, netlink::ListPolicies(socket));
     EXPECT_EQ(found.size(), 4u);
     for (const XfrmPolicy& policy : wanted) {
       EXPECT_NE(std::find(found.begin(), found.end(), policy), found.end()) << policy.source.ToString();
     }
-    RETURN_IF_ERROR(Ipsec::RemoveAll(socket));
-    ASSIGN_OR_RETURN(found, netlink::ListPolicies(socket));
+    KEELSON_RETURN_IF_ERROR(Ipsec::RemoveAll(socket));
+    KEELSON_ASSIGN_OR_RETURN(found, netlink::ListPolicies(socket));
     EXPECT_EQ(found, std::vector<XfrmPolicy>{foreign});
     EXPECT_FALSE(*netlink::DeletePolicy(socket, wanted[0]));
     return {};
@@ -152,8 +153,9 @@ TEST_F(IpsecTest, PoliciesAreReplacedListedAndRemoved) {
 TEST_F(IpsecTest, WithoutEspInTheKernelItSaysSo) {
   if (KernelHasEsp()) GTEST_SKIP() << "this kernel has ESP";
   ASSERT_DONE(Start("a", IpsecConfig("a"), MakeIpsec));
-  while (agents_["a"]->health().Complaint().find("no sync yet") != std::string::npos)
+  while (agents_["a"]->health().Complaint().find("no sync yet") != std::string::npos) {
     std::this_thread::yield();
+  }
   EXPECT_THAT(agents_["a"]->health().Complaint(), ::testing::HasSubstr("the kernel needs ESP and AES-GCM"));
 }
 
@@ -204,7 +206,7 @@ TEST_F(ExtensionsNetnsTest, WireguardBetweenNodes) {
     auto publish = [source = NodeSource(network_->api()), name = config.node_name](const std::string& key) {
       return source.Annotate(name, kWireguardKeyAnnotation, key);
     };
-    ASSIGN_OR_RETURN(std::unique_ptr<Wireguard> wireguard, Wireguard::Open(config, publish));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Wireguard> wireguard, Wireguard::Open(config, publish));
     return std::unique_ptr<Extension>(std::move(wireguard));
   };
   for (const char* name : {"a", "b", "far"}) {
@@ -252,10 +254,11 @@ TEST_F(ExtensionsNetnsTest, BirdsTellEachOther) {
     // BIRD starts with a minimal configuration, like a packaged one, and gets the rest later.
     ASSERT_DONE(WriteFile(config.bgp.bird_config, "protocol device {\n}\n"));
     ASSERT_DONE(Site(name).host.Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(event::Process bird,
-                       event::Process::Start({.argv = {"/usr/sbin/bird", "-f", "-c", config.bgp.bird_config,
-                                                       "-s", config.bgp.bird_socket, "-P", prefix + ".pid"},
-                                              .output_file = prefix + ".log"}));
+      KEELSON_ASSIGN_OR_RETURN(
+          event::Process bird,
+          event::Process::Start({.argv = {"/usr/sbin/bird", "-f", "-c", config.bgp.bird_config, "-s",
+                                          config.bgp.bird_socket, "-P", prefix + ".pid"},
+                                 .output_file = prefix + ".log"}));
       birds.push_back(std::move(bird));
       return {};
     }));
@@ -268,20 +271,20 @@ TEST_F(ExtensionsNetnsTest, BirdsTellEachOther) {
   // BIRD waits a few seconds before it connects; learned routes appear as routes of its protocol.
   auto await_routes = [&](const char* name, std::initializer_list<const char*> pods) -> Result<> {
     std::optional<netlink::Monitor> monitor;
-    RETURN_IF_ERROR(Site(name).host.Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(monitor, netlink::Monitor::Open());
+    KEELSON_RETURN_IF_ERROR(Site(name).host.Run([&]() -> Result<> {
+      KEELSON_ASSIGN_OR_RETURN(monitor, netlink::Monitor::Open());
       return {};
     }));
-    ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenIn(Site(name).host));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenIn(Site(name).host));
     for (;;) {
-      ASSIGN_OR_RETURN(const auto routes, netlink::ListRoutes(socket));
+      KEELSON_ASSIGN_OR_RETURN(const auto routes, netlink::ListRoutes(socket));
       const auto learned = [&](const char* prefix) {
         return std::any_of(routes.begin(), routes.end(), [&](const netlink::Route& route) {
           return route.destination == Prefix(prefix) && route.protocol == 12;
         });
       };
       if (std::all_of(pods.begin(), pods.end(), learned)) return {};
-      RETURN_IF_ERROR(monitor->Wait({}, std::chrono::seconds(40)));
+      KEELSON_RETURN_IF_ERROR(monitor->Wait({}, std::chrono::seconds(40)));
     }
   };
   ASSERT_DONE(await_routes("a", {"10.244.2.0/24", "fd44:2::/64"}));

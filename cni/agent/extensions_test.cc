@@ -151,8 +151,9 @@ TEST(Wireguard, PeersFollowThePlan) {
   auto none = CompareWireguard(all.set, a.plan, 51871);
   EXPECT_TRUE(none.set.empty() && none.removed.empty());
   // c gets a new key; a peer with an invalid key is left out.
-  for (PeerPlan& peer : a.plan.peers)
+  for (PeerPlan& peer : a.plan.peers) {
     peer.wireguard_key = peer.name == "c" ? EncodeBase64(std::string(32, 'd')) : "x";
+  }
   auto change = CompareWireguard(all.set, a.plan, 51871);
   EXPECT_EQ(change.set.size(), 1u);
   EXPECT_THAT(change.removed, ElementsAre(key_b, key_c));

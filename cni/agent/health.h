@@ -25,8 +25,8 @@ class Health {
   const std::chrono::milliseconds patience_;
   Clock& clock_;
   mutable Mutex mutex_;
-  std::optional<SteadyTime> last_sync_ GUARDED_BY(mutex_);
-  std::string failure_ GUARDED_BY(mutex_);
+  std::optional<SteadyTime> last_sync_ KEELSON_GUARDED_BY(mutex_);
+  std::string failure_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::cni::agent

@@ -24,7 +24,7 @@ std::pair<IpAddress, uint32_t> IdOf(const XfrmState& state) { return {state.dest
 }  // namespace
 
 Result<std::unique_ptr<Ipsec>> Ipsec::Open(const Config& config, Clock& clock) {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenXfrm());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenXfrm());
   return std::unique_ptr<Ipsec>(new Ipsec(config, clock, std::move(socket)));
 }
 
@@ -34,14 +34,14 @@ Result<int> Ipsec::AddStates(const IpsecPlan& wanted, const std::vector<XfrmStat
   int added = 0;
   for (const XfrmState& state : wanted.states) {
     if (!present.insert(IdOf(state)).second) continue;
-    RETURN_IF_ERROR(netlink::AddState(socket_, state));
+    KEELSON_RETURN_IF_ERROR(netlink::AddState(socket_, state));
     ++added;
   }
   return added;
 }
 
 Result<int> Ipsec::SetPolicies(const IpsecPlan& wanted) {
-  ASSIGN_OR_RETURN(std::vector<XfrmPolicy> found, netlink::ListPolicies(socket_));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<XfrmPolicy> found, netlink::ListPolicies(socket_));
   auto key = [](const XfrmPolicy& p) { return std::tuple(p.direction, p.source, p.destination); };
   std::map<std::tuple<XfrmPolicy::Direction, IpPrefix, IpPrefix>, const XfrmPolicy*> present;
   for (const XfrmPolicy& policy : found) present[key(policy)] = &policy;
@@ -52,7 +52,7 @@ Result<int> Ipsec::SetPolicies(const IpsecPlan& wanted) {
       if (policy.priority != priority) continue;
       auto it = present.find(key(policy));
       if (it == present.end() || !(*it->second == policy)) {
-        RETURN_IF_ERROR(netlink::ReplacePolicy(socket_, policy));
+        KEELSON_RETURN_IF_ERROR(netlink::ReplacePolicy(socket_, policy));
         ++changes;
       }
       if (it != present.end()) present.erase(it);
@@ -60,7 +60,7 @@ Result<int> Ipsec::SetPolicies(const IpsecPlan& wanted) {
   }
   for (const auto& [k, policy] : present) {
     if (!Ours(*policy)) continue;
-    RETURN_IF_ERROR(netlink::DeletePolicy(socket_, *policy));
+    KEELSON_RETURN_IF_ERROR(netlink::DeletePolicy(socket_, *policy));
     ++changes;
   }
   return changes;
@@ -76,7 +76,7 @@ Result<int> Ipsec::DropStates(const IpsecPlan& wanted, const std::vector<XfrmSta
     if (state.reqid != kIpsecReqid || kept.contains(IdOf(state))) continue;
     SteadyTime since = unwanted_since_.try_emplace(IdOf(state), now).first->second;
     if (now - since < kKeepReceiving) continue;
-    RETURN_IF_ERROR(netlink::DeleteState(socket_, state));
+    KEELSON_RETURN_IF_ERROR(netlink::DeleteState(socket_, state));
     unwanted_since_.erase(IdOf(state));
     ++dropped;
   }
@@ -89,22 +89,23 @@ Result<int> Ipsec::BeforeRoutes(const Plan& plan, const NodeMap& nodes, int&) {
   Result<std::vector<std::string>> secrets = ParseIpsecSecrets(*file);
   if (!secrets) return secrets.error().Wrap(config_.ipsec_key_file);
   int64_t now = std::chrono::duration_cast<std::chrono::seconds>(clock_.Now().time_since_epoch()).count();
-  ASSIGN_OR_RETURN(IpsecPlan wanted, MakeIpsecPlan(config_, plan, nodes, *secrets, now / kEpochSeconds));
-  ASSIGN_OR_RETURN(std::vector<XfrmState> found, netlink::ListStates(socket_));
-  ASSIGN_OR_RETURN(int added, AddStates(wanted, found));
-  ASSIGN_OR_RETURN(int policies, SetPolicies(wanted));
-  ASSIGN_OR_RETURN(int dropped, DropStates(wanted, found));
+  KEELSON_ASSIGN_OR_RETURN(IpsecPlan wanted,
+                           MakeIpsecPlan(config_, plan, nodes, *secrets, now / kEpochSeconds));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<XfrmState> found, netlink::ListStates(socket_));
+  KEELSON_ASSIGN_OR_RETURN(int added, AddStates(wanted, found));
+  KEELSON_ASSIGN_OR_RETURN(int policies, SetPolicies(wanted));
+  KEELSON_ASSIGN_OR_RETURN(int dropped, DropStates(wanted, found));
   return added + policies + dropped;
 }
 
 Result<> Ipsec::RemoveAll(netlink::Socket& socket) {
-  ASSIGN_OR_RETURN(std::vector<XfrmPolicy> policies, netlink::ListPolicies(socket));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<XfrmPolicy> policies, netlink::ListPolicies(socket));
   for (const XfrmPolicy& policy : policies) {
-    if (Ours(policy)) RETURN_IF_ERROR(netlink::DeletePolicy(socket, policy));
+    if (Ours(policy)) KEELSON_RETURN_IF_ERROR(netlink::DeletePolicy(socket, policy));
   }
-  ASSIGN_OR_RETURN(std::vector<XfrmState> states, netlink::ListStates(socket));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<XfrmState> states, netlink::ListStates(socket));
   for (const XfrmState& state : states) {
-    if (state.reqid == kIpsecReqid) RETURN_IF_ERROR(netlink::DeleteState(socket, state));
+    if (state.reqid == kIpsecReqid) KEELSON_RETURN_IF_ERROR(netlink::DeleteState(socket, state));
   }
   return {};
 }

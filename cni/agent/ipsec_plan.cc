@@ -23,7 +23,7 @@ struct End {
 Result<XfrmState> StateOf(const std::string& secret, const End& from, const End& to, int64_t epoch) {
   std::string info = from.name + "|" + to.name + "|" + from.address.ToString() + "|" + to.address.ToString() +
                      "|" + std::to_string(epoch);
-  ASSIGN_OR_RETURN(std::string bytes, crypto::DeriveKey(secret, kSalt, info, kKeyBytes + 4));
+  KEELSON_ASSIGN_OR_RETURN(std::string bytes, crypto::DeriveKey(secret, kSalt, info, kKeyBytes + 4));
   uint32_t spi = 0;
   for (size_t i = kKeyBytes; i < bytes.size(); ++i) spi = spi << 8 | static_cast<uint8_t>(bytes[i]);
   bytes.resize(kKeyBytes);
@@ -38,7 +38,7 @@ class IpsecPlanner {
   Result<IpsecPlan> Run(const Config& config) {
     const NodeInfo& self = nodes_.at(config.node_name);
     for (const PeerPlan& peer : plan_.peers) {
-      if (peer.address) RETURN_IF_ERROR(AddPeer({self.name, *plan_.underlay}, self, peer));
+      if (peer.address) KEELSON_RETURN_IF_ERROR(AddPeer({self.name, *plan_.underlay}, self, peer));
     }
     for (const IpPrefix& own : plan_.pod_cidrs) {
       AddPolicy({Direction::kOut, Everything(own), own, kPriorityOwn});
@@ -54,13 +54,13 @@ class IpsecPlanner {
 
   Result<> AddPeer(const End& own, const NodeInfo& self, const PeerPlan& peer) {
     End other{peer.name, *peer.address};
-    ASSIGN_OR_RETURN(XfrmState sending, StateOf(secrets_[0], own, other, epoch_));
+    KEELSON_ASSIGN_OR_RETURN(XfrmState sending, StateOf(secrets_[0], own, other, epoch_));
     XfrmPolicy::Tunnel there{own.address, other.address, sending.spi, kIpsecReqid};
     XfrmPolicy::Tunnel back{other.address, own.address, 0, kIpsecReqid};
     out_.states.push_back(std::move(sending));
     for (const std::string& secret : secrets_) {
       for (int64_t hour : {epoch_ - 1, epoch_, epoch_ + 1}) {
-        ASSIGN_OR_RETURN(XfrmState receiving, StateOf(secret, other, own, hour));
+        KEELSON_ASSIGN_OR_RETURN(XfrmState receiving, StateOf(secret, other, own, hour));
         out_.states.push_back(std::move(receiving));
       }
     }
@@ -68,8 +68,9 @@ class IpsecPlanner {
     for (bool v4 : {true, false}) {
       for (const IpPrefix& theirs : OfFamily(peer.pod_cidrs, v4)) {
         for (const IpPrefix& ours : OfFamily(plan_.pod_cidrs, v4)) Protect(ours, theirs, there, back, true);
-        if (const IpAddress* ip = self.AddressOf(v4))
+        if (const IpAddress* ip = self.AddressOf(v4)) {
           Protect(IpPrefix::Host(*ip), theirs, there, back, false);
+        }
       }
       const IpAddress* ip = node.AddressOf(v4);
       if (!ip) continue;
@@ -111,8 +112,9 @@ Result<std::vector<std::string>> ParseIpsecSecrets(std::string_view text) {
     size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) {
       line.remove_suffix(1);
+    }
     if (line.empty() || line.front() == '#') continue;
     if (line.size() < kMinSecret) {
       return Error(Code::kInvalid,

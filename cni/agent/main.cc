@@ -18,12 +18,12 @@ struct Texts {
 };
 
 Result<> Resolve(const Texts& texts, agent::Config& config) {
-  ASSIGN_OR_RETURN(config.cluster_cidrs, agent::ParseCidrs(texts.cluster_cidr));
-  ASSIGN_OR_RETURN(config.mode, agent::ParseMode(texts.mode));
-  ASSIGN_OR_RETURN(config.encryption, agent::ParseEncryption(texts.encryption));
-  ASSIGN_OR_RETURN(config.bgp.peers, agent::ParseBgpPeers(texts.bgp_peers));
-  ASSIGN_OR_RETURN(config.healthz, agent::ParseHostPort(texts.healthz));
-  ASSIGN_OR_RETURN(config.metrics, agent::ParseHostPort(texts.metrics));
+  KEELSON_ASSIGN_OR_RETURN(config.cluster_cidrs, agent::ParseCidrs(texts.cluster_cidr));
+  KEELSON_ASSIGN_OR_RETURN(config.mode, agent::ParseMode(texts.mode));
+  KEELSON_ASSIGN_OR_RETURN(config.encryption, agent::ParseEncryption(texts.encryption));
+  KEELSON_ASSIGN_OR_RETURN(config.bgp.peers, agent::ParseBgpPeers(texts.bgp_peers));
+  KEELSON_ASSIGN_OR_RETURN(config.healthz, agent::ParseHostPort(texts.healthz));
+  KEELSON_ASSIGN_OR_RETURN(config.metrics, agent::ParseHostPort(texts.metrics));
   return agent::Validate(config);
 }
 
@@ -74,13 +74,13 @@ void AddFlags(CLI::App& app, Flags& flags) {
 }
 
 Result<int> Run(Flags& flags) {
-  RETURN_IF_ERROR(keelson::component::StartLogging({.verbosity = flags.verbosity}));
-  RETURN_IF_ERROR(Resolve(flags.texts, flags.config));
+  KEELSON_RETURN_IF_ERROR(keelson::component::StartLogging({.verbosity = flags.verbosity}));
+  KEELSON_RETURN_IF_ERROR(Resolve(flags.texts, flags.config));
   if (flags.cleanup) {
-    RETURN_IF_ERROR(agent::Cleanup(flags.config));
+    KEELSON_RETURN_IF_ERROR(agent::Cleanup(flags.config));
     return 0;
   }
-  RETURN_IF_ERROR(CheckRequired(flags.config));
+  KEELSON_RETURN_IF_ERROR(CheckRequired(flags.config));
   return agent::RunAgent(flags.config);
 }
 

@@ -65,10 +65,10 @@ nft::Ruleset MasqueradeRules(const std::vector<IpPrefix>& own_pods, const std::v
 }
 
 Result<bool> EnsureMasquerade(nft::Kernel& kernel, const nft::Ruleset& wanted) {
-  ASSIGN_OR_RETURN(std::optional<nft::Ruleset> found, kernel.Read(wanted.table));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<nft::Ruleset> found, kernel.Read(wanted.table));
   nft::Transaction transaction = nft::Diff(found, wanted);
   if (transaction.empty()) return false;
-  RETURN_IF_ERROR(kernel.Apply(transaction));
+  KEELSON_RETURN_IF_ERROR(kernel.Apply(transaction));
   return true;
 }
 

@@ -175,19 +175,20 @@ TEST_F(AgentNetnsTest, PutsRightWhatOthersBreak) {
        }},
       {"neighbour deleted",
        [&]() -> Result<> {
-         RETURN_IF_ERROR(netlink::DeleteNeighbor(socket, tunnel()->index, Ip("10.244.2.0")));
+         KEELSON_RETURN_IF_ERROR(netlink::DeleteNeighbor(socket, tunnel()->index, Ip("10.244.2.0")));
          return {};
        }},
       {"forwarding deleted",
        [&]() -> Result<> {
          int index = tunnel()->index;
-         RETURN_IF_ERROR(netlink::DeleteForwarding(socket, netlink::ListForwarding(socket, index)->at(0)));
+         KEELSON_RETURN_IF_ERROR(
+             netlink::DeleteForwarding(socket, netlink::ListForwarding(socket, index)->at(0)));
          return {};
        }},
       {"device down", [&] { return netlink::ChangeLink(socket, tunnel()->index, {.up = false}); }},
       {"device deleted",
        [&]() -> Result<> {
-         RETURN_IF_ERROR(netlink::DeleteLink(socket, "keelson.vx"));
+         KEELSON_RETURN_IF_ERROR(netlink::DeleteLink(socket, "keelson.vx"));
          return {};
        }},
       {"rules deleted",
@@ -233,13 +234,13 @@ class Daemon {
                               "users: [{name: u, user: {}}]\n"));
     log_ = dir + "/log-" + config.node_name;
     Result<> started = site.host.Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(process_,
-                       event::Process::Start(
-                           {.argv = {KubeCni(), "--kubeconfig", kubeconfig, "--node-name", config.node_name,
-                                     "--cni-conf-dir", config.conf_dir, "--cluster-cidr",
-                                     "10.244.0.0/16,fd44::/16", "--healthz-bind-address", "127.0.0.1:10250",
-                                     "--metrics-bind-address", "127.0.0.1:10250"},
-                            .output_file = log_}));
+      KEELSON_ASSIGN_OR_RETURN(
+          process_, event::Process::Start(
+                        {.argv = {KubeCni(), "--kubeconfig", kubeconfig, "--node-name", config.node_name,
+                                  "--cni-conf-dir", config.conf_dir, "--cluster-cidr",
+                                  "10.244.0.0/16,fd44::/16", "--healthz-bind-address", "127.0.0.1:10250",
+                                  "--metrics-bind-address", "127.0.0.1:10250"},
+                         .output_file = log_}));
       return {};
     });
     EXPECT_TRUE(started) << started.error().message();
@@ -330,10 +331,10 @@ TEST_F(AgentNetnsTest, KilledAtAnyMomentOfItsFirstSync) {
     }
     if (milliseconds % 3 == 0) continue;  // sometimes the next one starts from what this one left
     ASSERT_DONE(Site("a").host.Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(
+      KEELSON_ASSIGN_OR_RETURN(
           event::Process cleanup,
           event::Process::Start({.argv = {KubeCni(), "--cleanup", "--cni-conf-dir", config.conf_dir}}));
-      RETURN_IF_ERROR(cleanup.Wait({}));
+      KEELSON_RETURN_IF_ERROR(cleanup.Wait({}));
       return {};
     }));
   }
@@ -407,10 +408,10 @@ TEST_F(AgentNetnsTest, CleanupTakesAllAway) {
   ASSERT_EQ(Routes("a").size(), 4u);
   Config config = network_->ConfigFor("a");
   ASSERT_DONE(Site("a").host.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(
+    KEELSON_ASSIGN_OR_RETURN(
         event::Process cleanup,
         event::Process::Start({.argv = {KubeCni(), "--cleanup", "--cni-conf-dir", config.conf_dir}}));
-    ASSIGN_OR_RETURN(event::ExitStatus status, cleanup.Wait({}));
+    KEELSON_ASSIGN_OR_RETURN(event::ExitStatus status, cleanup.Wait({}));
     return status.ok() ? Result<>() : Error(Code::kInternal, status.ToString());
   }));
   EXPECT_THAT(Routes("a"), ::testing::ElementsAre());

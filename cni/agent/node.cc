@@ -16,7 +16,7 @@ constexpr int kAddresses = 5;
 // Two strings, fields 1 and 2: a map entry, or a NodeAddress.
 Result<std::pair<std::string_view, std::string_view>> ParsePair(std::string_view raw) {
   std::pair<std::string_view, std::string_view> out;
-  RETURN_IF_ERROR(ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
+  KEELSON_RETURN_IF_ERROR(ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
     if (number == 1) out.first = payload;
     if (number == 2) out.second = payload;
     return {};
@@ -29,7 +29,7 @@ Result<> ParseMetadata(std::string_view raw, ParsedNode& out) {
     if (number == kName) out.info.name = payload;
     if (number == kResourceVersion) out.resource_version = payload;
     if (number != kAnnotations) return {};
-    ASSIGN_OR_RETURN(auto entry, ParsePair(payload));
+    KEELSON_ASSIGN_OR_RETURN(auto entry, ParsePair(payload));
     if (entry.first == kWireguardKeyAnnotation) out.info.wireguard_key = entry.second;
     return {};
   });
@@ -38,7 +38,7 @@ Result<> ParseMetadata(std::string_view raw, ParsedNode& out) {
 Result<> ParseSpec(std::string_view raw, NodeInfo& out) {
   std::string_view single;
   std::vector<std::string_view> texts;
-  RETURN_IF_ERROR(ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
+  KEELSON_RETURN_IF_ERROR(ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
     if (number == kPodCidr) single = payload;
     if (number == kPodCidrs) texts.push_back(payload);
     return {};
@@ -57,7 +57,7 @@ Result<> ParseSpec(std::string_view raw, NodeInfo& out) {
 Result<> ParseStatus(std::string_view raw, NodeInfo& out) {
   return ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
     if (number != kAddresses) return {};
-    ASSIGN_OR_RETURN(auto address, ParsePair(payload));
+    KEELSON_ASSIGN_OR_RETURN(auto address, ParsePair(payload));
     if (address.first != "InternalIP") return {};
     if (Result<IpAddress> ip = IpAddress::Parse(address.second)) {
       out.addresses.push_back(*ip);
@@ -72,7 +72,7 @@ Result<> ParseStatus(std::string_view raw, NodeInfo& out) {
 
 Result<ParsedNode> ParseNode(std::string_view raw) {
   ParsedNode out;
-  RETURN_IF_ERROR(ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
+  KEELSON_RETURN_IF_ERROR(ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
     if (number == kMetadata) return ParseMetadata(payload, out);
     if (number == kSpec) return ParseSpec(payload, out.info);
     if (number == kStatus) return ParseStatus(payload, out.info);

@@ -41,7 +41,7 @@ int WatchSeconds() {
 }  // namespace
 
 Result<std::string> NodeSource::Exchange(const client::ApiRequest& request, std::stop_token stop) const {
-  ASSIGN_OR_RETURN(client::ApiResponse response, transport_->Do(request, kTimeout, std::move(stop)));
+  KEELSON_ASSIGN_OR_RETURN(client::ApiResponse response, transport_->Do(request, kTimeout, std::move(stop)));
   if (response.status < 200 || response.status > 299) return ErrorOf(response);
   return std::move(response.body);
 }
@@ -54,17 +54,18 @@ Result<std::string> NodeSource::List(const std::function<Result<>(std::string_vi
     request.target = std::string(kPath) + "?limit=" + std::to_string(kPage);
     if (!next.empty()) request.target += "&continue=" + PercentEncode(next);
     next.clear();
-    ASSIGN_OR_RETURN(std::string body, Exchange(request, stop));
-    ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(body));
-    RETURN_IF_ERROR(client::ForEachField(envelope.raw, [&](int number, std::string_view payload) -> Result<> {
-      if (number == kItems) return each(payload);
-      if (number != kListMeta) return {};
-      return client::ForEachField(payload, [&](int field, std::string_view text) -> Result<> {
-        if (field == kResourceVersion) version = text;
-        if (field == kContinue) next = text;
-        return {};
-      });
-    }));
+    KEELSON_ASSIGN_OR_RETURN(std::string body, Exchange(request, stop));
+    KEELSON_ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(body));
+    KEELSON_RETURN_IF_ERROR(
+        client::ForEachField(envelope.raw, [&](int number, std::string_view payload) -> Result<> {
+          if (number == kItems) return each(payload);
+          if (number != kListMeta) return {};
+          return client::ForEachField(payload, [&](int field, std::string_view text) -> Result<> {
+            if (field == kResourceVersion) version = text;
+            if (field == kContinue) next = text;
+            return {};
+          });
+        }));
   } while (!next.empty());
   return version;
 }
@@ -75,7 +76,7 @@ Result<std::unique_ptr<client::WatchStream>> NodeSource::Watch(const std::string
   request.target = std::string(kPath) +
                    "?watch=true&allowWatchBookmarks=true&resourceVersion=" + PercentEncode(resource_version) +
                    "&timeoutSeconds=" + std::to_string(WatchSeconds());
-  ASSIGN_OR_RETURN(std::unique_ptr<client::ApiStream> stream, transport_->Open(request, stop));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<client::ApiStream> stream, transport_->Open(request, stop));
   return client::NewWatchStream(std::move(stream), stop);
 }
 
@@ -86,7 +87,7 @@ Result<> NodeSource::Annotate(const std::string& node, const std::string& key,
   boost::json::object annotations{{key, value}};
   boost::json::object patch{{"metadata", boost::json::object{{"annotations", annotations}}}};
   request.body = boost::json::serialize(patch);
-  RETURN_IF_ERROR(Exchange(request, {}));
+  KEELSON_RETURN_IF_ERROR(Exchange(request, {}));
   return {};
 }
 

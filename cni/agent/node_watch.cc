@@ -20,11 +20,11 @@ std::shared_ptr<const NodeMap> NodeWatch::Nodes() const {
 Result<> NodeWatch::List(std::stop_token stop) {
   NodeMap found;
   auto take = [&](std::string_view raw) -> Result<> {
-    ASSIGN_OR_RETURN(ParsedNode node, ParseNode(raw));
+    KEELSON_ASSIGN_OR_RETURN(ParsedNode node, ParseNode(raw));
     found[node.info.name] = std::move(node.info);
     return {};
   };
-  ASSIGN_OR_RETURN(resource_version_, source_.List(take, stop));
+  KEELSON_ASSIGN_OR_RETURN(resource_version_, source_.List(take, stop));
   bool changed;
   {
     MutexLock lock(mutex_);
@@ -40,7 +40,7 @@ Result<> NodeWatch::List(std::stop_token stop) {
 }
 
 Result<> NodeWatch::Handle(const client::WatchEvent& event) {
-  ASSIGN_OR_RETURN(ParsedNode node, ParseNode(event.raw));
+  KEELSON_ASSIGN_OR_RETURN(ParsedNode node, ParseNode(event.raw));
   resource_version_ = node.resource_version;
   if (event.type == client::WatchEvent::Type::kBookmark) return {};
   {
@@ -60,11 +60,12 @@ Result<> NodeWatch::Handle(const client::WatchEvent& event) {
 }
 
 Result<> NodeWatch::WatchOnce(std::stop_token stop, int& events) {
-  ASSIGN_OR_RETURN(std::unique_ptr<client::WatchStream> stream, source_.Watch(resource_version_, stop));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<client::WatchStream> stream,
+                           source_.Watch(resource_version_, stop));
   for (;;) {
-    ASSIGN_OR_RETURN(client::WatchEvent event, stream->Next(stop));
+    KEELSON_ASSIGN_OR_RETURN(client::WatchEvent event, stream->Next(stop));
     ++events;
-    RETURN_IF_ERROR(Handle(event));
+    KEELSON_RETURN_IF_ERROR(Handle(event));
   }
 }
 

@@ -36,8 +36,8 @@ class NodeWatch {
   Clock& clock_;
   std::string resource_version_;  // Run()'s thread only
   mutable Mutex mutex_;
-  std::optional<NodeMap> nodes_ GUARDED_BY(mutex_);
-  mutable std::shared_ptr<const NodeMap> copy_ GUARDED_BY(mutex_);  // null: nodes_ is newer
+  std::optional<NodeMap> nodes_ KEELSON_GUARDED_BY(mutex_);
+  mutable std::shared_ptr<const NodeMap> copy_ KEELSON_GUARDED_BY(mutex_);  // null: nodes_ is newer
 };
 
 }  // namespace keelson::cni::agent

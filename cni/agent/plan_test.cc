@@ -268,8 +268,9 @@ TEST(Plan, LookupPrefersLongPrefixesAndIgnoresOwnRoutes) {
 TEST(Aggregate, MakesFewPrefixes) {
   EXPECT_EQ(Aggregate({}), std::vector<IpPrefix>());
   std::vector<IpPrefix> many;
-  for (int i = 0; i < 1000; ++i)
+  for (int i = 0; i < 1000; ++i) {
     many.push_back(Prefix("10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24"));
+  }
   std::vector<IpPrefix> few = Aggregate(many);
   EXPECT_EQ(few, Prefixes({"10.0.0.0/15", "10.2.0.0/16", "10.3.0.0/17", "10.3.128.0/18", "10.3.192.0/19",
                            "10.3.224.0/21"}));

@@ -36,14 +36,15 @@ http::Handler Pages(const Health& health) {
 
 Result<> AddExtensions(const Config& config, const NodeSource& source, Syncer& syncer) {
   if (config.encryption == Encryption::kIpsec) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Ipsec> ipsec, Ipsec::Open(config));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Ipsec> ipsec, Ipsec::Open(config));
     syncer.AddExtension(std::move(ipsec));
   }
   if (config.encryption == Encryption::kWireguard) {
     auto publish = [source, name = config.node_name](const std::string& key) {
       return source.Annotate(name, kWireguardKeyAnnotation, key);
     };
-    ASSIGN_OR_RETURN(std::unique_ptr<Wireguard> wireguard, Wireguard::Open(config, std::move(publish)));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Wireguard> wireguard,
+                             Wireguard::Open(config, std::move(publish)));
     syncer.AddExtension(std::move(wireguard));
   }
   if (!config.bgp.bird_config.empty()) syncer.AddExtension(std::make_unique<Bird>(config));
@@ -51,19 +52,19 @@ Result<> AddExtensions(const Config& config, const NodeSource& source, Syncer& s
 }
 
 Result<int> Run(const Config& config) {
-  RETURN_IF_ERROR(Validate(config));
-  ASSIGN_OR_RETURN(client::RestConfig api, client::LoadKubeconfig(config.kubeconfig));
+  KEELSON_RETURN_IF_ERROR(Validate(config));
+  KEELSON_ASSIGN_OR_RETURN(client::RestConfig api, client::LoadKubeconfig(config.kubeconfig));
   api.user_agent = "kube-cni/keelson";
-  ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(api));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(api));
   NodeSource source(transport);
 
   SyncerOptions options;
   Health health(3 * options.resync, Clock::Real());
   std::unique_ptr<Syncer> syncer;
   NodeWatch nodes(source, [&] { syncer->NodesChanged(); });
-  ASSIGN_OR_RETURN(syncer, Syncer::Open(
-                               config, [&] { return nodes.Nodes(); }, health, options));
-  RETURN_IF_ERROR(AddExtensions(config, source, *syncer));
+  KEELSON_ASSIGN_OR_RETURN(syncer, Syncer::Open(
+                                       config, [&] { return nodes.Nodes(); }, health, options));
+  KEELSON_RETURN_IF_ERROR(AddExtensions(config, source, *syncer));
 
   ServiceGroup group;
   http::AddServer(group, "healthz", config.healthz.host, config.healthz.port, Pages(health));
@@ -90,9 +91,13 @@ Result<int> Run(const Config& config) {
 
 // A kernel without IPsec has nothing to remove.
 Result<> RemoveEncryption(netlink::Socket& socket, const Config& config) {
-  if (Result<netlink::Socket> xfrm = netlink::Socket::OpenXfrm()) RETURN_IF_ERROR(Ipsec::RemoveAll(*xfrm));
+  if (Result<netlink::Socket> xfrm = netlink::Socket::OpenXfrm()) {
+    KEELSON_RETURN_IF_ERROR(Ipsec::RemoveAll(*xfrm));
+  }
   Result<netlink::Link> device = netlink::GetLink(socket, config.wireguard_device);
-  if (device && device->kind == "wireguard") RETURN_IF_ERROR(netlink::DeleteLink(socket, device->index));
+  if (device && device->kind == "wireguard") {
+    KEELSON_RETURN_IF_ERROR(netlink::DeleteLink(socket, device->index));
+  }
   return {};
 }
 
@@ -108,12 +113,12 @@ int RunAgent(const Config& config) {
 }
 
 Result<> Cleanup(const Config& config) {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
-  if (!config.conf_dir.empty()) RETURN_IF_ERROR(RemoveFile(config.ConflistPath()));
-  ASSIGN_OR_RETURN(Changes changes, RemoveAll(socket, config));
-  RETURN_IF_ERROR(RemoveMasquerade(*nft));
-  RETURN_IF_ERROR(RemoveEncryption(socket, config));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
+  if (!config.conf_dir.empty()) KEELSON_RETURN_IF_ERROR(RemoveFile(config.ConflistPath()));
+  KEELSON_ASSIGN_OR_RETURN(Changes changes, RemoveAll(socket, config));
+  KEELSON_RETURN_IF_ERROR(RemoveMasquerade(*nft));
+  KEELSON_RETURN_IF_ERROR(RemoveEncryption(socket, config));
   if (!changes.refused.empty()) return changes.refused.front();
   return {};
 }

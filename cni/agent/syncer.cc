@@ -46,13 +46,13 @@ std::vector<IpPrefix> Inside(const Config& config, const Plan& plan) {
 Result<> EnableForwarding(const Plan& plan, const HostState& host) {
   bool v6 =
       std::any_of(plan.pod_cidrs.begin(), plan.pod_cidrs.end(), [](const IpPrefix& c) { return !c.is_v4(); });
-  RETURN_IF_ERROR(linux::EnsureSysctl("net/ipv4/ip_forward", "1"));
+  KEELSON_RETURN_IF_ERROR(linux::EnsureSysctl("net/ipv4/ip_forward", "1"));
   if (!v6) return {};
   for (const netlink::Link& link : host.links) {
     if (link.index != plan.uplink) continue;
     std::string key = "net/ipv6/conf/" + link.name + "/accept_ra";
     if (Result<std::string> found = linux::ReadSysctl(key); found && *found == "1") {
-      RETURN_IF_ERROR(linux::WriteSysctl(key, "2"));
+      KEELSON_RETURN_IF_ERROR(linux::WriteSysctl(key, "2"));
     }
   }
   return linux::EnsureSysctl("net/ipv6/conf/all/forwarding", "1");
@@ -62,9 +62,9 @@ Result<> EnableForwarding(const Plan& plan, const HostState& host) {
 
 Result<std::unique_ptr<Syncer>> Syncer::Open(const Config& config, Nodes nodes, Health& health,
                                              SyncerOptions options, Clock& clock) {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
-  ASSIGN_OR_RETURN(netlink::Monitor monitor, netlink::Monitor::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Monitor monitor, netlink::Monitor::Open());
   return std::unique_ptr<Syncer>(new Syncer(config, std::move(nodes), health, options, clock,
                                             std::move(socket), std::move(nft), std::move(monitor)));
 }
@@ -130,8 +130,9 @@ Result<> Syncer::RunMonitor(std::stop_token stop) {
       if (events.error().Is(Code::kCancelled)) break;
       return events.error();
     }
-    if (std::none_of(events->begin(), events->end(), [&](const auto& event) { return Matters(event); }))
+    if (std::none_of(events->begin(), events->end(), [&](const auto& event) { return Matters(event); })) {
       continue;
+    }
     MutexLock lock(mutex_);
     kernel_changed_ = true;
     changed_.notify_all();
@@ -147,18 +148,18 @@ bool Syncer::NftTouched() {
 }
 
 Result<bool> Syncer::SyncNft(const Plan& plan) {
-  ASSIGN_OR_RETURN(bool changed,
-                   EnsureMasquerade(*nft_, MasqueradeRules(plan.pod_cidrs, Inside(config_, plan))));
+  KEELSON_ASSIGN_OR_RETURN(bool changed,
+                           EnsureMasquerade(*nft_, MasqueradeRules(plan.pod_cidrs, Inside(config_, plan))));
   if (changed) M().changes.With({"masquerade", "set"}).Increment();
-  ASSIGN_OR_RETURN(nft_generation_, nft_->Generation());
+  KEELSON_ASSIGN_OR_RETURN(nft_generation_, nft_->Generation());
   nft_known_ = true;
   return changed;
 }
 
 Result<> Syncer::SyncLinks(const Plan& plan, const HostState& host, int link, Changes& changes) {
-  ASSIGN_OR_RETURN(changes, Apply(socket_, config_, plan, host, link));
+  KEELSON_ASSIGN_OR_RETURN(changes, Apply(socket_, config_, plan, host, link));
   if (plan.vxlan) {
-    ASSIGN_OR_RETURN(netlink::Link tunnel, netlink::GetLink(socket_, plan.vxlan->device));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link tunnel, netlink::GetLink(socket_, plan.vxlan->device));
     link = tunnel.index;
   }
   {
@@ -202,8 +203,8 @@ void Syncer::ReportPlan(const Plan& plan, const Changes& changes) {
 Result<bool> Syncer::SyncOnce() {
   std::shared_ptr<const NodeMap> nodes = nodes_();
   if (!nodes) return Error(Code::kUnavailable, "Nodes are not known yet");
-  ASSIGN_OR_RETURN(HostState host, ReadHost(socket_));
-  ASSIGN_OR_RETURN(Plan plan, MakePlan(config_, *nodes, host));
+  KEELSON_ASSIGN_OR_RETURN(HostState host, ReadHost(socket_));
+  KEELSON_ASSIGN_OR_RETURN(Plan plan, MakePlan(config_, *nodes, host));
   ReportProblems(plan);
   if (!forwarding_set_) {
     if (Result<> on = EnableForwarding(plan, host); !on) {
@@ -214,22 +215,23 @@ Result<bool> Syncer::SyncOnce() {
   int link = 0;
   int extended = 0;
   for (auto& extension : extensions_) {
-    ASSIGN_OR_RETURN(int made, extension->BeforeRoutes(plan, *nodes, link));
+    KEELSON_ASSIGN_OR_RETURN(int made, extension->BeforeRoutes(plan, *nodes, link));
     extended += made;
   }
   Changes changes;
   Result<> linked = SyncLinks(plan, host, link, changes);
   ReportPlan(plan, changes);
-  ASSIGN_OR_RETURN(bool rules_changed, SyncNft(plan));
-  RETURN_IF_ERROR(linked);
+  KEELSON_ASSIGN_OR_RETURN(bool rules_changed, SyncNft(plan));
+  KEELSON_RETURN_IF_ERROR(linked);
   for (auto& extension : extensions_) {
-    ASSIGN_OR_RETURN(int made, extension->AfterRoutes(plan, *nodes));
+    KEELSON_ASSIGN_OR_RETURN(int made, extension->AfterRoutes(plan, *nodes));
     extended += made;
   }
   if (extended > 0) changes.set["extension"] += extended;
-  ASSIGN_OR_RETURN(bool written, WriteConflist(config_, ConflistText(config_, plan)));
-  if (written)
+  KEELSON_ASSIGN_OR_RETURN(bool written, WriteConflist(config_, ConflistText(config_, plan)));
+  if (written) {
     log::Info("CNI configuration written", {{"path", config_.ConflistPath()}, {"mtu", plan.pod_mtu}});
+  }
   if (changes.total() > 0 || rules_changed) {
     auto count = [](const std::map<std::string, int>& of, const char* kind) {
       auto found = of.find(kind);
@@ -303,8 +305,9 @@ Result<> Syncer::Run(std::stop_token stop) {
       changed_.notify_all();
     } else {
       health_.Failed(result.error());
-      if (result.error().message() != last_failure)
+      if (result.error().message() != last_failure) {
         log::Warn("Sync failed, will be retried", {{"err", result.error()}});
+      }
       last_failure = result.error().message();
       next = clock_.SteadyNow() + retry;
       retry = std::min(retry * 2, options_.resync);

@@ -82,10 +82,10 @@ class Syncer {
 
   mutable Mutex mutex_;
   CondVar changed_;
-  bool nodes_changed_ GUARDED_BY(mutex_) = false;
-  bool kernel_changed_ GUARDED_BY(mutex_) = false;
-  std::set<int> watched_links_ GUARDED_BY(mutex_);  // the uplink and the tunnel device
-  uint64_t syncs_ GUARDED_BY(mutex_) = 0;
+  bool nodes_changed_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool kernel_changed_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::set<int> watched_links_ KEELSON_GUARDED_BY(mutex_);  // the uplink and the tunnel device
+  uint64_t syncs_ KEELSON_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace keelson::cni::agent

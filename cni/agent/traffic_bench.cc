@@ -26,7 +26,7 @@ sockaddr_in ToSocketAddress(const IpAddress& ip) {
 
 Result<UniqueFd> TcpSocket(const linux::NetNs& netns) {
   UniqueFd fd;
-  RETURN_IF_ERROR(netns.Run([&]() -> Result<> {
+  KEELSON_RETURN_IF_ERROR(netns.Run([&]() -> Result<> {
     fd.Reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     int on = 1;
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -43,12 +43,13 @@ class Pair {
   static Result<std::unique_ptr<Pair>> Open(const linux::NetNs& from, const linux::NetNs& to,
                                             const IpAddress& ip, bool answer) {
     auto pair = std::make_unique<Pair>();
-    ASSIGN_OR_RETURN(UniqueFd listener, TcpSocket(to));
+    KEELSON_ASSIGN_OR_RETURN(UniqueFd listener, TcpSocket(to));
     sockaddr_in address = ToSocketAddress(ip);
-    if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
       return ErrnoError("bind");
+    }
     if (::listen(listener.get(), 1) != 0) return ErrnoError("listen");
-    ASSIGN_OR_RETURN(pair->client_, TcpSocket(from));
+    KEELSON_ASSIGN_OR_RETURN(pair->client_, TcpSocket(from));
     if (::connect(pair->client_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
       return ErrnoError("connect");
     }
@@ -79,24 +80,24 @@ struct World {
 
   static Result<std::unique_ptr<World>> Make(Mode mode) {
     auto world = std::make_unique<World>();
-    ASSIGN_OR_RETURN(world->network, Network::Make());
-    RETURN_IF_ERROR(world->network->AddNode("a"));
-    RETURN_IF_ERROR(world->network->AddNode("b"));
-    RETURN_IF_ERROR(world->network->AddNode("far", true));
+    KEELSON_ASSIGN_OR_RETURN(world->network, Network::Make());
+    KEELSON_RETURN_IF_ERROR(world->network->AddNode("a"));
+    KEELSON_RETURN_IF_ERROR(world->network->AddNode("b"));
+    KEELSON_RETURN_IF_ERROR(world->network->AddNode("far", true));
     for (const char* name : {"a", "b", "far"}) {
       world->agents.push_back(std::make_unique<RunningAgent>(
           world->network->site(name), world->network->api(), world->network->ConfigFor(name, mode)));
       world->agents.back()->syncer().AwaitSyncs(1);
     }
-    ASSIGN_OR_RETURN(world->second, linux::NetNs::Make());
-    ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::OpenIn(world->network->site("a").host));
-    ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(host, "keelson0"));
-    RETURN_IF_ERROR(netlink::CreateVeth(host, {.name = "pod2", .master = bridge.index, .up = true},
-                                        {.name = "eth0", .netns_fd = world->second->fd()}, 0));
-    ASSIGN_OR_RETURN(netlink::Socket pod, netlink::Socket::OpenIn(*world->second));
-    ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(pod, "eth0"));
-    RETURN_IF_ERROR(netlink::SetUp(pod, eth0.index));
-    RETURN_IF_ERROR(netlink::AddAddress(pod, eth0.index, *IpPrefix::Parse("10.244.1.3/24")));
+    KEELSON_ASSIGN_OR_RETURN(world->second, linux::NetNs::Make());
+    KEELSON_ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::OpenIn(world->network->site("a").host));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(host, "keelson0"));
+    KEELSON_RETURN_IF_ERROR(netlink::CreateVeth(host, {.name = "pod2", .master = bridge.index, .up = true},
+                                                {.name = "eth0", .netns_fd = world->second->fd()}, 0));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Socket pod, netlink::Socket::OpenIn(*world->second));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(pod, "eth0"));
+    KEELSON_RETURN_IF_ERROR(netlink::SetUp(pod, eth0.index));
+    KEELSON_RETURN_IF_ERROR(netlink::AddAddress(pod, eth0.index, *IpPrefix::Parse("10.244.1.3/24")));
     return world;
   }
 };
@@ -122,8 +123,9 @@ void Throughput(benchmark::State& state) {
   if (!pair) return state.SkipWithError(pair.error().message().c_str());
   std::string block(256 << 10, 'x');
   for (auto _ : state) {
-    if (::send((*pair)->client(), block.data(), block.size(), MSG_NOSIGNAL) < 0)
+    if (::send((*pair)->client(), block.data(), block.size(), MSG_NOSIGNAL) < 0) {
       return state.SkipWithError("send");
+    }
   }
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(block.size()));
 }

@@ -35,14 +35,14 @@ netlink::WireguardChange CompareWireguard(const std::vector<netlink::WireguardPe
 }
 
 Result<std::unique_ptr<Wireguard>> Wireguard::Open(const Config& config, Publish publish) {
-  ASSIGN_OR_RETURN(netlink::Socket route, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(netlink::Socket generic, netlink::Socket::OpenGeneric());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket route, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket generic, netlink::Socket::OpenGeneric());
   std::unique_ptr<Wireguard> out(
       new Wireguard(config, std::move(publish), std::move(route), std::move(generic)));
   // Fail at start, instead of at every sync: a kernel without WireGuard will not get it.
   Result<netlink::Link> link = netlink::GetLink(out->route_, config.wireguard_device);
   if (!link) {
-    RETURN_IF_ERROR(netlink::CreateWireguard(out->route_, config.wireguard_device, 0));
+    KEELSON_RETURN_IF_ERROR(netlink::CreateWireguard(out->route_, config.wireguard_device, 0));
   } else if (link->kind != "wireguard") {
     return Error(Code::kAlreadyExists, "link " + link->name + " exists and is no WireGuard device");
   }
@@ -59,25 +59,26 @@ Result<std::string> Wireguard::PrivateKey() const {
     return text.error();
   }
   std::string key(kKeyBytes, '\0');
-  if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size()))
+  if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size())) {
     return ErrnoError("getrandom");
+  }
   // Clamp the scalar (RFC 7748).
   key[0] = static_cast<char>(key[0] & 0xf8);
   key[31] = static_cast<char>((key[31] & 0x7f) | 0x40);
-  RETURN_IF_ERROR(MakeDirs(dir, 0700));
-  RETURN_IF_ERROR(WriteFileAtomic(path, EncodeBase64(key) + "\n", 0600));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(dir, 0700));
+  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(path, EncodeBase64(key) + "\n", 0600));
   return key;
 }
 
 Result<netlink::Link> Wireguard::EnsureDevice(const Plan& plan, int& changes) {
   Result<netlink::Link> link = netlink::GetLink(route_, config_.wireguard_device);
   if (!link) {
-    RETURN_IF_ERROR(netlink::CreateWireguard(route_, config_.wireguard_device, plan.pod_mtu));
+    KEELSON_RETURN_IF_ERROR(netlink::CreateWireguard(route_, config_.wireguard_device, plan.pod_mtu));
     ++changes;
-    ASSIGN_OR_RETURN(link, netlink::GetLink(route_, config_.wireguard_device));
+    KEELSON_ASSIGN_OR_RETURN(link, netlink::GetLink(route_, config_.wireguard_device));
   }
   if (!link->up || link->mtu != plan.pod_mtu) {
-    RETURN_IF_ERROR(netlink::ChangeLink(route_, link->index, {.up = true, .mtu = plan.pod_mtu}));
+    KEELSON_RETURN_IF_ERROR(netlink::ChangeLink(route_, link->index, {.up = true, .mtu = plan.pod_mtu}));
     ++changes;
   }
   for (const IpPrefix& cidr : plan.pod_cidrs) {
@@ -90,24 +91,25 @@ Result<netlink::Link> Wireguard::EnsureDevice(const Plan& plan, int& changes) {
 
 Result<int> Wireguard::BeforeRoutes(const Plan& plan, const NodeMap& nodes, int& link) {
   int changes = 0;
-  ASSIGN_OR_RETURN(netlink::Link device, EnsureDevice(plan, changes));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link device, EnsureDevice(plan, changes));
   link = device.index;
-  ASSIGN_OR_RETURN(netlink::WireguardDevice found, netlink::GetWireguard(generic_, config_.wireguard_device));
+  KEELSON_ASSIGN_OR_RETURN(netlink::WireguardDevice found,
+                           netlink::GetWireguard(generic_, config_.wireguard_device));
   netlink::WireguardChange change = CompareWireguard(found.peers, plan, config_.wireguard_port);
   if (found.port != config_.wireguard_port) change.port = config_.wireguard_port;
   if (found.public_key.empty()) {
-    ASSIGN_OR_RETURN(change.private_key, PrivateKey());
+    KEELSON_ASSIGN_OR_RETURN(change.private_key, PrivateKey());
   }
   if (change.private_key || change.port || !change.set.empty() || !change.removed.empty()) {
-    RETURN_IF_ERROR(netlink::ChangeWireguard(generic_, config_.wireguard_device, change));
+    KEELSON_RETURN_IF_ERROR(netlink::ChangeWireguard(generic_, config_.wireguard_device, change));
     changes += static_cast<int>(1 + change.set.size() + change.removed.size());
   }
   if (found.public_key.empty()) {
-    ASSIGN_OR_RETURN(found, netlink::GetWireguard(generic_, config_.wireguard_device));
+    KEELSON_ASSIGN_OR_RETURN(found, netlink::GetWireguard(generic_, config_.wireguard_device));
   }
   std::string key = EncodeBase64(found.public_key);
   if (nodes.at(config_.node_name).wireguard_key != key) {
-    RETURN_IF_ERROR(publish_(key));
+    KEELSON_RETURN_IF_ERROR(publish_(key));
     log::Info("WireGuard key published", {{"key", key}});
   }
   return changes;

@@ -12,13 +12,13 @@ CniError CheckFailed(std::string message) { return {kCheckFailed, std::move(mess
 
 // The host's end of the container's veth pair.
 Outcome<netlink::Link> FindPort(netlink::Socket& host, const Request& request) {
-  ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::Open(request.netns));
-  ASSIGN_OR_RETURN(netlink::Socket container, OpenSocketIn(netns));
-  ASSIGN_OR_RETURN(netlink::Link inside, netlink::GetLink(container, request.ifname));
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::Open(request.netns));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket container, OpenSocketIn(netns));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link inside, netlink::GetLink(container, request.ifname));
   if (inside.kind != "veth" || inside.peer_index <= 0) {
     return CniError{kInvalidConfig, "container interface " + request.ifname + " has no veth peer", ""};
   }
-  ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host, inside.peer_index));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host, inside.peer_index));
   // Indexes repeat in other namespaces: the previous plugins must have named this one.
   for (const Interface& interface : request.prev_result->interfaces) {
     if (interface.sandbox.empty() && interface.name == port.name) return port;
@@ -33,14 +33,14 @@ Outcome<netlink::Link> LimitEgress(netlink::Socket& host, const netlink::Link& p
   Result<> made = netlink::CreateIfb(host, name, port.mtu, LabelOf(request));
   // A leftover of an interrupted ADD.
   if (!made && made.error().Is(Code::kAlreadyExists)) {
-    RETURN_IF_ERROR(netlink::DeleteLink(host, name));
+    KEELSON_RETURN_IF_ERROR(netlink::DeleteLink(host, name));
     made = netlink::CreateIfb(host, name, port.mtu, LabelOf(request));
   }
   if (!made) return made.error();
   auto rest = [&]() -> Result<netlink::Link> {
-    ASSIGN_OR_RETURN(netlink::Link ifb, netlink::GetLink(host, name));
-    RETURN_IF_ERROR(netlink::SetTokenBucket(host, ifb.index, BucketFor(limit, port.mtu)));
-    RETURN_IF_ERROR(netlink::RedirectReceived(host, port.index, ifb.index));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link ifb, netlink::GetLink(host, name));
+    KEELSON_RETURN_IF_ERROR(netlink::SetTokenBucket(host, ifb.index, BucketFor(limit, port.mtu)));
+    KEELSON_RETURN_IF_ERROR(netlink::RedirectReceived(host, port.index, ifb.index));
     return ifb;
   };
   Result<netlink::Link> ifb = rest();
@@ -50,17 +50,17 @@ Outcome<netlink::Link> LimitEgress(netlink::Socket& host, const netlink::Link& p
 }
 
 Outcome<AddResult> Add(const Request& request) {
-  ASSIGN_OR_RETURN(BandwidthConfig config, ReadBandwidthConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(BandwidthConfig config, ReadBandwidthConfig(request));
   if (!request.prev_result) return CniError{kInvalidConfig, "must be called as chained plugin", ""};
   AddResult result = *request.prev_result;
   if (config.ingress.rate == 0 && config.egress.rate == 0) return result;
-  ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(netlink::Link port, FindPort(host, request));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link port, FindPort(host, request));
   if (config.ingress.rate > 0) {
-    RETURN_IF_ERROR(netlink::SetTokenBucket(host, port.index, BucketFor(config.ingress, port.mtu)));
+    KEELSON_RETURN_IF_ERROR(netlink::SetTokenBucket(host, port.index, BucketFor(config.ingress, port.mtu)));
   }
   if (config.egress.rate > 0) {
-    ASSIGN_OR_RETURN(netlink::Link ifb, LimitEgress(host, port, config.egress, request));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link ifb, LimitEgress(host, port, config.egress, request));
     result.interfaces.push_back({.name = ifb.name, .mac = ifb.mac.ToString(), .mtu = ifb.mtu});
   }
   return result;
@@ -68,13 +68,13 @@ Outcome<AddResult> Add(const Request& request) {
 
 // The port's own disciplines go with the port.
 Outcome<> Del(const Request& request) {
-  ASSIGN_OR_RETURN(netlink::Socket child, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(netlink::Socket own, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket child, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket own, netlink::Socket::Open());
   return RemoveLink(child, own, IfbName(request));
 }
 
 Outcome<> CheckBucket(netlink::Socket& host, const netlink::Link& link, const Limit& limit, int mtu) {
-  ASSIGN_OR_RETURN(auto found, netlink::GetTokenBucket(host, link.index));
+  KEELSON_ASSIGN_OR_RETURN(auto found, netlink::GetTokenBucket(host, link.index));
   if (!found) return CheckFailed("Failed to find qdisc on " + link.name);
   netlink::TokenBucket wanted = BucketFor(limit, mtu);
   if (found->rate != wanted.rate) return CheckFailed("Rate doesn't match on " + link.name);
@@ -85,16 +85,16 @@ Outcome<> CheckBucket(netlink::Socket& host, const netlink::Link& link, const Li
 }
 
 Outcome<> Check(const Request& request) {
-  ASSIGN_OR_RETURN(BandwidthConfig config, ReadBandwidthConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(BandwidthConfig config, ReadBandwidthConfig(request));
   if (config.ingress.rate == 0 && config.egress.rate == 0) return {};
-  ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(netlink::Link port, FindPort(host, request));
-  if (config.ingress.rate > 0) RETURN_IF_ERROR(CheckBucket(host, port, config.ingress, port.mtu));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link port, FindPort(host, request));
+  if (config.ingress.rate > 0) KEELSON_RETURN_IF_ERROR(CheckBucket(host, port, config.ingress, port.mtu));
   if (config.egress.rate == 0) return {};
   Result<netlink::Link> ifb = netlink::GetLink(host, IfbName(request));
   if (!ifb || !ifb->up) return CheckFailed("ifb device " + IfbName(request) + " is missing");
-  RETURN_IF_ERROR(CheckBucket(host, *ifb, config.egress, port.mtu));
-  ASSIGN_OR_RETURN(int target, netlink::GetRedirection(host, port.index));
+  KEELSON_RETURN_IF_ERROR(CheckBucket(host, *ifb, config.egress, port.mtu));
+  KEELSON_ASSIGN_OR_RETURN(int target, netlink::GetRedirection(host, port.index));
   if (target != ifb->index) return CheckFailed(port.name + " is not redirected to " + ifb->name);
   return {};
 }
@@ -103,20 +103,20 @@ Outcome<> Check(const Request& request) {
 // during an ADD.
 Outcome<> Gc(const Request& request) {
   StaleLabels stale(request);
-  ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(auto links, netlink::ListLinks(host));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(auto links, netlink::ListLinks(host));
   for (const netlink::Link& link : links) {
     if (link.kind != "ifb" || !link.name.starts_with("bwp")) continue;
     bool unfinished = link.alias.empty() && !link.up;
     if (!unfinished && !stale.Contains(link.alias)) continue;
-    ASSIGN_OR_RETURN(bool deleted, netlink::DeleteLink(host, link.name));
+    KEELSON_ASSIGN_OR_RETURN(bool deleted, netlink::DeleteLink(host, link.name));
     (void)deleted;
   }
   return {};
 }
 
 Outcome<> Status(const Request& request) {
-  RETURN_IF_ERROR(ReadBandwidthConfig(request));
+  KEELSON_RETURN_IF_ERROR(ReadBandwidthConfig(request));
   return {};
 }
 

@@ -25,16 +25,16 @@ Outcome<> Validate(const Limit& limit) {
 
 Outcome<BandwidthConfig> ReadLimits(const object& json) {
   BandwidthConfig out;
-  ASSIGN_OR_RETURN(out.ingress.rate, GetUnsigned(json, "ingressRate"));
-  ASSIGN_OR_RETURN(out.ingress.burst, GetUnsigned(json, "ingressBurst"));
-  ASSIGN_OR_RETURN(out.egress.rate, GetUnsigned(json, "egressRate"));
-  ASSIGN_OR_RETURN(out.egress.burst, GetUnsigned(json, "egressBurst"));
+  KEELSON_ASSIGN_OR_RETURN(out.ingress.rate, GetUnsigned(json, "ingressRate"));
+  KEELSON_ASSIGN_OR_RETURN(out.ingress.burst, GetUnsigned(json, "ingressBurst"));
+  KEELSON_ASSIGN_OR_RETURN(out.egress.rate, GetUnsigned(json, "egressRate"));
+  KEELSON_ASSIGN_OR_RETURN(out.egress.burst, GetUnsigned(json, "egressBurst"));
   for (const char* field : {"shapedSubnets", "unshapedSubnets"}) {
-    ASSIGN_OR_RETURN(auto subnets, GetStrings(json, field));
+    KEELSON_ASSIGN_OR_RETURN(auto subnets, GetStrings(json, field));
     if (!subnets.empty()) return CniError{kUnsupportedField, std::string("unsupported field ") + field, ""};
   }
-  RETURN_IF_ERROR(Validate(out.ingress));
-  RETURN_IF_ERROR(Validate(out.egress));
+  KEELSON_RETURN_IF_ERROR(Validate(out.ingress));
+  KEELSON_RETURN_IF_ERROR(Validate(out.egress));
   return out;
 }
 
@@ -44,9 +44,9 @@ Outcome<BandwidthConfig> ReadBandwidthConfig(const Request& request) {
   for (const char* field : {"ingressRate", "ingressBurst", "egressRate", "egressBurst"}) {
     if (request.config.contains(field)) return ReadLimits(request.config);
   }
-  ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(request.config));
+  KEELSON_ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(request.config));
   if (!runtime) return BandwidthConfig();
-  ASSIGN_OR_RETURN(const object* bandwidth, GetObject(*runtime, "bandwidth"));
+  KEELSON_ASSIGN_OR_RETURN(const object* bandwidth, GetObject(*runtime, "bandwidth"));
   if (!bandwidth) return BandwidthConfig();
   return ReadLimits(*bandwidth);
 }

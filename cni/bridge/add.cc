@@ -55,28 +55,28 @@ class Adding {
       return CniError{kInvalidEnvironment, "container has an interface named " + request_.ifname + " already",
                       ""};
     }
-    ASSIGN_OR_RETURN(netlink::Link bridge, EnsureBridge(host_, config_));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link bridge, EnsureBridge(host_, config_));
     AddResult result;
     if (!config_.ipam.empty()) {
       ipam_asked_ = true;
-      ASSIGN_OR_RETURN(result, DelegateAdd(config_.ipam, request_));
+      KEELSON_ASSIGN_OR_RETURN(result, DelegateAdd(config_.ipam, request_));
       if (result.ips.empty()) return CniError{kInvalidConfig, "IPAM plugin returned missing IP config", ""};
     }
     result.interfaces.clear();
     std::optional<Interface> vlan_gateway;
-    RETURN_IF_ERROR(SetGateways(bridge, result, vlan_gateway));
-    ASSIGN_OR_RETURN(netlink::Link port, MakeVeth(bridge, result));
-    ASSIGN_OR_RETURN(netlink::Link inside, netlink::GetLink(container_, request_.ifname));
-    RETURN_IF_ERROR(SetPort(port, inside));
-    if (!config_.leave_down) RETURN_IF_ERROR(Configure(inside, result));
+    KEELSON_RETURN_IF_ERROR(SetGateways(bridge, result, vlan_gateway));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link port, MakeVeth(bridge, result));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link inside, netlink::GetLink(container_, request_.ifname));
+    KEELSON_RETURN_IF_ERROR(SetPort(port, inside));
+    if (!config_.leave_down) KEELSON_RETURN_IF_ERROR(Configure(inside, result));
     if (config_.masquerade) {
-      for (const IpConfig& ip : result.ips) RETURN_IF_ERROR(EnsureMasquerade(ip.address.Masked()));
+      for (const IpConfig& ip : result.ips) KEELSON_RETURN_IF_ERROR(EnsureMasquerade(ip.address.Masked()));
     }
     if (!config_.leave_down) {
-      ASSIGN_OR_RETURN(port, AwaitPort(host_, port.index));
+      KEELSON_ASSIGN_OR_RETURN(port, AwaitPort(host_, port.index));
     }
     // A bridge that somebody else made may have taken its port's MAC address.
-    ASSIGN_OR_RETURN(netlink::Link now, netlink::GetLink(host_, bridge.index));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link now, netlink::GetLink(host_, bridge.index));
     result.interfaces = {
         {.name = now.name, .mac = now.mac.ToString(), .mtu = now.mtu},
         {.name = port.name, .mac = port.mac.ToString(), .mtu = port.mtu},
@@ -95,13 +95,13 @@ class Adding {
     if (!config_.is_gateway || result.ips.empty()) return {};
     netlink::Link gateway = bridge;
     if (config_.vlan != 0) {
-      ASSIGN_OR_RETURN(gateway, EnsureVlanGateway(host_, bridge, config_));
+      KEELSON_ASSIGN_OR_RETURN(gateway, EnsureVlanGateway(host_, bridge, config_));
       vlan_gateway = Interface{.name = gateway.name, .mac = gateway.mac.ToString(), .mtu = gateway.mtu};
     }
     for (IpConfig& ip : result.ips) {
       if (!ip.gateway) ip.gateway = ip.address.Network().Plus(1);
       IpPrefix address(*ip.gateway, ip.address.length());
-      RETURN_IF_ERROR(EnsureGateway(host_, gateway, address, config_.force_address));
+      KEELSON_RETURN_IF_ERROR(EnsureGateway(host_, gateway, address, config_.force_address));
       if (config_.is_default_gateway && !HasDefaultRoute(result, ip.address.is_v4())) {
         IpAddress zero = IpAddress::FromBytes(std::string(ip.address.address().bytes().size(), '\0'));
         result.routes.push_back({.destination = IpPrefix(zero, 0), .gateway = ip.gateway});
@@ -122,7 +122,7 @@ class Adding {
       if (!made.error().Is(Code::kAlreadyExists) || attempt == 9) return made.error();
     }
     veth_made_ = true;
-    ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host_, name));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host_, name));
     return port;
   }
 
@@ -131,8 +131,10 @@ class Adding {
     netlink::PortChange change;
     if (config_.hairpin) change.hairpin = true;
     if (config_.isolated) change.isolated = true;
-    if (change.hairpin || change.isolated) RETURN_IF_ERROR(netlink::ChangePort(host_, port.index, change));
-    if (config_.FiltersVlans()) RETURN_IF_ERROR(SetPortVlans(host_, port.index, config_));
+    if (change.hairpin || change.isolated) {
+      KEELSON_RETURN_IF_ERROR(netlink::ChangePort(host_, port.index, change));
+    }
+    if (config_.FiltersVlans()) KEELSON_RETURN_IF_ERROR(SetPortVlans(host_, port.index, config_));
     if (!config_.check_mac) return {};
     sender_checked_ = true;
     return CheckSender(port.name, inside.mac, LabelOf(request_));
@@ -140,7 +142,7 @@ class Adding {
 
   Outcome<> Configure(const netlink::Link& inside, const AddResult& result) {
     if (HasV6(result)) {
-      RETURN_IF_ERROR(netns_.RunHere(
+      KEELSON_RETURN_IF_ERROR(netns_.RunHere(
           [&] { return linux::EnsureSysctl("net/ipv6/conf/" + request_.ifname + "/disable_ipv6", "0"); }));
     }
     return ConfigureContainer(container_, inside, result);
@@ -156,10 +158,10 @@ class Adding {
 }  // namespace
 
 Outcome<AddResult> AddToBridge(const Request& request) {
-  ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
-  ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::Open(request.netns));
-  ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(netlink::Socket container, OpenSocketIn(netns));
+  KEELSON_ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::Open(request.netns));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket container, OpenSocketIn(netns));
   return Adding(request, std::move(config), std::move(netns), std::move(host), std::move(container)).Run();
 }
 

@@ -21,19 +21,19 @@ Outcome<> DeleteInterface(const Request& request) {
   // The namespace's devices are gone with it, or will be.
   if (!netns && (netns.error().Is(Code::kNotFound) || netns.error().Is(Code::kInvalid))) return {};
   if (!netns) return netns.error();
-  ASSIGN_OR_RETURN(netlink::Socket child, OpenSocketIn(*netns));
-  ASSIGN_OR_RETURN(netlink::Socket own, OpenSocketIn(*netns));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket child, OpenSocketIn(*netns));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket own, OpenSocketIn(*netns));
   return RemoveLink(child, own, request.ifname);
 }
 
 // Removes the interface before it releases its address, and releases the address even if that fails.
 Outcome<> Del(const Request& request) {
-  ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
   Outcome<> deleted = DeleteInterface(request);
-  if (!config.ipam.empty()) RETURN_IF_ERROR(Delegate(config.ipam, "DEL", request));
+  if (!config.ipam.empty()) KEELSON_RETURN_IF_ERROR(Delegate(config.ipam, "DEL", request));
   if (config.check_mac) {
     std::string mine = LabelOf(request);
-    RETURN_IF_ERROR(RemoveSenders([&](std::string_view label) { return label == mine; }));
+    KEELSON_RETURN_IF_ERROR(RemoveSenders([&](std::string_view label) { return label == mine; }));
   }
   return deleted;
 }
@@ -42,8 +42,8 @@ Outcome<> CheckPort(netlink::Socket& host, const netlink::Link& port, const netl
                     const BridgeConfig& config) {
   if (config.hairpin && !port.hairpin) return CheckFailed(port.name + " is not in hairpin mode");
   if (config.isolated && !port.isolated) return CheckFailed(port.name + " is not isolated");
-  if (config.FiltersVlans()) RETURN_IF_ERROR(CheckPortVlans(host, port.index, config));
-  if (config.check_mac) RETURN_IF_ERROR(VerifySender(port.name, inside.mac));
+  if (config.FiltersVlans()) KEELSON_RETURN_IF_ERROR(CheckPortVlans(host, port.index, config));
+  if (config.check_mac) KEELSON_RETURN_IF_ERROR(VerifySender(port.name, inside.mac));
   return {};
 }
 
@@ -60,15 +60,16 @@ Outcome<> CheckInside(const Request& request, const netlink::Link& inside) {
 }
 
 Outcome<> Check(const Request& request) {
-  ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
-  if (!config.ipam.empty()) RETURN_IF_ERROR(Delegate(config.ipam, "CHECK", request));
-  ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::Open(request.netns));
-  ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(netlink::Socket container, OpenSocketIn(netns));
+  KEELSON_ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
+  if (!config.ipam.empty()) KEELSON_RETURN_IF_ERROR(Delegate(config.ipam, "CHECK", request));
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::Open(request.netns));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket container, OpenSocketIn(netns));
   Result<netlink::Link> bridge = netlink::GetLink(host, config.bridge);
   if (!bridge || bridge->kind != "bridge") return CheckFailed("bridge " + config.bridge + " is missing");
-  if (config.promisc && !bridge->promisc)
+  if (config.promisc && !bridge->promisc) {
     return CheckFailed("bridge " + config.bridge + " is not promiscuous");
+  }
   Result<netlink::Link> inside = netlink::GetLink(container, request.ifname);
   if (!inside || inside->kind != "veth") {
     return CheckFailed("container has no veth interface " + request.ifname);
@@ -77,23 +78,23 @@ Outcome<> Check(const Request& request) {
   if (!port || port->master != bridge->index) {
     return CheckFailed(request.ifname + " is not connected to " + config.bridge);
   }
-  RETURN_IF_ERROR(CheckPort(host, *port, *inside, config));
-  RETURN_IF_ERROR(CheckInside(request, *inside));
+  KEELSON_RETURN_IF_ERROR(CheckPort(host, *port, *inside, config));
+  KEELSON_RETURN_IF_ERROR(CheckInside(request, *inside));
   return CheckContainer(container, *inside, *request.prev_result);
 }
 
 // Interfaces go with their namespaces. Addresses and nftables elements can outlive them.
 Outcome<> Gc(const Request& request) {
-  ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
   if (config.check_mac) {
     StaleLabels stale(request);
-    RETURN_IF_ERROR(RemoveSenders([&](std::string_view label) { return stale.Contains(label); }));
+    KEELSON_RETURN_IF_ERROR(RemoveSenders([&](std::string_view label) { return stale.Contains(label); }));
   }
   return config.ipam.empty() ? Outcome<>() : Delegate(config.ipam, "GC", request);
 }
 
 Outcome<> Status(const Request& request) {
-  ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(BridgeConfig config, ReadBridgeConfig(request));
   return config.ipam.empty() ? Outcome<>() : Delegate(config.ipam, "STATUS", request);
 }
 

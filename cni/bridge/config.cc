@@ -14,9 +14,9 @@ CniError Bad(std::string message) { return {kInvalidConfig, std::move(message), 
 // {"id": 7} or {"minID": 10, "maxID": 20}, or both.
 Outcome<> AddTrunkItem(const object& item, std::set<int>& out) {
   auto valid = [](int id) { return id > 0 && id <= 4094; };
-  ASSIGN_OR_RETURN(int low, GetInt(item, "minID", -1));
-  ASSIGN_OR_RETURN(int high, GetInt(item, "maxID", -1));
-  ASSIGN_OR_RETURN(int single, GetInt(item, "id", -1));
+  KEELSON_ASSIGN_OR_RETURN(int low, GetInt(item, "minID", -1));
+  KEELSON_ASSIGN_OR_RETURN(int high, GetInt(item, "maxID", -1));
+  KEELSON_ASSIGN_OR_RETURN(int single, GetInt(item, "id", -1));
   if (item.contains("minID") != item.contains("maxID")) {
     return Bad(std::string("minID and maxID should be configured simultaneously, ") +
                (item.contains("minID") ? "maxID" : "minID") + " is missing");
@@ -35,16 +35,16 @@ Outcome<> AddTrunkItem(const object& item, std::set<int>& out) {
 }
 
 Outcome<> ReadVlans(const object& config, BridgeConfig& out) {
-  ASSIGN_OR_RETURN(out.vlan, GetInt(config, "vlan"));
+  KEELSON_ASSIGN_OR_RETURN(out.vlan, GetInt(config, "vlan"));
   if (out.vlan < 0 || out.vlan > 4094) {
     return Bad("invalid VLAN ID " + std::to_string(out.vlan) + " (must be between 0 and 4094)");
   }
-  ASSIGN_OR_RETURN(auto items, GetObjects(config, "vlanTrunk"));
+  KEELSON_ASSIGN_OR_RETURN(auto items, GetObjects(config, "vlanTrunk"));
   std::set<int> trunk;
-  for (const object* item : items) RETURN_IF_ERROR(AddTrunkItem(*item, trunk));
+  for (const object* item : items) KEELSON_RETURN_IF_ERROR(AddTrunkItem(*item, trunk));
   out.trunk.assign(trunk.begin(), trunk.end());
   if (out.vlan > 0 && !out.trunk.empty()) return Bad("cannot set vlan and vlanTrunk at the same time");
-  ASSIGN_OR_RETURN(out.preserve_default_vlan, GetBool(config, "preserveDefaultVlan", true));
+  KEELSON_ASSIGN_OR_RETURN(out.preserve_default_vlan, GetBool(config, "preserveDefaultVlan", true));
   return {};
 }
 
@@ -52,32 +52,32 @@ Outcome<> ReadVlans(const object& config, BridgeConfig& out) {
 Outcome<> ReadMac(const Request& request, BridgeConfig& out) {
   std::string text;
   if (auto found = request.args.find("MAC"); found != request.args.end()) text = found->second;
-  ASSIGN_OR_RETURN(const object* args, CniArgs(request.config));
-  ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(request.config));
+  KEELSON_ASSIGN_OR_RETURN(const object* args, CniArgs(request.config));
+  KEELSON_ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(request.config));
   for (const object* json : {args, runtime}) {
     if (!json) continue;
-    ASSIGN_OR_RETURN(std::string mac, GetString(*json, "mac"));
+    KEELSON_ASSIGN_OR_RETURN(std::string mac, GetString(*json, "mac"));
     if (!mac.empty()) text = mac;
   }
   if (text.empty()) return {};
-  ASSIGN_OR_RETURN(out.mac, netlink::MacAddress::Parse(text));
+  KEELSON_ASSIGN_OR_RETURN(out.mac, netlink::MacAddress::Parse(text));
   return {};
 }
 
 // The runtime's settings (capability dns) override the configuration's.
 Outcome<> ReadDns(const object& config, BridgeConfig& out) {
-  ASSIGN_OR_RETURN(const object* dns, GetObject(config, "dns"));
+  KEELSON_ASSIGN_OR_RETURN(const object* dns, GetObject(config, "dns"));
   if (dns) {
-    ASSIGN_OR_RETURN(out.dns, ParseDns(*dns));
+    KEELSON_ASSIGN_OR_RETURN(out.dns, ParseDns(*dns));
   }
-  ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(config));
+  KEELSON_ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(config));
   if (!runtime) return {};
-  ASSIGN_OR_RETURN(const object* given, GetObject(*runtime, "dns"));
+  KEELSON_ASSIGN_OR_RETURN(const object* given, GetObject(*runtime, "dns"));
   if (!given) return {};
   Dns from_runtime;
-  ASSIGN_OR_RETURN(from_runtime.nameservers, GetStrings(*given, "servers"));
-  ASSIGN_OR_RETURN(from_runtime.search, GetStrings(*given, "searches"));
-  ASSIGN_OR_RETURN(from_runtime.options, GetStrings(*given, "options"));
+  KEELSON_ASSIGN_OR_RETURN(from_runtime.nameservers, GetStrings(*given, "servers"));
+  KEELSON_ASSIGN_OR_RETURN(from_runtime.search, GetStrings(*given, "searches"));
+  KEELSON_ASSIGN_OR_RETURN(from_runtime.options, GetStrings(*given, "options"));
   if (!from_runtime.empty()) out.dns = std::move(from_runtime);
   return {};
 }
@@ -87,36 +87,36 @@ Outcome<> ReadDns(const object& config, BridgeConfig& out) {
 Outcome<BridgeConfig> ReadBridgeConfig(const Request& request) {
   const object& config = request.config;
   BridgeConfig out;
-  ASSIGN_OR_RETURN(std::string bridge, GetString(config, "bridge"));
+  KEELSON_ASSIGN_OR_RETURN(std::string bridge, GetString(config, "bridge"));
   if (!bridge.empty()) out.bridge = bridge;
-  ASSIGN_OR_RETURN(out.is_default_gateway, GetBool(config, "isDefaultGateway"));
-  ASSIGN_OR_RETURN(out.is_gateway, GetBool(config, "isGateway"));
+  KEELSON_ASSIGN_OR_RETURN(out.is_default_gateway, GetBool(config, "isDefaultGateway"));
+  KEELSON_ASSIGN_OR_RETURN(out.is_gateway, GetBool(config, "isGateway"));
   out.is_gateway = out.is_gateway || out.is_default_gateway;
-  ASSIGN_OR_RETURN(out.force_address, GetBool(config, "forceAddress"));
-  ASSIGN_OR_RETURN(out.masquerade, GetBool(config, "ipMasq"));
-  ASSIGN_OR_RETURN(out.hairpin, GetBool(config, "hairpinMode"));
-  ASSIGN_OR_RETURN(out.promisc, GetBool(config, "promiscMode"));
-  ASSIGN_OR_RETURN(out.mtu, GetInt(config, "mtu"));
+  KEELSON_ASSIGN_OR_RETURN(out.force_address, GetBool(config, "forceAddress"));
+  KEELSON_ASSIGN_OR_RETURN(out.masquerade, GetBool(config, "ipMasq"));
+  KEELSON_ASSIGN_OR_RETURN(out.hairpin, GetBool(config, "hairpinMode"));
+  KEELSON_ASSIGN_OR_RETURN(out.promisc, GetBool(config, "promiscMode"));
+  KEELSON_ASSIGN_OR_RETURN(out.mtu, GetInt(config, "mtu"));
   if (out.mtu < 0) return Bad("invalid MTU " + std::to_string(out.mtu));
   if (out.hairpin && out.promisc) {
     return Bad("cannot set hairpin mode and promiscuous mode at the same time");
   }
-  RETURN_IF_ERROR(ReadVlans(config, out));
-  ASSIGN_OR_RETURN(out.check_mac, GetBool(config, "macspoofchk"));
-  ASSIGN_OR_RETURN(out.isolated, GetBool(config, "portIsolation"));
-  ASSIGN_OR_RETURN(out.leave_down, GetBool(config, "disableContainerInterface"));
-  ASSIGN_OR_RETURN(bool detect_duplicates, GetBool(config, "enabledad"));
+  KEELSON_RETURN_IF_ERROR(ReadVlans(config, out));
+  KEELSON_ASSIGN_OR_RETURN(out.check_mac, GetBool(config, "macspoofchk"));
+  KEELSON_ASSIGN_OR_RETURN(out.isolated, GetBool(config, "portIsolation"));
+  KEELSON_ASSIGN_OR_RETURN(out.leave_down, GetBool(config, "disableContainerInterface"));
+  KEELSON_ASSIGN_OR_RETURN(bool detect_duplicates, GetBool(config, "enabledad"));
   // Refuse what we cannot do: this setting decides whether an address may be used.
   if (detect_duplicates) return CniError{kUnsupportedField, "unsupported field enabledad", ""};
-  RETURN_IF_ERROR(ReadMac(request, out));
-  ASSIGN_OR_RETURN(const object* ipam, GetObject(config, "ipam"));
+  KEELSON_RETURN_IF_ERROR(ReadMac(request, out));
+  KEELSON_ASSIGN_OR_RETURN(const object* ipam, GetObject(config, "ipam"));
   if (ipam) {
-    ASSIGN_OR_RETURN(out.ipam, GetString(*ipam, "type"));
+    KEELSON_ASSIGN_OR_RETURN(out.ipam, GetString(*ipam, "type"));
   }
   if (!out.ipam.empty() && out.leave_down) {
     return Bad("cannot use IPAM when DisableContainerInterface flag is set");
   }
-  RETURN_IF_ERROR(ReadDns(config, out));
+  KEELSON_RETURN_IF_ERROR(ReadDns(config, out));
   return out;
 }
 

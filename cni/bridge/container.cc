@@ -36,12 +36,12 @@ netlink::MacAddress MacFor(const IpAddress& address) {
 
 Outcome<> ConfigureContainer(netlink::Socket& container, const netlink::Link& link, const AddResult& result) {
   for (const IpConfig& ip : result.ips) {
-    if (ip.address.is_v4()) RETURN_IF_ERROR(netlink::AddAddress(container, link.index, ip.address));
+    if (ip.address.is_v4()) KEELSON_RETURN_IF_ERROR(netlink::AddAddress(container, link.index, ip.address));
   }
-  RETURN_IF_ERROR(netlink::SetUp(container, link.index));
+  KEELSON_RETURN_IF_ERROR(netlink::SetUp(container, link.index));
   // The kernel removes IPv6 addresses when an interface goes down, so add them while it is up.
   for (const IpConfig& ip : result.ips) {
-    if (!ip.address.is_v4()) RETURN_IF_ERROR(netlink::AddAddress(container, link.index, ip.address));
+    if (!ip.address.is_v4()) KEELSON_RETURN_IF_ERROR(netlink::AddAddress(container, link.index, ip.address));
   }
   for (const RouteConfig& route : result.routes) {
     Result<> added = netlink::AddRoute(container, ToRoute(route, link, result));
@@ -51,7 +51,7 @@ Outcome<> ConfigureContainer(netlink::Socket& container, const netlink::Link& li
 }
 
 Outcome<> CheckContainer(netlink::Socket& container, const netlink::Link& link, const AddResult& result) {
-  ASSIGN_OR_RETURN(auto addresses, netlink::ListAddresses(container, link.index));
+  KEELSON_ASSIGN_OR_RETURN(auto addresses, netlink::ListAddresses(container, link.index));
   for (const IpConfig& ip : result.ips) {
     bool found = std::any_of(addresses.begin(), addresses.end(),
                              [&](const netlink::Address& a) { return a.prefix == ip.address; });
@@ -59,12 +59,13 @@ Outcome<> CheckContainer(netlink::Socket& container, const netlink::Link& link, 
   }
   for (const RouteConfig& config : result.routes) {
     netlink::Route wanted = ToRoute(config, link, result);
-    ASSIGN_OR_RETURN(auto routes, netlink::ListRoutes(container, wanted.table));
+    KEELSON_ASSIGN_OR_RETURN(auto routes, netlink::ListRoutes(container, wanted.table));
     bool found = std::any_of(routes.begin(), routes.end(), [&](const netlink::Route& r) {
       return r.destination == wanted.destination && r.gateway == wanted.gateway;
     });
-    if (!found)
+    if (!found) {
       return CniError{kCheckFailed, "route to " + wanted.destination.ToString() + " is missing", ""};
+    }
   }
   return {};
 }

@@ -51,7 +51,7 @@ Outcome<> FilterVlans(netlink::Socket& host, const netlink::Link& bridge) {
 
 Outcome<netlink::Link> EnsureBridge(netlink::Socket& host, const BridgeConfig& config) {
   bool is_new = false;
-  ASSIGN_OR_RETURN(netlink::Link bridge, FindOrMake(host, config, is_new));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link bridge, FindOrMake(host, config, is_new));
   if (config.FiltersVlans() && !bridge.vlan_filtering) {
     Outcome<> filtering = FilterVlans(host, bridge);
     if (!filtering && is_new) (void)netlink::DeleteLink(host, bridge.index);
@@ -63,7 +63,7 @@ Outcome<netlink::Link> EnsureBridge(netlink::Socket& host, const BridgeConfig& c
     (void)linux::EnsureSysctl("net/ipv6/conf/" + config.bridge + "/accept_ra", "0");
     netlink::LinkChange change{.up = true};
     if (promisc) change.promisc = true;
-    RETURN_IF_ERROR(netlink::ChangeLink(host, bridge.index, change));
+    KEELSON_RETURN_IF_ERROR(netlink::ChangeLink(host, bridge.index, change));
     bridge.up = true;
   }
   return bridge;
@@ -71,7 +71,7 @@ Outcome<netlink::Link> EnsureBridge(netlink::Socket& host, const BridgeConfig& c
 
 Outcome<> EnsureGateway(netlink::Socket& host, const netlink::Link& bridge, const IpPrefix& address,
                         bool force) {
-  ASSIGN_OR_RETURN(auto present, netlink::ListAddresses(host, bridge.index));
+  KEELSON_ASSIGN_OR_RETURN(auto present, netlink::ListAddresses(host, bridge.index));
   bool there = false;
   for (const netlink::Address& other : present) {
     if (other.prefix == address) there = true;
@@ -83,14 +83,14 @@ Outcome<> EnsureGateway(netlink::Socket& host, const netlink::Link& bridge, cons
                       bridge.name + " already has an IP address different from " + address.ToString(),
                       other.prefix.ToString()};
     }
-    RETURN_IF_ERROR(netlink::DeleteAddress(host, bridge.index, other.prefix));
+    KEELSON_RETURN_IF_ERROR(netlink::DeleteAddress(host, bridge.index, other.prefix));
   }
   if (!there) {
     if (!address.is_v4()) (void)linux::EnsureSysctl("net/ipv6/conf/" + bridge.name + "/disable_ipv6", "0");
     Result<> added = netlink::AddAddress(host, bridge.index, address);
     if (!added && !added.error().Is(Code::kAlreadyExists)) return added.error();
   }
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       linux::EnsureSysctl(address.is_v4() ? "net/ipv4/ip_forward" : "net/ipv6/conf/all/forwarding", "1"));
   return {};
 }
@@ -99,7 +99,7 @@ Outcome<netlink::Link> AwaitPort(netlink::Socket& host, int index) {
   // Usually it does so at once.
   int step_us = 50;
   for (int waited_us = 0;; waited_us += step_us, step_us = std::min(2 * step_us, 5000)) {
-    ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host, index));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host, index));
     if (port.oper_up) return port;
     if (waited_us >= 1'000'000) {
       return CniError{kTryAgainLater, "bridge port " + port.name + " does not come up", ""};

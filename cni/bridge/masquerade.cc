@@ -37,9 +37,9 @@ Outcome<> EnsureMasquerade(const IpPrefix& subnet) {
   bool v4 = subnet.is_v4();
   nft::Transaction t({nft::Family::kInet, kTable});
   std::string chain = ChainName(subnet);
-  ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
+  KEELSON_ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
   // Check first: a refused transaction takes the kernel some milliseconds.
-  ASSIGN_OR_RETURN(bool there, kernel->HasChain(t.table(), chain));
+  KEELSON_ASSIGN_OR_RETURN(bool there, kernel->HasChain(t.table(), chain));
   if (there) return {};
   t.AddTable();
   t.CreateChain(
@@ -49,7 +49,7 @@ Outcome<> EnsureMasquerade(const IpPrefix& subnet) {
       .Equal(0, std::string(1, static_cast<char>(v4 ? nft::Family::kIpv4 : nft::Family::kIpv6)));
   Compare(rule, v4 ? nft::Field::kIpSaddr : nft::Field::kIp6Saddr, subnet, true);
   Compare(rule, v4 ? nft::Field::kIpDaddr : nft::Field::kIp6Daddr, subnet, false);
-  ASSIGN_OR_RETURN(IpPrefix multicast, IpPrefix::Parse(v4 ? "224.0.0.0/4" : "ff00::/8"));
+  KEELSON_ASSIGN_OR_RETURN(IpPrefix multicast, IpPrefix::Parse(v4 ? "224.0.0.0/4" : "ff00::/8"));
   Compare(rule, v4 ? nft::Field::kIpDaddr : nft::Field::kIp6Daddr, multicast, false);
   t.AddRule(rule.Masquerade());
   Result<> applied = kernel->Apply(t);

@@ -33,9 +33,9 @@ void MakeTable(nft::Transaction& t) {
 }  // namespace
 
 Outcome<> CheckSender(const std::string& port, const netlink::MacAddress& mac, const std::string& label) {
-  ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
+  KEELSON_ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
   for (bool retried = false;; retried = true) {
-    ASSIGN_OR_RETURN(bool there, kernel->HasChain(Table(), kChain));
+    KEELSON_ASSIGN_OR_RETURN(bool there, kernel->HasChain(Table(), kChain));
     nft::Transaction t(Table());
     if (!there) MakeTable(t);
     t.AddElements(Senders(), {{.key = SenderKey(port, mac), .comment = label}});
@@ -48,15 +48,15 @@ Outcome<> CheckSender(const std::string& port, const netlink::MacAddress& mac, c
 }
 
 Outcome<> RemoveSenders(const std::function<bool(std::string_view label)>& unwanted) {
-  ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
-  ASSIGN_OR_RETURN(auto removed, RemoveElements(*kernel, Table(), unwanted));
+  KEELSON_ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
+  KEELSON_ASSIGN_OR_RETURN(auto removed, RemoveElements(*kernel, Table(), unwanted));
   if (!removed.empty()) CloseSocketsInChild();
   return {};
 }
 
 Outcome<> VerifySender(const std::string& port, const netlink::MacAddress& mac) {
-  ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
-  ASSIGN_OR_RETURN(auto found, kernel->ReadSets(Table()));
+  KEELSON_ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
+  KEELSON_ASSIGN_OR_RETURN(auto found, kernel->ReadSets(Table()));
   if (found && found->sets["checked-ports"].elements.contains(nft::Key().Ifname(port).bytes()) &&
       found->sets["senders"].elements.contains(SenderKey(port, mac))) {
     return {};

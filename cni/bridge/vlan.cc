@@ -31,19 +31,19 @@ std::string RandomVethName() {
 
 Outcome<> SetPortVlans(netlink::Socket& host, int port_index, const BridgeConfig& config) {
   if (!config.preserve_default_vlan) {
-    ASSIGN_OR_RETURN(auto present, netlink::ListPortVlans(host, port_index));
+    KEELSON_ASSIGN_OR_RETURN(auto present, netlink::ListPortVlans(host, port_index));
     for (const netlink::PortVlan& vlan : present) {
-      RETURN_IF_ERROR(netlink::DeletePortVlan(host, port_index, vlan.id));
+      KEELSON_RETURN_IF_ERROR(netlink::DeletePortVlan(host, port_index, vlan.id));
     }
   }
   for (const netlink::PortVlan& vlan : Wanted(config)) {
-    RETURN_IF_ERROR(netlink::AddPortVlan(host, port_index, vlan));
+    KEELSON_RETURN_IF_ERROR(netlink::AddPortVlan(host, port_index, vlan));
   }
   return {};
 }
 
 Outcome<> CheckPortVlans(netlink::Socket& host, int port_index, const BridgeConfig& config) {
-  ASSIGN_OR_RETURN(auto present, netlink::ListPortVlans(host, port_index));
+  KEELSON_ASSIGN_OR_RETURN(auto present, netlink::ListPortVlans(host, port_index));
   for (const netlink::PortVlan& vlan : Wanted(config)) {
     if (std::find(present.begin(), present.end(), vlan) == present.end()) {
       return CniError{kCheckFailed, "bridge port is not in VLAN " + std::to_string(vlan.id), ""};
@@ -63,13 +63,13 @@ Outcome<netlink::Link> EnsureVlanGateway(netlink::Socket& host, const netlink::L
                                         {.name = name}, bridge.mtu);
     if (!made && !made.error().Is(Code::kAlreadyExists)) return made.error();
     if (made) {
-      ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host, port_name));
-      RETURN_IF_ERROR(SetPortVlans(host, port.index, config));
+      KEELSON_ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(host, port_name));
+      KEELSON_RETURN_IF_ERROR(SetPortVlans(host, port.index, config));
     }
     found = netlink::GetLink(host, name);
   }
   if (!found) return found.error();
-  if (!found->up) RETURN_IF_ERROR(netlink::SetUp(host, found->index));
+  if (!found->up) KEELSON_RETURN_IF_ERROR(netlink::SetUp(host, found->index));
   return std::move(*found);
 }
 

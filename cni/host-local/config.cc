@@ -14,12 +14,12 @@ CniError Bad(std::string message) { return {kInvalidConfig, std::move(message), 
 
 Outcome<> Default(const object& json, std::string_view field, const Range& range, IpAddress fallback,
                   IpAddress& out) {
-  ASSIGN_OR_RETURN(std::string text, GetString(json, field));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, GetString(json, field));
   if (text.empty()) {
     out = fallback;
     return {};
   }
-  ASSIGN_OR_RETURN(out, IpAddress::Parse(text));
+  KEELSON_ASSIGN_OR_RETURN(out, IpAddress::Parse(text));
   if (!range.subnet.Contains(out)) {
     return Bad(std::string(field) + " " + text + " not in network " + range.subnet.ToString());
   }
@@ -28,19 +28,20 @@ Outcome<> Default(const object& json, std::string_view field, const Range& range
 
 Outcome<Range> ParseRange(const object& json) {
   Range range;
-  ASSIGN_OR_RETURN(std::string subnet, GetString(json, "subnet"));
-  ASSIGN_OR_RETURN(range.subnet, IpPrefix::Parse(subnet));
+  KEELSON_ASSIGN_OR_RETURN(std::string subnet, GetString(json, "subnet"));
+  KEELSON_ASSIGN_OR_RETURN(range.subnet, IpPrefix::Parse(subnet));
   IpAddress network = range.subnet.Network();
   if (range.subnet.address() != network) {
     return Bad("network has host bits set: " + subnet + ", the network address is " + network.ToString());
   }
-  if (range.subnet.length() > network.bits() - 2)
+  if (range.subnet.length() > network.bits() - 2) {
     return Bad("network " + subnet + " too small to allocate from");
+  }
   // An IPv4 subnet's last address is for broadcast.
   IpAddress last = range.subnet.is_v4() ? range.subnet.Last().Plus(-1) : range.subnet.Last();
-  RETURN_IF_ERROR(Default(json, "gateway", range, network.Plus(1), range.gateway));
-  RETURN_IF_ERROR(Default(json, "rangeStart", range, network.Plus(1), range.start));
-  RETURN_IF_ERROR(Default(json, "rangeEnd", range, last, range.end));
+  KEELSON_RETURN_IF_ERROR(Default(json, "gateway", range, network.Plus(1), range.gateway));
+  KEELSON_RETURN_IF_ERROR(Default(json, "rangeStart", range, network.Plus(1), range.start));
+  KEELSON_RETURN_IF_ERROR(Default(json, "rangeEnd", range, last, range.end));
   if (range.end < range.start) return Bad("rangeEnd is before rangeStart in " + subnet);
   return range;
 }
@@ -50,7 +51,7 @@ Outcome<> AddSet(const boost::json::value& json, std::vector<RangeSet>& sets) {
   RangeSet set;
   for (const auto& item : json.get_array()) {
     if (!item.is_object()) return Bad("a range must be an object");
-    ASSIGN_OR_RETURN(Range range, ParseRange(item.get_object()));
+    KEELSON_ASSIGN_OR_RETURN(Range range, ParseRange(item.get_object()));
     if (!set.empty() && set[0].subnet.is_v4() != range.subnet.is_v4()) {
       return Bad("mixed address families in one range set");
     }
@@ -84,16 +85,16 @@ Outcome<> ReadRequested(const Request& request, HostLocalConfig& out) {
   if (auto found = request.args.find("IP"); found != request.args.end()) texts.push_back(found->second);
   auto collect = [&](const object* json) -> Outcome<> {
     if (!json) return {};
-    ASSIGN_OR_RETURN(auto items, GetStrings(*json, "ips"));
+    KEELSON_ASSIGN_OR_RETURN(auto items, GetStrings(*json, "ips"));
     texts.insert(texts.end(), items.begin(), items.end());
     return {};
   };
-  ASSIGN_OR_RETURN(const object* args, CniArgs(request.config));
-  RETURN_IF_ERROR(collect(args));
-  ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(request.config));
-  RETURN_IF_ERROR(collect(runtime));
+  KEELSON_ASSIGN_OR_RETURN(const object* args, CniArgs(request.config));
+  KEELSON_RETURN_IF_ERROR(collect(args));
+  KEELSON_ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(request.config));
+  KEELSON_RETURN_IF_ERROR(collect(runtime));
   for (const std::string& text : texts) {
-    ASSIGN_OR_RETURN(IpAddress address, IpAddress::Parse(text.substr(0, text.find('/'))));
+    KEELSON_ASSIGN_OR_RETURN(IpAddress address, IpAddress::Parse(text.substr(0, text.find('/'))));
     out.requested.push_back(address);
   }
   return {};
@@ -103,16 +104,16 @@ Outcome<> ReadRequested(const Request& request, HostLocalConfig& out) {
 Outcome<> ReadRanges(const Request& request, const object& ipam, std::vector<RangeSet>& out) {
   auto add_all = [&](const object* json, const char* field) -> Outcome<> {
     if (!json) return {};
-    ASSIGN_OR_RETURN(const auto* sets, GetArray(*json, field));
+    KEELSON_ASSIGN_OR_RETURN(const auto* sets, GetArray(*json, field));
     if (!sets) return {};
-    for (const auto& set : *sets) RETURN_IF_ERROR(AddSet(set, out));
+    for (const auto& set : *sets) KEELSON_RETURN_IF_ERROR(AddSet(set, out));
     return {};
   };
-  ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(request.config));
-  RETURN_IF_ERROR(add_all(runtime, "ipRanges"));
-  ASSIGN_OR_RETURN(std::string subnet, GetString(ipam, "subnet"));
+  KEELSON_ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(request.config));
+  KEELSON_RETURN_IF_ERROR(add_all(runtime, "ipRanges"));
+  KEELSON_ASSIGN_OR_RETURN(std::string subnet, GetString(ipam, "subnet"));
   if (!subnet.empty()) {
-    ASSIGN_OR_RETURN(Range range, ParseRange(ipam));
+    KEELSON_ASSIGN_OR_RETURN(Range range, ParseRange(ipam));
     out.push_back({range});
   }
   return add_all(&ipam, "ranges");
@@ -122,25 +123,25 @@ Outcome<> ReadRanges(const Request& request, const object& ipam, std::vector<Ran
 
 Outcome<HostLocalConfig> ReadHostLocalConfig(const Request& request) {
   HostLocalConfig out;
-  ASSIGN_OR_RETURN(const object* ipam, GetObject(request.config, "ipam"));
+  KEELSON_ASSIGN_OR_RETURN(const object* ipam, GetObject(request.config, "ipam"));
   if (!ipam) return Bad("IPAM config missing 'ipam' key");
-  RETURN_IF_ERROR(ReadRanges(request, *ipam, out.ranges));
+  KEELSON_RETURN_IF_ERROR(ReadRanges(request, *ipam, out.ranges));
   if (out.ranges.empty()) return Bad("no IP ranges specified");
-  RETURN_IF_ERROR(CheckOverlap(out.ranges));
-  ASSIGN_OR_RETURN(auto routes, GetObjects(*ipam, "routes"));
+  KEELSON_RETURN_IF_ERROR(CheckOverlap(out.ranges));
+  KEELSON_ASSIGN_OR_RETURN(auto routes, GetObjects(*ipam, "routes"));
   for (const object* item : routes) {
-    ASSIGN_OR_RETURN(RouteConfig route, ParseRoute(*item));
+    KEELSON_ASSIGN_OR_RETURN(RouteConfig route, ParseRoute(*item));
     out.routes.push_back(std::move(route));
   }
-  RETURN_IF_ERROR(ReadRequested(request, out));
-  ASSIGN_OR_RETURN(std::string data_dir, GetString(*ipam, "dataDir"));
+  KEELSON_RETURN_IF_ERROR(ReadRequested(request, out));
+  KEELSON_ASSIGN_OR_RETURN(std::string data_dir, GetString(*ipam, "dataDir"));
   out.data_dir = (data_dir.empty() ? "/var/lib/cni/networks" : data_dir) + "/" + request.network;
-  ASSIGN_OR_RETURN(out.resolv_conf, GetString(*ipam, "resolvConf"));
+  KEELSON_ASSIGN_OR_RETURN(out.resolv_conf, GetString(*ipam, "resolvConf"));
   return out;
 }
 
 Outcome<Dns> ReadResolvConf(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
   Dns dns;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

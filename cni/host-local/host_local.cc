@@ -8,20 +8,20 @@ namespace keelson::cni {
 namespace {
 
 Outcome<AddResult> Add(const Request& request) {
-  ASSIGN_OR_RETURN(HostLocalConfig config, ReadHostLocalConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(HostLocalConfig config, ReadHostLocalConfig(request));
   AddResult result;
   if (!config.resolv_conf.empty()) {
-    ASSIGN_OR_RETURN(result.dns, ReadResolvConf(config.resolv_conf));
+    KEELSON_ASSIGN_OR_RETURN(result.dns, ReadResolvConf(config.resolv_conf));
   }
-  ASSIGN_OR_RETURN(Store store, Store::Open(config.data_dir));
+  KEELSON_ASSIGN_OR_RETURN(Store store, Store::Open(config.data_dir));
   Attachment owner{request.container_id, request.ifname};
-  ASSIGN_OR_RETURN(std::vector<IpAddress> held, store.HeldBy(owner, false));
-  ASSIGN_OR_RETURN(std::vector<Choice> choices, Choose(store, config, held));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<IpAddress> held, store.HeldBy(owner, false));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<Choice> choices, Choose(store, config, held));
   std::vector<IpAddress> wanted;
   for (const Choice& choice : choices) {
     if (!choice.held) wanted.push_back(choice.address);
   }
-  RETURN_IF_ERROR(store.Reserve(owner, wanted, held));
+  KEELSON_RETURN_IF_ERROR(store.Reserve(owner, wanted, held));
   for (size_t i = 0; i < choices.size(); ++i) {
     if (choices[i].searched) store.SetLastReserved(i, choices[i].address);
     result.ips.push_back({.address = IpPrefix(choices[i].address, choices[i].range->subnet.length()),
@@ -32,16 +32,16 @@ Outcome<AddResult> Add(const Request& request) {
 }
 
 Outcome<> Del(const Request& request) {
-  ASSIGN_OR_RETURN(HostLocalConfig config, ReadHostLocalConfig(request));
-  ASSIGN_OR_RETURN(Store store, Store::Open(config.data_dir));
-  RETURN_IF_ERROR(store.Release({request.container_id, request.ifname}));
+  KEELSON_ASSIGN_OR_RETURN(HostLocalConfig config, ReadHostLocalConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(Store store, Store::Open(config.data_dir));
+  KEELSON_RETURN_IF_ERROR(store.Release({request.container_id, request.ifname}));
   return {};
 }
 
 Outcome<> Check(const Request& request) {
-  ASSIGN_OR_RETURN(HostLocalConfig config, ReadHostLocalConfig(request));
-  ASSIGN_OR_RETURN(Store store, Store::Open(config.data_dir));
-  ASSIGN_OR_RETURN(auto held, store.HeldBy({request.container_id, request.ifname}, true));
+  KEELSON_ASSIGN_OR_RETURN(HostLocalConfig config, ReadHostLocalConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(Store store, Store::Open(config.data_dir));
+  KEELSON_ASSIGN_OR_RETURN(auto held, store.HeldBy({request.container_id, request.ifname}, true));
   if (held.empty()) {
     return CniError{kCheckFailed,
                     "host-local: Failed to find address added by container " + request.container_id, ""};
@@ -50,9 +50,9 @@ Outcome<> Check(const Request& request) {
 }
 
 Outcome<> Gc(const Request& request) {
-  ASSIGN_OR_RETURN(HostLocalConfig config, ReadHostLocalConfig(request));
-  ASSIGN_OR_RETURN(Store store, Store::Open(config.data_dir));
-  RETURN_IF_ERROR(store.ReleaseAllBut(request.valid_attachments));
+  KEELSON_ASSIGN_OR_RETURN(HostLocalConfig config, ReadHostLocalConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(Store store, Store::Open(config.data_dir));
+  KEELSON_RETURN_IF_ERROR(store.ReleaseAllBut(request.valid_attachments));
   return {};
 }
 

@@ -42,7 +42,7 @@ std::string OwnerFile(const Attachment& owner) {
 Result<Store> Store::Open(const std::string& dir) {
   Result<UniqueFd> lock = OpenFile(dir + "/lock", O_RDWR | O_CREAT, 0600);
   if (!lock && lock.error().Is(Code::kNotFound)) {
-    RETURN_IF_ERROR(MakeDirs(dir));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(dir));
     lock = OpenFile(dir + "/lock", O_RDWR | O_CREAT, 0600);
   }
   if (!lock) return lock.error();
@@ -66,9 +66,11 @@ bool Store::IsFree(const IpAddress& address) {
 Result<> Store::WriteReservations(const Attachment& owner, const std::vector<IpAddress>& addresses) {
   std::string aside = dir_ + "/.new";
   for (const IpAddress& address : addresses) {
-    RETURN_IF_ERROR(WriteFile(aside, owner.container_id + std::string(kLineBreak) + owner.ifname, 0600));
-    if (::rename(aside.c_str(), PathOf(address).c_str()) != 0)
+    KEELSON_RETURN_IF_ERROR(
+        WriteFile(aside, owner.container_id + std::string(kLineBreak) + owner.ifname, 0600));
+    if (::rename(aside.c_str(), PathOf(address).c_str()) != 0) {
       return ErrnoError("reserve " + PathOf(address));
+    }
   }
   return {};
 }
@@ -104,12 +106,12 @@ Result<std::vector<IpAddress>> Store::HeldBy(const Attachment& owner, bool thoro
       Result<IpAddress> address = IpAddress::Parse(std::string_view(*listed).substr(begin, end - begin));
       begin = end + 1;
       if (!address) continue;
-      ASSIGN_OR_RETURN(bool held, IsHeldBy(*address, owner));
+      KEELSON_ASSIGN_OR_RETURN(bool held, IsHeldBy(*address, owner));
       if (held) out.push_back(*address);
     }
   } else if (thorough) {
-    ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(dir_));
-    ASSIGN_OR_RETURN(std::vector<Entry> entries, Entries(names));
+    KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(dir_));
+    KEELSON_ASSIGN_OR_RETURN(std::vector<Entry> entries, Entries(names));
     for (const Entry& entry : entries) {
       if (Matches(entry.owner, owner)) out.push_back(entry.address);
     }
@@ -132,24 +134,25 @@ Result<std::vector<Store::Entry>> Store::Entries(const std::vector<std::string>&
 }
 
 Result<> Store::Release(const Attachment& owner) {
-  ASSIGN_OR_RETURN(std::vector<IpAddress> held, HeldBy(owner, true));
-  for (const IpAddress& address : held) RETURN_IF_ERROR(RemoveFile(PathOf(address)));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<IpAddress> held, HeldBy(owner, true));
+  for (const IpAddress& address : held) KEELSON_RETURN_IF_ERROR(RemoveFile(PathOf(address)));
   return RemoveFile(OwnerPath(owner));
 }
 
 Result<> Store::ReleaseAllBut(const std::vector<Attachment>& valid) {
-  ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(dir_));
-  ASSIGN_OR_RETURN(std::vector<Entry> entries, Entries(names));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(dir_));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<Entry> entries, Entries(names));
   for (const Entry& entry : entries) {
     bool keep =
         std::any_of(valid.begin(), valid.end(), [&](const Attachment& a) { return Matches(entry.owner, a); });
-    if (!keep) RETURN_IF_ERROR(RemoveFile(PathOf(entry.address)));
+    if (!keep) KEELSON_RETURN_IF_ERROR(RemoveFile(PathOf(entry.address)));
   }
   std::set<std::string> owners;
   for (const Attachment& attachment : valid) owners.insert(OwnerFile(attachment));
   for (const std::string& name : names) {
-    if (name.starts_with(kOwnerPrefix) && !owners.contains(name))
-      RETURN_IF_ERROR(RemoveFile(dir_ + "/" + name));
+    if (name.starts_with(kOwnerPrefix) && !owners.contains(name)) {
+      KEELSON_RETURN_IF_ERROR(RemoveFile(dir_ + "/" + name));
+    }
   }
   return {};
 }

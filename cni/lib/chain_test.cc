@@ -102,8 +102,9 @@ TEST_F(ChainTest, EveryVersionAndVerb) {
 
 TEST_F(ChainTest, ManyAtOnceOnAFreshHost) {
   std::vector<std::unique_ptr<Container>> containers;
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 8; ++i) {
     containers.push_back(std::make_unique<Container>("c" + std::to_string(i), dir_));
+  }
   auto all_at_once = [&](const std::function<void(int)>& body) {
     std::vector<std::thread> threads;
     for (int i = 0; i < 8; ++i) threads.emplace_back([&, i] { body(i); });

@@ -32,7 +32,7 @@ Outcome<std::string> FindPlugin(const std::string& type, const std::string& path
 Result<UniqueFd> FileWith(const std::string& text) {
   UniqueFd fd(::memfd_create("cni-config", MFD_CLOEXEC));
   if (!fd) return ErrnoError("make memory file");
-  RETURN_IF_ERROR(WriteAll(fd.get(), text, "memory file"));
+  KEELSON_RETURN_IF_ERROR(WriteAll(fd.get(), text, "memory file"));
   if (::lseek(fd.get(), 0, SEEK_SET) != 0) return ErrnoError("rewind memory file");
   return fd;
 }
@@ -60,7 +60,7 @@ struct Process {
 };
 
 Result<Process> Start(std::string program, const std::string& command, const Request& request) {
-  ASSIGN_OR_RETURN(UniqueFd input, FileWith(request.config_text));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd input, FileWith(request.config_text));
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoError("make pipe");
   UniqueFd read_end(ends[0]), write_end(ends[1]);
@@ -82,7 +82,7 @@ Result<Process> Start(std::string program, const std::string& command, const Req
 
 Outcome<std::string> Execute(const std::string& program, const std::string& type, const std::string& command,
                              const Request& request) {
-  ASSIGN_OR_RETURN(Process process, Start(program, command, request));
+  KEELSON_ASSIGN_OR_RETURN(Process process, Start(program, command, request));
   Result<std::string> output = ReadAll(process.output.get(), type + "'s output");
   int status = 0;
   while (::waitpid(process.pid, &status, 0) < 0) {
@@ -93,9 +93,9 @@ Outcome<std::string> Execute(const std::string& program, const std::string& type
   Outcome<boost::json::object> error = ParseJson(*output, type + "'s error");
   if (!error) return CniError{kInternalFailure, type + " failed without an error: " + *output, ""};
   CniError out{kInternalFailure, "", ""};
-  ASSIGN_OR_RETURN(out.code, GetInt(*error, "code", kInternalFailure));
-  ASSIGN_OR_RETURN(out.message, GetString(*error, "msg"));
-  ASSIGN_OR_RETURN(out.details, GetString(*error, "details"));
+  KEELSON_ASSIGN_OR_RETURN(out.code, GetInt(*error, "code", kInternalFailure));
+  KEELSON_ASSIGN_OR_RETURN(out.message, GetString(*error, "msg"));
+  KEELSON_ASSIGN_OR_RETURN(out.details, GetString(*error, "details"));
   return out;
 }
 
@@ -114,22 +114,22 @@ const Plugin* Sibling(const std::string& program, const std::string& type, const
 }  // namespace
 
 Outcome<AddResult> DelegateAdd(const std::string& type, const Request& request) {
-  ASSIGN_OR_RETURN(std::string program, FindPlugin(type, request.path));
+  KEELSON_ASSIGN_OR_RETURN(std::string program, FindPlugin(type, request.path));
   if (const Plugin* plugin = Sibling(program, type, request)) return plugin->add(request);
-  ASSIGN_OR_RETURN(std::string output, Execute(program, type, "ADD", request));
-  ASSIGN_OR_RETURN(boost::json::object json, ParseJson(output, type + "'s result"));
+  KEELSON_ASSIGN_OR_RETURN(std::string output, Execute(program, type, "ADD", request));
+  KEELSON_ASSIGN_OR_RETURN(boost::json::object json, ParseJson(output, type + "'s result"));
   return ParseResult(json);
 }
 
 Outcome<> Delegate(const std::string& type, const std::string& command, const Request& request) {
-  ASSIGN_OR_RETURN(std::string program, FindPlugin(type, request.path));
+  KEELSON_ASSIGN_OR_RETURN(std::string program, FindPlugin(type, request.path));
   if (const Plugin* plugin = Sibling(program, type, request)) {
     if (command == "DEL") return plugin->del(request);
     if (command == "CHECK") return plugin->check(request);
     const auto& verb = command == "GC" ? plugin->gc : plugin->status;
     return verb ? verb(request) : Outcome<>();
   }
-  ASSIGN_OR_RETURN(std::string ignored, Execute(program, type, command, request));
+  KEELSON_ASSIGN_OR_RETURN(std::string ignored, Execute(program, type, command, request));
   return {};
 }
 

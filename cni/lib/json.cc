@@ -62,7 +62,7 @@ Outcome<uint64_t> GetUnsigned(const object& json, std::string_view field) {
 
 Outcome<std::vector<std::string>> GetStrings(const object& json, std::string_view field) {
   std::vector<std::string> out;
-  ASSIGN_OR_RETURN(const array* items, GetArray(json, field));
+  KEELSON_ASSIGN_OR_RETURN(const array* items, GetArray(json, field));
   if (!items) return out;
   for (const value& item : *items) {
     if (!item.is_string()) return WrongType(field, "a list of strings");
@@ -87,7 +87,7 @@ Outcome<const array*> GetArray(const object& json, std::string_view field) {
 
 Outcome<std::vector<const object*>> GetObjects(const object& json, std::string_view field) {
   std::vector<const object*> out;
-  ASSIGN_OR_RETURN(const array* items, GetArray(json, field));
+  KEELSON_ASSIGN_OR_RETURN(const array* items, GetArray(json, field));
   if (!items) return out;
   for (const value& item : *items) {
     if (!item.is_object()) return WrongType(field, "a list of objects");
@@ -97,7 +97,7 @@ Outcome<std::vector<const object*>> GetObjects(const object& json, std::string_v
 }
 
 Outcome<const object*> CniArgs(const object& config) {
-  ASSIGN_OR_RETURN(const object* args, GetObject(config, "args"));
+  KEELSON_ASSIGN_OR_RETURN(const object* args, GetObject(config, "args"));
   if (!args) return nullptr;
   return GetObject(*args, "cni");
 }

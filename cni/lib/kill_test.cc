@@ -155,8 +155,9 @@ class KillTest : public PluginFixture {
   // The kernel removes a namespace's devices only after the namespace is gone.
   void AwaitNoVeth() {
     auto host = Routing(*host_);
-    for (int i = 0; i < 500 && Interfaces(*host_).find("veth") != std::string::npos; ++i)
+    for (int i = 0; i < 500 && Interfaces(*host_).find("veth") != std::string::npos; ++i) {
       ::poll(nullptr, 0, 10);
+    }
   }
 
   // Kills `command` of the chain's last plugin after every step, and lets `clean` clean up.

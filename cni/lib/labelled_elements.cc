@@ -10,7 +10,7 @@ constexpr int kAttempts = 10;
 Outcome<std::vector<LabelledElement>> RemoveElements(nft::Kernel& kernel, const nft::Table& table,
                                                      const std::function<bool(std::string_view)>& unwanted) {
   for (int attempt = 1;; ++attempt) {
-    ASSIGN_OR_RETURN(auto found, kernel.ReadSets(table));
+    KEELSON_ASSIGN_OR_RETURN(auto found, kernel.ReadSets(table));
     std::vector<LabelledElement> out;
     nft::Transaction t(table);
     if (found) {

@@ -53,8 +53,9 @@ Outcome<> RemoveLink(netlink::Socket& child_socket, netlink::Socket& own, const 
   char begun;
   // The child's request and the query below need the same lock. Usually the query returns when the
   // interface is off the list, while the child is still busy.
-  if (::read(report.get(), &begun, 1) != 1)
+  if (::read(report.get(), &begun, 1) != 1) {
     return CniError{kInternalFailure, "delete " + name + ": killed", ""};
+  }
   for (int waited = 0;; ++waited) {
     std::optional<int> failed = ReadReport(report.get(), waited == 0 ? 0 : 1);
     if (failed) {

@@ -10,8 +10,8 @@ namespace keelson::cni {
 
 inline Result<netlink::Socket> OpenSocketIn(const linux::NetNs& netns) {
   std::optional<netlink::Socket> socket;
-  RETURN_IF_ERROR(netns.RunHere([&]() -> Result<> {
-    ASSIGN_OR_RETURN(socket, netlink::Socket::Open());
+  KEELSON_RETURN_IF_ERROR(netns.RunHere([&]() -> Result<> {
+    KEELSON_ASSIGN_OR_RETURN(socket, netlink::Socket::Open());
     return {};
   }));
   return std::move(*socket);

@@ -80,36 +80,36 @@ Outcome<> ReadEnvironment(const Environment& environment, Request& request) {
   if (attachment && !IsInterfaceName(request.ifname)) {
     return EnvironmentError("invalid interface name in CNI_IFNAME: " + request.ifname);
   }
-  ASSIGN_OR_RETURN(request.args, ParseArgs(get("CNI_ARGS")));
+  KEELSON_ASSIGN_OR_RETURN(request.args, ParseArgs(get("CNI_ARGS")));
   return {};
 }
 
 Outcome<> ReadConfig(Request& request) {
   const object& config = request.config;
-  ASSIGN_OR_RETURN(request.version, GetString(config, "cniVersion"));
+  KEELSON_ASSIGN_OR_RETURN(request.version, GetString(config, "cniVersion"));
   if (!IsSupported(request.version)) {
     return CniError{kIncompatibleVersion, "incompatible CNI versions",
                     "config is \"" + request.version + "\", plugin supports 0.3.0 to 1.1.0"};
   }
-  ASSIGN_OR_RETURN(request.type, GetString(config, "type"));
-  ASSIGN_OR_RETURN(request.network, GetString(config, "name"));
+  KEELSON_ASSIGN_OR_RETURN(request.type, GetString(config, "type"));
+  KEELSON_ASSIGN_OR_RETURN(request.network, GetString(config, "name"));
   if (request.network.empty()) return CniError{kInvalidConfig, "missing network name", ""};
   if (!IsIdentifier(request.network)) {
     return CniError{kInvalidConfig, "invalid characters found in network name: " + request.network, ""};
   }
-  ASSIGN_OR_RETURN(const object* previous, GetObject(config, "prevResult"));
+  KEELSON_ASSIGN_OR_RETURN(const object* previous, GetObject(config, "prevResult"));
   if (previous) {
-    ASSIGN_OR_RETURN(request.prev_result, ParseResult(*previous));
+    KEELSON_ASSIGN_OR_RETURN(request.prev_result, ParseResult(*previous));
   }
   if (request.command == "CHECK" && !request.prev_result) {
     return CniError{kInvalidConfig, "CHECK needs prevResult", ""};
   }
   if (request.command != "GC") return {};
-  ASSIGN_OR_RETURN(auto attachments, GetObjects(config, "cni.dev/valid-attachments"));
+  KEELSON_ASSIGN_OR_RETURN(auto attachments, GetObjects(config, "cni.dev/valid-attachments"));
   for (const object* item : attachments) {
     Attachment attachment;
-    ASSIGN_OR_RETURN(attachment.container_id, GetString(*item, "containerID"));
-    ASSIGN_OR_RETURN(attachment.ifname, GetString(*item, "ifname"));
+    KEELSON_ASSIGN_OR_RETURN(attachment.container_id, GetString(*item, "containerID"));
+    KEELSON_ASSIGN_OR_RETURN(attachment.ifname, GetString(*item, "ifname"));
     request.valid_attachments.push_back(std::move(attachment));
   }
   return {};
@@ -120,29 +120,29 @@ bool AtLeast(std::string_view version, std::string_view least) { return version 
 Outcome<std::string> Dispatch(const Plugin& plugin, Request& request) {
   if (request.command == "VERSION") {
     object answer;
-    ASSIGN_OR_RETURN(std::string version, GetString(request.config, "cniVersion"));
+    KEELSON_ASSIGN_OR_RETURN(std::string version, GetString(request.config, "cniVersion"));
     answer["cniVersion"] = version.empty() ? SupportedVersions().back() : version;
     answer["supportedVersions"] = boost::json::array(SupportedVersions().begin(), SupportedVersions().end());
     return boost::json::serialize(answer);
   }
-  RETURN_IF_ERROR(ReadConfig(request));
+  KEELSON_RETURN_IF_ERROR(ReadConfig(request));
   auto needs = [&](std::string_view least) -> Outcome<> {
     if (AtLeast(request.version, least)) return {};
     return CniError{kIncompatibleVersion, "config version does not allow " + request.command, ""};
   };
   if (request.command == "ADD") {
-    ASSIGN_OR_RETURN(AddResult result, plugin.add(request));
+    KEELSON_ASSIGN_OR_RETURN(AddResult result, plugin.add(request));
     return boost::json::serialize(ToJson(result, request.version));
   }
   if (request.command == "DEL") {
-    RETURN_IF_ERROR(plugin.del(request));
+    KEELSON_RETURN_IF_ERROR(plugin.del(request));
   } else if (request.command == "CHECK") {
-    RETURN_IF_ERROR(needs("0.4.0"));
-    RETURN_IF_ERROR(plugin.check(request));
+    KEELSON_RETURN_IF_ERROR(needs("0.4.0"));
+    KEELSON_RETURN_IF_ERROR(plugin.check(request));
   } else {
-    RETURN_IF_ERROR(needs("1.1.0"));
+    KEELSON_RETURN_IF_ERROR(needs("1.1.0"));
     const auto& verb = request.command == "GC" ? plugin.gc : plugin.status;
-    if (verb) RETURN_IF_ERROR(verb(request));
+    if (verb) KEELSON_RETURN_IF_ERROR(verb(request));
   }
   return std::string();
 }

@@ -60,18 +60,18 @@ object ToJson(const Dns& dns) {
 }
 
 Outcome<std::optional<IpAddress>> GetAddress(const object& json, std::string_view field) {
-  ASSIGN_OR_RETURN(std::string text, GetString(json, field));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, GetString(json, field));
   if (text.empty()) return std::optional<IpAddress>();
-  ASSIGN_OR_RETURN(IpAddress address, IpAddress::Parse(text));
+  KEELSON_ASSIGN_OR_RETURN(IpAddress address, IpAddress::Parse(text));
   return std::optional<IpAddress>(address);
 }
 
 Outcome<IpConfig> ParseIp(const object& json) {
   IpConfig ip;
-  ASSIGN_OR_RETURN(std::string address, GetString(json, "address"));
-  ASSIGN_OR_RETURN(ip.address, IpPrefix::Parse(address));
-  ASSIGN_OR_RETURN(ip.gateway, GetAddress(json, "gateway"));
-  ASSIGN_OR_RETURN(int interface, GetInt(json, "interface", -1));
+  KEELSON_ASSIGN_OR_RETURN(std::string address, GetString(json, "address"));
+  KEELSON_ASSIGN_OR_RETURN(ip.address, IpPrefix::Parse(address));
+  KEELSON_ASSIGN_OR_RETURN(ip.gateway, GetAddress(json, "gateway"));
+  KEELSON_ASSIGN_OR_RETURN(int interface, GetInt(json, "interface", -1));
   if (interface >= 0) ip.interface = interface;
   return ip;
 }
@@ -104,53 +104,53 @@ object ToJson(const AddResult& result, std::string_view version) {
 
 Outcome<RouteConfig> ParseRoute(const object& json) {
   RouteConfig route;
-  ASSIGN_OR_RETURN(std::string destination, GetString(json, "dst"));
-  ASSIGN_OR_RETURN(route.destination, IpPrefix::Parse(destination));
-  ASSIGN_OR_RETURN(route.gateway, GetAddress(json, "gw"));
-  ASSIGN_OR_RETURN(route.mtu, GetInt(json, "mtu"));
-  ASSIGN_OR_RETURN(route.advmss, GetInt(json, "advmss"));
-  ASSIGN_OR_RETURN(route.priority, GetInt(json, "priority"));
-  ASSIGN_OR_RETURN(route.table, GetInt(json, "table"));
-  ASSIGN_OR_RETURN(int scope, GetInt(json, "scope", -1));
+  KEELSON_ASSIGN_OR_RETURN(std::string destination, GetString(json, "dst"));
+  KEELSON_ASSIGN_OR_RETURN(route.destination, IpPrefix::Parse(destination));
+  KEELSON_ASSIGN_OR_RETURN(route.gateway, GetAddress(json, "gw"));
+  KEELSON_ASSIGN_OR_RETURN(route.mtu, GetInt(json, "mtu"));
+  KEELSON_ASSIGN_OR_RETURN(route.advmss, GetInt(json, "advmss"));
+  KEELSON_ASSIGN_OR_RETURN(route.priority, GetInt(json, "priority"));
+  KEELSON_ASSIGN_OR_RETURN(route.table, GetInt(json, "table"));
+  KEELSON_ASSIGN_OR_RETURN(int scope, GetInt(json, "scope", -1));
   if (scope >= 0) route.scope = scope;
   return route;
 }
 
 Outcome<Dns> ParseDns(const object& json) {
   Dns dns;
-  ASSIGN_OR_RETURN(dns.nameservers, GetStrings(json, "nameservers"));
-  ASSIGN_OR_RETURN(dns.domain, GetString(json, "domain"));
-  ASSIGN_OR_RETURN(dns.search, GetStrings(json, "search"));
-  ASSIGN_OR_RETURN(dns.options, GetStrings(json, "options"));
+  KEELSON_ASSIGN_OR_RETURN(dns.nameservers, GetStrings(json, "nameservers"));
+  KEELSON_ASSIGN_OR_RETURN(dns.domain, GetString(json, "domain"));
+  KEELSON_ASSIGN_OR_RETURN(dns.search, GetStrings(json, "search"));
+  KEELSON_ASSIGN_OR_RETURN(dns.options, GetStrings(json, "options"));
   return dns;
 }
 
 Outcome<AddResult> ParseResult(const object& json) {
   AddResult result;
-  ASSIGN_OR_RETURN(auto interfaces, GetObjects(json, "interfaces"));
+  KEELSON_ASSIGN_OR_RETURN(auto interfaces, GetObjects(json, "interfaces"));
   for (const object* item : interfaces) {
     Interface interface;
-    ASSIGN_OR_RETURN(interface.name, GetString(*item, "name"));
-    ASSIGN_OR_RETURN(interface.mac, GetString(*item, "mac"));
-    ASSIGN_OR_RETURN(interface.sandbox, GetString(*item, "sandbox"));
-    ASSIGN_OR_RETURN(interface.mtu, GetInt(*item, "mtu"));
-    ASSIGN_OR_RETURN(interface.socket_path, GetString(*item, "socketPath"));
-    ASSIGN_OR_RETURN(interface.pci_id, GetString(*item, "pciID"));
+    KEELSON_ASSIGN_OR_RETURN(interface.name, GetString(*item, "name"));
+    KEELSON_ASSIGN_OR_RETURN(interface.mac, GetString(*item, "mac"));
+    KEELSON_ASSIGN_OR_RETURN(interface.sandbox, GetString(*item, "sandbox"));
+    KEELSON_ASSIGN_OR_RETURN(interface.mtu, GetInt(*item, "mtu"));
+    KEELSON_ASSIGN_OR_RETURN(interface.socket_path, GetString(*item, "socketPath"));
+    KEELSON_ASSIGN_OR_RETURN(interface.pci_id, GetString(*item, "pciID"));
     result.interfaces.push_back(std::move(interface));
   }
-  ASSIGN_OR_RETURN(auto ips, GetObjects(json, "ips"));
+  KEELSON_ASSIGN_OR_RETURN(auto ips, GetObjects(json, "ips"));
   for (const object* item : ips) {
-    ASSIGN_OR_RETURN(IpConfig ip, ParseIp(*item));
+    KEELSON_ASSIGN_OR_RETURN(IpConfig ip, ParseIp(*item));
     result.ips.push_back(std::move(ip));
   }
-  ASSIGN_OR_RETURN(auto routes, GetObjects(json, "routes"));
+  KEELSON_ASSIGN_OR_RETURN(auto routes, GetObjects(json, "routes"));
   for (const object* item : routes) {
-    ASSIGN_OR_RETURN(RouteConfig route, ParseRoute(*item));
+    KEELSON_ASSIGN_OR_RETURN(RouteConfig route, ParseRoute(*item));
     result.routes.push_back(std::move(route));
   }
-  ASSIGN_OR_RETURN(const object* dns, GetObject(json, "dns"));
+  KEELSON_ASSIGN_OR_RETURN(const object* dns, GetObject(json, "dns"));
   if (dns) {
-    ASSIGN_OR_RETURN(result.dns, ParseDns(*dns));
+    KEELSON_ASSIGN_OR_RETURN(result.dns, ParseDns(*dns));
   }
   return result;
 }

@@ -23,20 +23,20 @@ Outcome<uint8_t> ParseProtocol(std::string text) {
 }
 
 Outcome<uint16_t> ReadPort(const object& json, const char* field, const std::string& what) {
-  ASSIGN_OR_RETURN(int port, GetInt(json, field));
+  KEELSON_ASSIGN_OR_RETURN(int port, GetInt(json, field));
   if (port <= 0 || port > 65535) return Bad("Invalid " + what + " port number: " + std::to_string(port));
   return static_cast<uint16_t>(port);
 }
 
 Outcome<Mapping> ParseMapping(const object& json) {
   Mapping out;
-  ASSIGN_OR_RETURN(out.container_port, ReadPort(json, "containerPort", "container"));
-  ASSIGN_OR_RETURN(out.host_port, ReadPort(json, "hostPort", "host"));
-  ASSIGN_OR_RETURN(std::string protocol, GetString(json, "protocol"));
-  ASSIGN_OR_RETURN(out.protocol, ParseProtocol(protocol));
-  ASSIGN_OR_RETURN(std::string host_ip, GetString(json, "hostIP"));
+  KEELSON_ASSIGN_OR_RETURN(out.container_port, ReadPort(json, "containerPort", "container"));
+  KEELSON_ASSIGN_OR_RETURN(out.host_port, ReadPort(json, "hostPort", "host"));
+  KEELSON_ASSIGN_OR_RETURN(std::string protocol, GetString(json, "protocol"));
+  KEELSON_ASSIGN_OR_RETURN(out.protocol, ParseProtocol(protocol));
+  KEELSON_ASSIGN_OR_RETURN(std::string host_ip, GetString(json, "hostIP"));
   if (!host_ip.empty()) {
-    ASSIGN_OR_RETURN(out.host_ip, IpAddress::Parse(host_ip));
+    KEELSON_ASSIGN_OR_RETURN(out.host_ip, IpAddress::Parse(host_ip));
   }
   return out;
 }
@@ -66,7 +66,7 @@ class ConditionParser {
       if (!negated) (void)Take("==");
       condition.negated = negated;
       if (at_ == words_.size()) return Bad("a condition ends early: " + words_.back());
-      RETURN_IF_ERROR(TakeValue(condition));
+      KEELSON_RETURN_IF_ERROR(TakeValue(condition));
       out.push_back(std::move(condition));
     }
     return out;
@@ -104,9 +104,9 @@ class ConditionParser {
       return Bad("invalid interface in a condition: " + value);
     }
     if (value.find('/') != std::string::npos) {
-      ASSIGN_OR_RETURN(condition.prefix, IpPrefix::Parse(value));
+      KEELSON_ASSIGN_OR_RETURN(condition.prefix, IpPrefix::Parse(value));
     } else {
-      ASSIGN_OR_RETURN(IpAddress address, IpAddress::Parse(value));
+      KEELSON_ASSIGN_OR_RETURN(IpAddress address, IpAddress::Parse(value));
       condition.prefix = IpPrefix::Host(address);
     }
     if (condition.prefix.is_v4() != v4_) return Bad("a condition of the other address family: " + value);
@@ -124,7 +124,7 @@ class ConditionParser {
 };
 
 Outcome<std::vector<Condition>> ReadConditions(const object& config, const char* field, bool v4) {
-  ASSIGN_OR_RETURN(std::vector<std::string> words, GetStrings(config, field));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> words, GetStrings(config, field));
   return ConditionParser(words, v4).Run();
 }
 
@@ -139,22 +139,22 @@ std::string Condition::ToString() const {
 Outcome<PortmapConfig> ReadPortmapConfig(const Request& request) {
   const object& config = request.config;
   PortmapConfig out;
-  ASSIGN_OR_RETURN(out.snat, GetBool(config, "snat", true));
-  ASSIGN_OR_RETURN(out.masq_all, GetBool(config, "masqAll"));
-  ASSIGN_OR_RETURN(std::string chain, GetString(config, "externalSetMarkChain"));
+  KEELSON_ASSIGN_OR_RETURN(out.snat, GetBool(config, "snat", true));
+  KEELSON_ASSIGN_OR_RETURN(out.masq_all, GetBool(config, "masqAll"));
+  KEELSON_ASSIGN_OR_RETURN(std::string chain, GetString(config, "externalSetMarkChain"));
   if (!chain.empty()) {
     return CniError{kUnsupportedField, "unsupported field externalSetMarkChain",
                     "the mappings are in nftables, which cannot jump into chains of iptables"};
   }
-  ASSIGN_OR_RETURN(out.mark_bit, GetInt(config, "markMasqBit", 13));
+  KEELSON_ASSIGN_OR_RETURN(out.mark_bit, GetInt(config, "markMasqBit", 13));
   if (out.mark_bit < 0 || out.mark_bit > 31) return Bad("MasqMarkBit must be between 0 and 31");
-  ASSIGN_OR_RETURN(out.conditions_v4, ReadConditions(config, "conditionsV4", true));
-  ASSIGN_OR_RETURN(out.conditions_v6, ReadConditions(config, "conditionsV6", false));
-  ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(config));
+  KEELSON_ASSIGN_OR_RETURN(out.conditions_v4, ReadConditions(config, "conditionsV4", true));
+  KEELSON_ASSIGN_OR_RETURN(out.conditions_v6, ReadConditions(config, "conditionsV6", false));
+  KEELSON_ASSIGN_OR_RETURN(const object* runtime, RuntimeConfig(config));
   if (!runtime) return out;
-  ASSIGN_OR_RETURN(auto mappings, GetObjects(*runtime, "portMappings"));
+  KEELSON_ASSIGN_OR_RETURN(auto mappings, GetObjects(*runtime, "portMappings"));
   for (const object* item : mappings) {
-    ASSIGN_OR_RETURN(Mapping mapping, ParseMapping(*item));
+    KEELSON_ASSIGN_OR_RETURN(Mapping mapping, ParseMapping(*item));
     out.mappings.push_back(mapping);
   }
   return out;

@@ -19,16 +19,16 @@ constexpr int kAttempts = 10;
 
 // The host's interfaces towards the container, at most one per family.
 Outcome<std::set<std::string>> InterfacesTowards(const ContainerAddresses& addresses) {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
   std::set<std::string> out;
   for (const auto& address : {addresses.v4, addresses.v6}) {
     if (!address) continue;
-    ASSIGN_OR_RETURN(netlink::Route route, netlink::LookUpRoute(socket, *address));
-    ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, route.link_index));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Route route, netlink::LookUpRoute(socket, *address));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, route.link_index));
     out.insert(link.name);
     // Packets from 127.0.0.1 may leave through this interface, and their replies may come back in.
     if (address->is_v4()) {
-      RETURN_IF_ERROR(linux::EnsureSysctl("net/ipv4/conf/" + link.name + "/route_localnet", "1"));
+      KEELSON_RETURN_IF_ERROR(linux::EnsureSysctl("net/ipv4/conf/" + link.name + "/route_localnet", "1"));
     }
   }
   return out;
@@ -36,7 +36,7 @@ Outcome<std::set<std::string>> InterfacesTowards(const ContainerAddresses& addre
 
 // Deletes elements that conflict with `planned`: the latest mapping wins, whoever had the port.
 Outcome<> MakeRoom(nft::Kernel& kernel, const std::vector<PlannedElement>& planned, nft::Transaction& t) {
-  ASSIGN_OR_RETURN(auto found, kernel.ReadSets(PortmapTable()));
+  KEELSON_ASSIGN_OR_RETURN(auto found, kernel.ReadSets(PortmapTable()));
   if (!found) return {};
   for (const PlannedElement& item : planned) {
     auto set = found->sets.find(item.set.name);
@@ -55,15 +55,15 @@ Outcome<> Install(const PortmapConfig& config, const ContainerAddresses& address
   if (planned.empty()) return {};
   std::set<std::string> near;
   if (config.snat) {
-    ASSIGN_OR_RETURN(near, InterfacesTowards(addresses));
+    KEELSON_ASSIGN_OR_RETURN(near, InterfacesTowards(addresses));
   }
-  ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
+  KEELSON_ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
   bool make_room = false;
   for (int attempt = 1;; ++attempt) {
-    ASSIGN_OR_RETURN(bool there, kernel->HasChain(PortmapTable(), HostPortsChain(config)));
+    KEELSON_ASSIGN_OR_RETURN(bool there, kernel->HasChain(PortmapTable(), HostPortsChain(config)));
     nft::Transaction t(PortmapTable());
     if (!there) MakeChains(t, config);
-    if (make_room) RETURN_IF_ERROR(MakeRoom(*kernel, planned, t));
+    if (make_room) KEELSON_RETURN_IF_ERROR(MakeRoom(*kernel, planned, t));
     for (const std::string& ifname : near) AddNear(t, ifname);
     std::set<std::pair<std::string, std::string>> seen;  // duplicate mappings count once
     for (const PlannedElement& item : planned) {
@@ -79,19 +79,19 @@ Outcome<> Install(const PortmapConfig& config, const ContainerAddresses& address
 }
 
 Outcome<AddResult> Add(const Request& request) {
-  ASSIGN_OR_RETURN(PortmapConfig config, ReadPortmapConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(PortmapConfig config, ReadPortmapConfig(request));
   if (!request.prev_result) return CniError{kInvalidConfig, "must be called as chained plugin", ""};
   if (config.mappings.empty()) return *request.prev_result;
   ContainerAddresses addresses = FindAddresses(*request.prev_result, request.ifname);
-  RETURN_IF_ERROR(Install(config, addresses, LabelOf(request)));
+  KEELSON_RETURN_IF_ERROR(Install(config, addresses, LabelOf(request)));
   // Best effort: without it, only senders that started before the mapping miss it.
   (void)DropFlowsElsewhere(config, addresses);
   return *request.prev_result;
 }
 
 Outcome<> Remove(const std::function<bool(std::string_view)>& unwanted) {
-  ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
-  ASSIGN_OR_RETURN(auto removed, RemoveElements(*kernel, PortmapTable(), unwanted));
+  KEELSON_ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
+  KEELSON_ASSIGN_OR_RETURN(auto removed, RemoveElements(*kernel, PortmapTable(), unwanted));
   std::vector<MappedPort> ports;
   for (const LabelledElement& item : removed) {
     if (std::optional<MappedPort> port = ParseElement(item.set, item.element)) ports.push_back(*port);
@@ -113,11 +113,11 @@ Outcome<> Gc(const Request& request) {
 }
 
 Outcome<> Check(const Request& request) {
-  ASSIGN_OR_RETURN(PortmapConfig config, ReadPortmapConfig(request));
+  KEELSON_ASSIGN_OR_RETURN(PortmapConfig config, ReadPortmapConfig(request));
   if (config.mappings.empty()) return {};
   ContainerAddresses addresses = FindAddresses(*request.prev_result, request.ifname);
-  ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
-  ASSIGN_OR_RETURN(auto found, kernel->Read(PortmapTable()));
+  KEELSON_ASSIGN_OR_RETURN(auto kernel, nft::OpenKernel());
+  KEELSON_ASSIGN_OR_RETURN(auto found, kernel->Read(PortmapTable()));
   std::string chain = HostPortsChain(config);
   if (!found || !found->chains.contains(chain) || found->chains[chain].rules.empty()) {
     return CniError{kCheckFailed, "nftables chain " + chain + " is missing", ""};
@@ -137,7 +137,7 @@ Outcome<> Check(const Request& request) {
 }
 
 Outcome<> Status(const Request& request) {
-  RETURN_IF_ERROR(ReadPortmapConfig(request));
+  KEELSON_RETURN_IF_ERROR(ReadPortmapConfig(request));
   auto kernel = nft::OpenKernel();
   Result<uint32_t> generation = kernel ? (*kernel)->Generation() : kernel.error();
   if (!generation) return CniError{kPluginNotAvailable, "nftables: " + generation.error().message(), ""};

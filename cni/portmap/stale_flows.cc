@@ -12,11 +12,11 @@ namespace keelson::cni {
 namespace {
 
 Result<> DropUdp(bool v4, const std::function<bool(const netlink::Flow&)>& unwanted) {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenNetfilter());
-  ASSIGN_OR_RETURN(auto flows, netlink::ListFlows(socket, v4, IPPROTO_UDP));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenNetfilter());
+  KEELSON_ASSIGN_OR_RETURN(auto flows, netlink::ListFlows(socket, v4, IPPROTO_UDP));
   for (const netlink::Flow& flow : flows) {
     if (!unwanted(flow)) continue;
-    ASSIGN_OR_RETURN(bool deleted, netlink::DeleteFlow(socket, flow));
+    KEELSON_ASSIGN_OR_RETURN(bool deleted, netlink::DeleteFlow(socket, flow));
     (void)deleted;
   }
   return {};
@@ -30,15 +30,15 @@ Result<> DropFlowsElsewhere(const PortmapConfig& config, const ContainerAddresse
     if (mapping.protocol == IPPROTO_UDP) udp.push_back(&mapping);
   }
   if (udp.empty()) return {};
-  ASSIGN_OR_RETURN(netlink::Socket routing, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(auto local, netlink::ListAddresses(routing));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket routing, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(auto local, netlink::ListAddresses(routing));
   auto is_local = [&](const IpAddress& address) {
     return std::any_of(local.begin(), local.end(),
                        [&](const netlink::Address& a) { return a.prefix.address() == address; });
   };
   for (const auto& container : {addresses.v4, addresses.v6}) {
     if (!container) continue;
-    RETURN_IF_ERROR(DropUdp(container->is_v4(), [&](const netlink::Flow& flow) {
+    KEELSON_RETURN_IF_ERROR(DropUdp(container->is_v4(), [&](const netlink::Flow& flow) {
       return std::any_of(udp.begin(), udp.end(), [&](const Mapping* mapping) {
         bool address =
             mapping->HasAddress() ? flow.destination == *mapping->host_ip : is_local(flow.destination);
@@ -57,7 +57,7 @@ Result<> DropFlowsTo(const std::vector<MappedPort>& ports) {
       if (port.protocol == IPPROTO_UDP && port.container.is_v4() == v4) udp.push_back(port);
     }
     if (udp.empty()) continue;
-    RETURN_IF_ERROR(DropUdp(v4, [&](const netlink::Flow& flow) {
+    KEELSON_RETURN_IF_ERROR(DropUdp(v4, [&](const netlink::Flow& flow) {
       return std::any_of(udp.begin(), udp.end(), [&](const MappedPort& port) {
         return flow.replier == port.container && flow.replier_port == port.container_port &&
                flow.destination_port == port.host_port;

@@ -126,8 +126,9 @@ metav1::APIResource ToApiResource(const api::ResourceInfo& info) {
   for (std::string& verb : SplitList(info.verbs)) out.mutable_verbs()->add_items(std::move(verb));
   for (std::string& name : SplitList(info.short_names)) out.add_short_names(std::move(name));
   for (std::string& category : SplitList(info.categories)) out.add_categories(std::move(category));
-  if (std::string hash = StorageVersionHash(info); !hash.empty())
+  if (std::string hash = StorageVersionHash(info); !hash.empty()) {
     out.set_storage_version_hash(std::move(hash));
+  }
   return out;
 }
 
@@ -207,8 +208,9 @@ Discovery::Discovery(std::string server_address, ApiEnablement enablement)
     auto& item = *(group.name.empty() ? *core : *groups).add_items();
     item.mutable_metadata();
     if (!group.name.empty()) item.mutable_metadata()->set_name(group.name);
-    for (const std::string& version : group.versions)
+    for (const std::string& version : group.versions) {
       *item.add_versions() = ToVersion(group.name, version, enablement_);
+    }
   }
   core_aggregated_.etag = Etag(api::EncodeJson(*core));
   groups_aggregated_.etag = Etag(api::EncodeJson(*groups));
@@ -243,8 +245,9 @@ void Discovery::AddResourceLists() {
       auto list = std::make_unique<metav1::APIResourceList>();
       list->set_group_version(ApiVersion(group.name, version));
       for (const api::ResourceInfo& info : api::Resources()) {
-        if (info.group == group.name && info.version == version && enablement_.Serves(info))
+        if (info.group == group.name && info.version == version && enablement_.Serves(info)) {
           *list->add_resources() = ToApiResource(info);
+        }
       }
       std::string path = group.name.empty() ? "/api/" + version : "/apis/" + group.name + "/" + version;
       Add(std::move(path), std::move(list), "APIResourceList");
@@ -264,12 +267,13 @@ void Discovery::ReplyAggregated(Context& context, const Aggregated& list, const 
     body = api::EncodeProtobuf(*list.message, gvk);
   } else {
     body = api::EncodeJson(*list.message, gvk);
-    if (context.output.encoding == Encoding::kYaml)
+    if (context.output.encoding == Encoding::kYaml) {
       body = JsonToYaml(body);
-    else if (context.output.pretty)
+    } else if (context.output.pretty) {
       body = api::PrettyJson(body);
-    else
+    } else {
       body += '\n';
+    }
   }
   http::Headers headers{{"Content-Type", fmt::format("{};g={};v={};as={}", context.output.ContentType(),
                                                      kDiscoveryGroup, version, kListKind)},

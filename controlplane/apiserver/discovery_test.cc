@@ -38,8 +38,9 @@ const json::value& Named(const json::value& list, std::string_view key, std::str
 TEST(Discovery, GroupsComeInTheOrderOfTheirPriority) {
   json::value groups = Parsed(*Get("/apis"));
   std::vector<std::string> names;
-  for (const json::value& group : groups.at("groups").as_array())
+  for (const json::value& group : groups.at("groups").as_array()) {
     names.emplace_back(group.at("name").as_string());
+  }
   names.resize(14);
   EXPECT_THAT(names, ElementsAre("apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io",
                                  "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",

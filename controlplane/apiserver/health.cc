@@ -15,8 +15,9 @@ std::vector<std::string> Health::Paths() const {
   for (const char* endpoint : {"/healthz", "/livez", "/readyz"}) {
     paths.emplace_back(endpoint);
     for (const HealthCheck& check : checks_) {
-      if (check.live || paths.back().compare(0, 7, "/readyz") == 0)
+      if (check.live || paths.back().compare(0, 7, "/readyz") == 0) {
         paths.push_back(std::string(endpoint) + "/" + check.name);
+      }
     }
   }
   return paths;
@@ -34,10 +35,11 @@ bool Health::Handle(Context& context) const {
   }
   if (endpoint.empty()) return false;
 
-  std::vector<k8s::NamedCheck> asked;
-  for (const HealthCheck& check : checks_)
+  std::vector<component::NamedCheck> asked;
+  for (const HealthCheck& check : checks_) {
     if (check.live || endpoint == "readyz" || !one.empty()) asked.push_back({check.name, check.check});
-  k8s::HealthAnswer answer = k8s::AnswerHealth(
+  }
+  component::HealthAnswer answer = component::AnswerHealth(
       asked, {endpoint, one, context.query().All("exclude"), context.query().Has("verbose")});
   ReplyText(context, answer.status, kText, std::move(answer.text));
   return true;

@@ -18,16 +18,16 @@ using std::chrono::milliseconds;
 struct Exchange {
   Mutex mutex;
   CondVar changed;
-  int status GUARDED_BY(mutex) = 0;
-  http::Headers headers GUARDED_BY(mutex);
-  std::deque<Bytes> body GUARDED_BY(mutex);
-  size_t queued GUARDED_BY(mutex) = 0;
-  bool finished GUARDED_BY(mutex) = false;  // the response is complete
-  bool closed GUARDED_BY(mutex) = false;    // writer or reader is gone
-  std::vector<std::function<void()>> on_close GUARDED_BY(mutex);
+  int status KEELSON_GUARDED_BY(mutex) = 0;
+  http::Headers headers KEELSON_GUARDED_BY(mutex);
+  std::deque<Bytes> body KEELSON_GUARDED_BY(mutex);
+  size_t queued KEELSON_GUARDED_BY(mutex) = 0;
+  bool finished KEELSON_GUARDED_BY(mutex) = false;  // the response is complete
+  bool closed KEELSON_GUARDED_BY(mutex) = false;    // writer or reader is gone
+  std::vector<std::function<void()>> on_close KEELSON_GUARDED_BY(mutex);
 
   // Ends the exchange; callbacks run without the lock.
-  void Close(bool complete) EXCLUDES(mutex) {
+  void Close(bool complete) KEELSON_EXCLUDES(mutex) {
     std::vector<std::function<void()>> callbacks;
     {
       MutexLock lock(mutex);
@@ -93,7 +93,7 @@ class LocalWriter : public http::ResponseWriter {
   }
 
  private:
-  void Push(Bytes piece) REQUIRES(exchange_->mutex) {
+  void Push(Bytes piece) KEELSON_REQUIRES(exchange_->mutex) {
     if (piece->empty()) return;
     exchange_->queued += piece->size();
     exchange_->body.push_back(std::move(piece));
@@ -122,7 +122,7 @@ std::shared_ptr<const http::ServerRequest> ToServerRequest(const client::ApiRequ
 // Waits until `done` holds; false after `timeout` (max(): never) or on `stop`.
 template <typename Predicate>
 bool Await(Exchange& exchange, std::stop_token stop, milliseconds timeout, Predicate done)
-    REQUIRES(exchange.mutex) {
+    KEELSON_REQUIRES(exchange.mutex) {
   if (timeout == milliseconds::max()) return exchange.changed.wait(exchange.mutex, stop, done);
   return exchange.changed.wait_for(exchange.mutex, stop, timeout, done);
 }
@@ -139,7 +139,7 @@ class LocalStream : public client::ApiStream {
 
   Result<std::string> Read(std::stop_token stop, milliseconds idle) override {
     MutexLock lock(exchange_->mutex);
-    bool some = Await(*exchange_, stop, idle, [this]() NO_THREAD_SAFETY_ANALYSIS {
+    bool some = Await(*exchange_, stop, idle, [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS {
       return !exchange_->body.empty() || exchange_->closed;
     });
     if (!some) return Interrupted(stop);
@@ -175,21 +175,23 @@ class LocalTransport : public client::Transport {
     int status = 0;
     {
       MutexLock lock(exchange->mutex);
-      bool begun = Await(*exchange, stop, milliseconds::max(), [&]() NO_THREAD_SAFETY_ANALYSIS {
+      bool begun = Await(*exchange, stop, milliseconds::max(), [&]() KEELSON_NO_THREAD_SAFETY_ANALYSIS {
         return exchange->status != 0 || exchange->closed;
       });
       if (!begun) return Interrupted(stop);
       status = exchange->status;
     }
     if (status >= 200 && status < 300) return std::unique_ptr<client::ApiStream>(new LocalStream(exchange));
-    ASSIGN_OR_RETURN(client::ApiResponse response, Collect(*exchange, std::chrono::seconds(30), stop));
+    KEELSON_ASSIGN_OR_RETURN(client::ApiResponse response,
+                             Collect(*exchange, std::chrono::seconds(30), stop));
     return ToError(response);
   }
 
  private:
   static Result<client::ApiResponse> Collect(Exchange& exchange, milliseconds timeout, std::stop_token stop) {
     MutexLock lock(exchange.mutex);
-    bool over = Await(exchange, stop, timeout, [&]() NO_THREAD_SAFETY_ANALYSIS { return exchange.closed; });
+    bool over =
+        Await(exchange, stop, timeout, [&]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return exchange.closed; });
     if (!over) return Interrupted(stop);
     if (!exchange.finished) return Error(Code::kUnavailable, "the API server gave up on the request");
     client::ApiResponse response;

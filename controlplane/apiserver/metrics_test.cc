@@ -44,8 +44,9 @@ TEST(Metrics, AreThoseOfKubernetes) {
   const std::string file = std::string(dir) + "/config";
   http::FileReloader files;
   ASSERT_TRUE(WriteFile(file, "one"));
-  for (const char* name : {"authentication_config_controller", "authorization_config_controller"})
+  for (const char* name : {"authentication_config_controller", "authorization_config_controller"}) {
     files.Add({name, {file}, [] { return Result<>(); }, name});
+  }
   ASSERT_TRUE(WriteFile(file, "two"));
   files.Check();
   (void)metrics::Print();

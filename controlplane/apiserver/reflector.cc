@@ -10,7 +10,7 @@ namespace keelson::apiserver {
 struct Reflector::Signal {
   Mutex mutex;
   CondVar changed;
-  bool ended GUARDED_BY(mutex) = false;
+  bool ended KEELSON_GUARDED_BY(mutex) = false;
 };
 
 class Reflector::Sink : public storage::WatchSink {
@@ -69,8 +69,8 @@ class Reflector::Sink : public storage::WatchSink {
   const std::shared_ptr<Signal> signal_;
   std::atomic<bool> ended_{true};
   Mutex mutex_;
-  bool initial_ GUARDED_BY(mutex_) = false;
-  std::set<std::string> keys_ GUARDED_BY(mutex_), fresh_ GUARDED_BY(mutex_);
+  bool initial_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::set<std::string> keys_ KEELSON_GUARDED_BY(mutex_), fresh_ KEELSON_GUARDED_BY(mutex_);
 };
 
 Reflector::Reflector(storage::Store& store) : store_(store), signal_(std::make_shared<Signal>()) {}
@@ -85,7 +85,7 @@ Result<> Reflector::Subscribe(size_t index) {
   sink->BeginInitial();
   storage::WatchRequest request;
   request.initial_events = true;
-  ASSIGN_OR_RETURN(handles_[index], store_.Watch(*subscriptions_[index].info, request, sink, {}));
+  KEELSON_ASSIGN_OR_RETURN(handles_[index], store_.Watch(*subscriptions_[index].info, request, sink, {}));
   sink->EndInitial();
   return {};
 }
@@ -110,7 +110,7 @@ Result<> Reflector::Run(std::stop_token stop, const std::function<void()>& ready
     MutexLock lock(signal_->mutex);
     auto retry = std::chrono::milliseconds(all ? 60000 : 500);
     signal_->changed.wait_for(signal_->mutex, stop, retry,
-                              [this]() NO_THREAD_SAFETY_ANALYSIS { return signal_->ended; });
+                              [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return signal_->ended; });
     signal_->ended = false;
   }
   handles_.clear();

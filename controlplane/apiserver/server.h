@@ -34,8 +34,8 @@ struct ApiServerOptions {
   // ---- authentication ----
   std::vector<std::string> issuers = {"https://kubernetes.default.svc"};  // the first one signs
   std::vector<std::string> api_audiences;                                 // empty: the issuers
-  std::vector<crypto::SigningKey> verify_keys;                              // for ServiceAccount tokens
-  std::optional<crypto::SigningKey> signing_key;                            // none: no TokenRequest
+  std::vector<crypto::SigningKey> verify_keys;                            // for ServiceAccount tokens
+  std::optional<crypto::SigningKey> signing_key;                          // none: no TokenRequest
   std::chrono::seconds max_token_expiration{int64_t{1} << 32};
   bool extend_token_expiration = true, look_tokens_up = true, bootstrap_tokens = false;
   std::string jwks_uri;  // empty: this server's

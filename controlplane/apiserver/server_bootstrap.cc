@@ -42,20 +42,20 @@ std::vector<HealthCheck> ApiServer::Impl::HealthChecks() {
 }
 
 Result<> ApiServer::Impl::Bootstrap(std::stop_token stop) {
-  RETURN_IF_ERROR(EnsureSystemNamespaces(registry, stop));
+  KEELSON_RETURN_IF_ERROR(EnsureSystemNamespaces(registry, stop));
   hooks.Done(PostStartHook::kSystemNamespaces);
-  RETURN_IF_ERROR(EnsureBootstrapRoles(registry, options.gate_on, stop));
+  KEELSON_RETURN_IF_ERROR(EnsureBootstrapRoles(registry, options.gate_on, stop));
   hooks.Done(PostStartHook::kRoles);
-  RETURN_IF_ERROR(EnsurePriorityClasses(registry, stop));
+  KEELSON_RETURN_IF_ERROR(EnsurePriorityClasses(registry, stop));
   hooks.Done(PostStartHook::kPriorityClasses);
-  RETURN_IF_ERROR(flowcontrol::EnsureBootstrapObjects(registry, stop));
+  KEELSON_RETURN_IF_ERROR(flowcontrol::EnsureBootstrapObjects(registry, stop));
   hooks.Done(PostStartHook::kFlowProducer);
   return {};
 }
 
 // After ready(): an invalid advertise address must not prevent the start.
 Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready) {
-  RETURN_IF_ERROR(registry.Start(stop));
+  KEELSON_RETURN_IF_ERROR(registry.Start(stop));
   Mutex mutex;
   CondVar never;
   auto pause = [&](std::chrono::milliseconds time) {
@@ -85,8 +85,9 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
     }
     Result<> flows = flowcontrol::EnsureBootstrapObjects(registry, stop);
     if (flows) flows = flowcontrol::UpdateDangling(registry, Clock::Real().Now(), stop);
-    if (!flows && !stop.stop_requested())
+    if (!flows && !stop.stop_requested()) {
       log::Warn("Cannot keep flow schemas and priority levels", {{"err", flows.error()}});
+    }
     openapi.DropIdle();
     pause(kServiceCheckPeriod);
   }

@@ -59,8 +59,9 @@ void CountDecision(const Decision& decision, std::chrono::duration<double> took)
 // API versions deprecated upstream; none has a removal date.
 std::string_view DeprecationOf(const api::ResourceInfo& row) {
   if (!row.group.empty()) return "";
-  if (row.kind == "Endpoints")
+  if (row.kind == "Endpoints") {
     return "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+  }
   if (row.kind == "ComponentStatus") return "v1 ComponentStatus is deprecated in v1.19+";
   return "";
 }
@@ -149,8 +150,9 @@ void ApiServer::Impl::HandleResource(Context& context) {
 
 void ApiServer::Impl::HandlePath(Context& context) {
   if (health.Handle(context) || discovery.Handle(context) || openapi.Handle(context) ||
-      pages.Handle(context) || routes->Handle(context))
+      pages.Handle(context) || routes->Handle(context)) {
     return;
+  }
   if (context.info.path.rfind("/api", 0) == 0) return ReplyError(context, NoSuchPath());
   ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
 }

@@ -50,7 +50,7 @@ struct ApiServer::Impl {
   Result<> Bootstrap(std::stop_token stop);
   Result<> RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready);
   UnionAuthorizer::List Authorizers() const;
-  Authenticator::Options AuthenticatorOptions() const REQUIRES(reload_mutex);
+  Authenticator::Options AuthenticatorOptions() const KEELSON_REQUIRES(reload_mutex);
   flowcontrol::Controller::Options FlowOptions();
   void FollowFlows();
   void FollowRoles();

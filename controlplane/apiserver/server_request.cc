@@ -57,7 +57,7 @@ Result<> ApiServer::Impl::Begin(Context& context, const User* who,
     audit::Auditor::Subject subject{who, acting ? &acting->user : nullptr,
                                     acting ? std::string_view(acting->constraint) : "", context.info};
     const SteadyTime begin = SteadyTime::clock::now();
-    ASSIGN_OR_RETURN(context.audit, options.auditor->Begin(subject, std::move(id), context.request));
+    KEELSON_ASSIGN_OR_RETURN(context.audit, options.auditor->Begin(subject, std::move(id), context.request));
     ObserveFilter("audit", begin);
     if (context.audit && long_running) context.writer = audit::Auditor::Follow(context.writer, context.audit);
   }
@@ -68,8 +68,9 @@ Result<> ApiServer::Impl::Begin(Context& context, const User* who,
 void ApiServer::Impl::EndAudit(const Context& context) const {
   if (!context.audit) return;
   for (const auto& [name, value] : context.audit_annotations) context.audit->Annotate(name, value);
-  if (!audit::IsLongRunning(context.info))
+  if (!audit::IsLongRunning(context.info)) {
     (void)context.audit->Emit(audit::Stage::kResponseComplete, context.status);
+  }
 }
 
 // Runs now, later or never, depending on the load. Streams have no seats; watches only during their start.

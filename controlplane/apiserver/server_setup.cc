@@ -54,8 +54,9 @@ UnionAuthorizer::List ApiServer::Impl::Authorizers() const {
                       std::shared_ptr<const Authorizer> one) {
       all.push_back(std::make_shared<CountingAuthorizer>(type, name, std::move(one)));
     };
-    if (entry.kind == Kind::kNode)
+    if (entry.kind == Kind::kNode) {
       add("Node", "node", std::make_shared<NodeAuthorizer>(graph, options.gate_on));
+    }
     if (entry.kind == Kind::kRbac) add("RBAC", "rbac", rbac);
     if (entry.kind == Kind::kOther) add(entry.type, entry.name, entry.other);
   }
@@ -71,9 +72,10 @@ Authenticator::Options ApiServer::Impl::AuthenticatorOptions() const {
     out.tokens.push_back(NewStaticTokenVerifier(options.static_tokens, options.api_audiences));
   }
   auto mark_used = [this](const std::string& ns, const std::string& secret, const std::string& date) {
-    if (Result<> marked = MarkTokenUsed(registry, ns, secret, date); !marked)
+    if (Result<> marked = MarkTokenUsed(registry, ns, secret, date); !marked) {
       log::Warn("Cannot write down the use of a token",
                 {{"namespace", ns}, {"secret", secret}, {"err", marked.error()}});
+    }
   };
   out.tokens.push_back(std::make_shared<TokenAuthenticator>(
       TokenAuthenticator::Options{options.issuers, options.verify_keys, options.api_audiences,

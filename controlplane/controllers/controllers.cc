@@ -171,13 +171,14 @@ Result<> Build(Manager& manager, const Options& options) {
   if (!options.service_account_key_pem.empty()) {
     auto keys = crypto::SigningKey::FromPem(options.service_account_key_pem);
     if (!keys) return keys.error().Wrap("key of service account tokens");
-    if (!keys->front().is_private())
+    if (!keys->front().is_private()) {
       return Error(Code::kInvalid, "key of service account tokens: no private key");
+    }
     manager.Add<ServiceAccountTokensController>(options, "serviceaccount-token-controller",
                                                 "tokens-controller", keys->front(), options.root_ca_pem);
   }
   if (options.allocate_node_cidrs && options.selection.Has("node-ipam-controller")) {
-    ASSIGN_OR_RETURN(std::vector<CidrPool> pools, NodeIpamController::MakePools(options));
+    KEELSON_ASSIGN_OR_RETURN(std::vector<CidrPool> pools, NodeIpamController::MakePools(options));
     manager.Add<NodeIpamController>(options, "node-ipam-controller", "cidrAllocator", std::move(pools));
   }
   return {};
@@ -188,7 +189,7 @@ Result<> Build(Manager& manager, const Options& options) {
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,
              std::function<void()> ready, Clock& clock) {
   Manager manager(std::move(api), clock);
-  RETURN_IF_ERROR(Build(manager, options));
+  KEELSON_RETURN_IF_ERROR(Build(manager, options));
 
   // The informer thread is joined last, so informers outlive the workers.
   std::vector<std::jthread> threads;
@@ -199,8 +200,9 @@ Result<> Run(client::RestClient api, const Options& options, std::stop_token sto
   metrics::Family& running = TheMetrics().running_controllers;
   Result<> result = manager.informers.Run(stop, [&] {
     for (const std::string& name : manager.names) running.With({name, "kube-controller-manager"}).Set(1);
-    for (const Manager::Running& one : manager.controllers)
+    for (const Manager::Running& one : manager.controllers) {
       workers.emplace_back([&one, stop] { Work(one, stop); });
+    }
     log::Info("Controllers started", {{"count", manager.controllers.size()}});
     if (ready) ready();
   });

@@ -133,8 +133,9 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
   EXPECT_TRUE(ran) << ran.error().message();
   note();
   for (const std::string& name : want) EXPECT_TRUE(have.contains(name)) << name << " is missing";
-  for (const std::string& name : have)
+  for (const std::string& name : have) {
     EXPECT_TRUE(want.contains(name) || before.contains(name)) << name << " is new";
+  }
 }
 
 // The RBAC check that TestCluster applies to every controller (testing/rbac_transport.h).
@@ -152,8 +153,9 @@ TEST(RbacTransportTest, AccountsMayDoWhatTheirRolesSay) {
         {"bootstrap_signer_queue", "PUT", "/api/v1/namespaces/kube-public/configmaps/cluster-info", true},
         {"bootstrap_signer_queue", "PUT", "/api/v1/namespaces/kube-public/configmaps/other", false},
         {"serviceaccount_tokens_secret", "PUT", "/api/v1/namespaces/default/secrets/s", true},
-        {"serviceaccount_tokens_secret", "DELETE", "/api/v1/namespaces/default/pods/p", false}})
+        {"serviceaccount_tokens_secret", "DELETE", "/api/v1/namespaces/default/pods/p", false}}) {
     EXPECT_EQ(IsGranted(AccountOfQueue(c.queue), c.method, c.target), c.may) << c.queue << c.target;
+  }
 }
 
 TEST(RbacTransportTest, WhoTellsEventsMayDoSo) {
@@ -181,8 +183,9 @@ TEST(RbacTransportTest, WhoTellsEventsMayDoSo) {
                             "volume_expand",
                             "volumes"}) {
     for (const auto& [method, target] : {std::pair("POST", "/api/v1/namespaces/default/events"),
-                                         {"PATCH", "/api/v1/namespaces/default/events/e"}})
+                                         {"PATCH", "/api/v1/namespaces/default/events/e"}}) {
       EXPECT_TRUE(IsGranted(AccountOfQueue(queue), method, target)) << queue << " " << method;
+    }
   }
 }
 

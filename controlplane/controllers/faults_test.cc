@@ -5,13 +5,13 @@
 #include <set>
 
 #include "controlplane/controllers/deployment/controller.h"
-#include "controlplane/controllers/testing/fault_world.h"
 #include "controlplane/controllers/job/controller.h"
 #include "controlplane/controllers/job/orphans.h"
 #include "controlplane/controllers/job/testing/jobs.h"
 #include "controlplane/controllers/replicaset/controller.h"
 #include "controlplane/controllers/statefulset/controller.h"
 #include "controlplane/controllers/statefulset/testing/stateful_sets.h"
+#include "controlplane/controllers/testing/fault_world.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/int_or_string.h"
 #include "lib/k8s/pods/pod_util.h"
@@ -64,8 +64,9 @@ TEST_P(Stories, Deployment) {
   world.on_pod = [&] {
     const std::vector<corev1::Pod> pods = ActivePods(world);
     CheckOwners(world, pods);
-    if (pods.size() > static_cast<size_t>(replicas + surge))
+    if (pods.size() > static_cast<size_t>(replicas + surge)) {
       world.Note(std::to_string(pods.size()) + " pods where " + std::to_string(replicas + surge) + " may be");
+    }
   };
   // Where pods do not end by themselves, the controllers never delete a needed one.
   world.on_deleted = [&](const corev1::Pod& pod) {
@@ -73,9 +74,10 @@ TEST_P(Stories, Deployment) {
     const std::vector<corev1::Pod> pods = ActivePods(world);
     const auto available =
         std::count_if(pods.begin(), pods.end(), [](const corev1::Pod& one) { return k8s::IsReady(one); });
-    if (available < kReplicas - unavailable)
+    if (available < kReplicas - unavailable) {
       world.Note(std::to_string(available) + " available pods where " +
                  std::to_string(kReplicas - unavailable) + " must be");
+    }
   };
   int version = 0;
   auto set_version = [&] {
@@ -119,8 +121,9 @@ TEST_P(Stories, Deployment) {
       ASSERT_TRUE(api::ControllerOf(set.metadata()));
     }
     EXPECT_EQ(in_sets, replicas);
-    for (const auto& pod : pods)
+    for (const auto& pod : pods) {
       EXPECT_EQ(pod.spec().containers(0).image(), end.spec().template_().spec().containers(0).image());
+    }
   });
   EXPECT_EQ(world.Problems(), "");
 }
@@ -143,13 +146,15 @@ TEST_P(Stories, StatefulSet) {
     const std::vector<corev1::Pod> pods = ActivePods(world);
     for (const corev1::Pod& one : pods) {
       const bool after = *OrdinalOf(wanted, one) > ordinal;
-      if (!k8s::IsReady(one) && (ordered || after))
+      if (!k8s::IsReady(one) && (ordered || after)) {
         world.Note("updated while not ready: " + one.metadata().name());
+      }
       beyond += after;
     }
     const int32_t others = wanted.spec().replicas() - 1;
-    if (beyond != others - ordinal || (ordered && pods.size() != static_cast<size_t>(others)))
+    if (beyond != others - ordinal || (ordered && pods.size() != static_cast<size_t>(others))) {
       world.Note("more than one at a time");
+    }
   };
   world.on_pod = [&] {
     const std::vector<corev1::Pod> pods = world.cluster.List<corev1::Pod>("default");
@@ -162,8 +167,9 @@ TEST_P(Stories, StatefulSet) {
     }
     if (shaken || !ordered) return;
     if (std::count_if(pods.begin(), pods.end(), [](const corev1::Pod& pod) { return !k8s::IsReady(pod); }) >
-        1)
+        1) {
       world.Note("made while another is not ready");
+    }
   };
   world.Own([&] { ASSERT_TRUE(world.cluster.api.Create(wanted)); });
   world.Start();
@@ -216,13 +222,15 @@ TEST_P(Stories, Job) {
   world.on_pod = [&] {
     const std::vector<corev1::Pod> pods = ActivePods(world);
     CheckOwners(world, pods);
-    if (pods.size() > static_cast<size_t>(kParallelism))
+    if (pods.size() > static_cast<size_t>(kParallelism)) {
       world.Note(std::to_string(pods.size()) + " pods at once");
+    }
     std::set<int32_t> indexes;
     for (const corev1::Pod& pod : pods) {
       const auto index = CompletionIndex(pod);
-      if (indexed && (!index || !indexes.insert(*index).second))
+      if (indexed && (!index || !indexes.insert(*index).second)) {
         world.Note("an index twice or none: " + pod.metadata().name());
+      }
     }
   };
   world.Own([&] { ASSERT_TRUE(world.cluster.api.Create(wanted)); });

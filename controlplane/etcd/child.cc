@@ -57,7 +57,7 @@ Result<Child> Child::Start(const std::vector<std::string>& arguments, const std:
                            const std::string& log_file) {
   std::string program = std::filesystem::absolute(FindProgram(arguments.at(0)));
   if (access(program.c_str(), X_OK) != 0) return ErrnoError(program);
-  ASSIGN_OR_RETURN(UniqueFd log, OpenFile(log_file, O_WRONLY | O_CREAT | O_APPEND, 0640));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd log, OpenFile(log_file, O_WRONLY | O_CREAT | O_APPEND, 0640));
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

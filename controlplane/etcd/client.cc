@@ -102,12 +102,14 @@ struct Client::Impl {
       for (size_t tried = 0; tried < endpoints.size(); ++tried) {
         if (stop.stop_requested()) return Error(Code::kCancelled, "etcd: stopped");
         size_t index = current.load() % endpoints.size();
-        if (rpc::AwaitConnected(*endpoints[index]->channel, rpc::TimeLeft(deadline, kConnectPatience)))
+        if (rpc::AwaitConnected(*endpoints[index]->channel, rpc::TimeLeft(deadline, kConnectPatience))) {
           return endpoints[index].get();
+        }
         Abandon(index);
       }
-      if (std::chrono::steady_clock::now() >= deadline)
+      if (std::chrono::steady_clock::now() >= deadline) {
         return Error(Code::kUnavailable, "etcd: no endpoint can be reached");
+      }
     }
   }
   void Abandon(size_t index) { current.compare_exchange_strong(index, (index + 1) % endpoints.size()); }
@@ -122,7 +124,7 @@ struct Client::Impl {
   Result<> Do(std::string_view what, bool repeat, const Limits& limits, const Invoke& invoke) {
     SteadyTime deadline = Deadline(limits);
     while (true) {
-      ASSIGN_OR_RETURN(Endpoint * endpoint, Pick(deadline, limits.stop));
+      KEELSON_ASSIGN_OR_RETURN(Endpoint * endpoint, Pick(deadline, limits.stop));
       rpc::Call call(rpc::TimeLeft(deadline, options.timeout), limits.stop);
       Result<> done = call.Done(invoke(*endpoint, call.context()), what);
       if (done || !done.error().Is(Code::kUnavailable)) return done;
@@ -133,9 +135,10 @@ struct Client::Impl {
 
   Result<TxnResult> Txn(const pb::TxnRequest& request, const Limits& limits) {
     pb::TxnResponse reply;
-    RETURN_IF_ERROR(Do("etcd txn", false, limits, [&](Endpoint& endpoint, grpc::ClientContext* context) {
-      return endpoint.kv->Txn(context, request, &reply);
-    }));
+    KEELSON_RETURN_IF_ERROR(
+        Do("etcd txn", false, limits, [&](Endpoint& endpoint, grpc::ClientContext* context) {
+          return endpoint.kv->Txn(context, request, &reply);
+        }));
     TxnResult result;
     result.succeeded = reply.succeeded();
     result.revision = reply.header().revision();
@@ -149,8 +152,9 @@ struct Client::Impl {
 
 Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->options = std::move(options);
-  for (const std::string& url : impl_->options.endpoints)
+  for (const std::string& url : impl_->options.endpoints) {
     impl_->endpoints.push_back(Connect(url, impl_->options));
+  }
 }
 
 Client::~Client() = default;
@@ -164,7 +168,7 @@ Result<RangeResult> Client::Range(std::string_view key, const RangeOptions& opti
   request.set_keys_only(options.keys_only);
   request.set_count_only(options.count_only);
   pb::RangeResponse reply;
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       impl_->Do("etcd range", true, limits, [&](Endpoint& endpoint, grpc::ClientContext* context) {
         return endpoint.kv->Range(context, request, &reply);
       }));
@@ -180,7 +184,7 @@ Result<RangeResult> Client::Range(std::string_view key, const RangeOptions& opti
 Result<int64_t> Client::Revision(const Limits& limits) {
   RangeOptions options;
   options.count_only = true;
-  ASSIGN_OR_RETURN(RangeResult result, Range(std::string(1, '\0'), options, limits));
+  KEELSON_ASSIGN_OR_RETURN(RangeResult result, Range(std::string(1, '\0'), options, limits));
   return result.revision;
 }
 
@@ -228,7 +232,7 @@ Result<int64_t> Client::GrantLease(std::chrono::seconds ttl, const Limits& limit
   pb::LeaseGrantRequest request;
   request.set_ttl(ttl.count());
   pb::LeaseGrantResponse reply;
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       impl_->Do("etcd lease", true, limits, [&](Endpoint& endpoint, grpc::ClientContext* context) {
         return endpoint.lease->LeaseGrant(context, request, &reply);
       }));
@@ -246,7 +250,7 @@ Result<> Client::Compact(int64_t revision, const Limits& limits) {
 
 Result<ServerStatus> Client::Status(const Limits& limits) {
   pb::StatusResponse reply;
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       impl_->Do("etcd status", true, limits, [&](Endpoint& endpoint, grpc::ClientContext* context) {
         return endpoint.maintenance->Status(context, pb::StatusRequest(), &reply);
       }));
@@ -261,7 +265,7 @@ Result<ServerStatus> Client::Status(const Limits& limits) {
 Result<> Client::Snapshot(const std::function<Result<>(std::string_view)>& each, std::stop_token stop) {
   Limits limits;
   limits.stop = stop;
-  ASSIGN_OR_RETURN(Endpoint * endpoint, impl_->Pick(impl_->Deadline(limits), stop));
+  KEELSON_ASSIGN_OR_RETURN(Endpoint * endpoint, impl_->Pick(impl_->Deadline(limits), stop));
   rpc::Call call(milliseconds(0), stop);
   auto stream = endpoint->maintenance->Snapshot(call.context(), pb::SnapshotRequest());
   pb::SnapshotResponse reply;
@@ -274,11 +278,12 @@ Result<> Client::Snapshot(const std::function<Result<>(std::string_view)>& each,
 
 Result<> Client::Defragment(const Limits& limits) {
   for (const auto& endpoint : impl_->endpoints) {
-    if (!rpc::AwaitConnected(*endpoint->channel, rpc::TimeLeft(limits.deadline, impl_->options.timeout)))
+    if (!rpc::AwaitConnected(*endpoint->channel, rpc::TimeLeft(limits.deadline, impl_->options.timeout))) {
       return Error(Code::kUnavailable, "etcd: an endpoint cannot be reached");
+    }
     rpc::Call call(rpc::TimeLeft(limits.deadline, std::chrono::hours(1)), limits.stop);
     pb::DefragmentResponse reply;
-    RETURN_IF_ERROR(
+    KEELSON_RETURN_IF_ERROR(
         call.Done(endpoint->maintenance->Defragment(call.context(), pb::DefragmentRequest(), &reply),
                   "etcd defragment"));
   }
@@ -315,8 +320,9 @@ Error Client::Watch(std::string_view key, std::string_view end, int64_t start_re
     } else if (reply.events_size() > 0) {
       WatchBatch batch;
       batch.events.reserve(reply.events_size());
-      for (auto& event : *reply.mutable_events())
+      for (auto& event : *reply.mutable_events()) {
         batch.events.push_back({event.type() == mvccpb::Event::DELETE, impl_->Inward(*event.mutable_kv())});
+      }
       batch.revision = batch.events.back().kv.mod_revision;
       each(std::move(batch));
     }

@@ -8,8 +8,8 @@
 namespace keelson::etcd {
 
 Result<> Compactor::RunOnce(const Limits& limits) {
-  ASSIGN_OR_RETURN(TxnResult round,
-                   client_.PutIfVersion("compact_rev_key", std::to_string(revision_), version_, limits));
+  KEELSON_ASSIGN_OR_RETURN(
+      TxnResult round, client_.PutIfVersion("compact_rev_key", std::to_string(revision_), version_, limits));
   int64_t previous = revision_;
   revision_ = round.revision;
   if (!round.succeeded) {
@@ -41,8 +41,9 @@ void Compactor::Run(std::chrono::seconds period, Clock& clock, std::stop_token s
     if (stop.stop_requested()) return;
     Limits limits;
     limits.stop = stop;
-    if (Result<> done = RunOnce(limits); !done && !done.error().Is(Code::kCancelled))
+    if (Result<> done = RunOnce(limits); !done && !done.error().Is(Code::kCancelled)) {
       log::Warn("Cannot compact etcd", {{"err", done.error()}});
+    }
   }
 }
 

@@ -31,7 +31,7 @@ Result<int64_t> LeasePool::LeaseFor(std::chrono::seconds ttl, const Limits& limi
   std::chrono::seconds reuse = std::min<std::chrono::seconds>(
       kReuse, std::max<std::chrono::seconds>(ttl / 20, std::chrono::seconds(1)));
   SteadyTime granted = clock_.SteadyNow();
-  ASSIGN_OR_RETURN(int64_t id, client_.GrantLease(ttl + reuse, limits));
+  KEELSON_ASSIGN_OR_RETURN(int64_t id, client_.GrantLease(ttl + reuse, limits));
   MutexLock lock(mutex_);
   if (auto before = leases_.find(ttl); before != leases_.end()) object_counts.Observe(before->second.uses);
   leases_[ttl] = Lease{id, granted + reuse, 1};

@@ -27,7 +27,7 @@ class LeasePool {
   Client& client_;
   Clock& clock_;
   Mutex mutex_;
-  std::map<std::chrono::seconds, Lease> leases_ GUARDED_BY(mutex_);
+  std::map<std::chrono::seconds, Lease> leases_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::etcd

@@ -21,7 +21,7 @@ struct Identity {
 
 Result<> Save(const Identity& identity, const std::string& stem) {
   // The key first: a certificate without its key would be taken for complete.
-  RETURN_IF_ERROR(WriteFileAtomic(stem + ".key", identity.key_pem, 0600));
+  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(stem + ".key", identity.key_pem, 0600));
   return WriteFileAtomic(stem + ".crt", identity.certificate_pem, 0644);
 }
 
@@ -37,10 +37,10 @@ std::optional<Identity> Load(const std::string& stem) {
 Result<Identity> EnsureAuthority(const std::string& stem) {
   if (std::optional<Identity> found = Load(stem)) return std::move(*found);
   Identity made;
-  ASSIGN_OR_RETURN(made.key_pem, crypto::NewPrivateKey());
-  ASSIGN_OR_RETURN(made.certificate_pem,
-                   crypto::NewAuthorityCertificate(made.key_pem, "keelson-etcd-ca", kLifetime));
-  RETURN_IF_ERROR(Save(made, stem));
+  KEELSON_ASSIGN_OR_RETURN(made.key_pem, crypto::NewPrivateKey());
+  KEELSON_ASSIGN_OR_RETURN(made.certificate_pem,
+                           crypto::NewAuthorityCertificate(made.key_pem, "keelson-etcd-ca", kLifetime));
+  KEELSON_RETURN_IF_ERROR(Save(made, stem));
   return made;
 }
 
@@ -48,25 +48,26 @@ Result<> EnsureLeaf(const std::string& stem, const crypto::CertificateSubject& s
                     std::vector<std::string> usages, const crypto::CertificateAuthority& ca) {
   if (std::optional<Identity> found = Load(stem); found && ca.HasSigned(found->certificate_pem)) return {};
   Identity made;
-  ASSIGN_OR_RETURN(made.key_pem, crypto::NewPrivateKey());
-  ASSIGN_OR_RETURN(const std::string request, crypto::NewCertificateRequest(made.key_pem, subject));
+  KEELSON_ASSIGN_OR_RETURN(made.key_pem, crypto::NewPrivateKey());
+  KEELSON_ASSIGN_OR_RETURN(const std::string request, crypto::NewCertificateRequest(made.key_pem, subject));
   usages.emplace_back("digital signature");
   const auto now = Clock::now();
-  ASSIGN_OR_RETURN(made.certificate_pem,
-                   ca.Sign(request, {now - std::chrono::minutes(5), now + kLifetime, std::move(usages)}));
+  KEELSON_ASSIGN_OR_RETURN(made.certificate_pem, ca.Sign(request, {now - std::chrono::minutes(5),
+                                                                   now + kLifetime, std::move(usages)}));
   return Save(made, stem);
 }
 
 }  // namespace
 
 Result<Pki> EnsurePki(const std::string& dir) {
-  RETURN_IF_ERROR(MakeDirs(dir, 0700));
-  ASSIGN_OR_RETURN(const Identity authority, EnsureAuthority(dir + "/ca"));
-  ASSIGN_OR_RETURN(const crypto::CertificateAuthority ca,
-                   crypto::CertificateAuthority::FromPem(authority.certificate_pem, authority.key_pem));
-  RETURN_IF_ERROR(EnsureLeaf(dir + "/server", {"etcd", {}, {"localhost"}, {"127.0.0.1", "::1"}},
-                             {"server auth", "client auth"}, ca));
-  RETURN_IF_ERROR(EnsureLeaf(dir + "/client", {"kube-apiserver", {}, {}, {}}, {"client auth"}, ca));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(dir, 0700));
+  KEELSON_ASSIGN_OR_RETURN(const Identity authority, EnsureAuthority(dir + "/ca"));
+  KEELSON_ASSIGN_OR_RETURN(
+      const crypto::CertificateAuthority ca,
+      crypto::CertificateAuthority::FromPem(authority.certificate_pem, authority.key_pem));
+  KEELSON_RETURN_IF_ERROR(EnsureLeaf(dir + "/server", {"etcd", {}, {"localhost"}, {"127.0.0.1", "::1"}},
+                                     {"server auth", "client auth"}, ca));
+  KEELSON_RETURN_IF_ERROR(EnsureLeaf(dir + "/client", {"kube-apiserver", {}, {}, {}}, {"client auth"}, ca));
   return Pki{dir + "/ca.crt", dir + "/server.crt", dir + "/server.key", dir + "/client.crt",
              dir + "/client.key"};
 }

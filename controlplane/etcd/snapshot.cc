@@ -73,15 +73,16 @@ Result<std::string> RunTool(std::vector<std::string> arguments) {
   unlink(made);
   if (!child) return child.error();
   if (!output) return output.error();
-  if (how != "exited with 0")
+  if (how != "exited with 0") {
     return Error(Code::kInternal, fmt::format("{} {}: {}", tool, how, output->substr(0, 2000)));
+  }
   return output;
 }
 
 }  // namespace
 
 Result<SnapshotInfo> CheckSnapshot(const std::string& path) {
-  ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(path, O_RDONLY));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(path, O_RDONLY));
   struct stat state {};
   if (fstat(fd.get(), &state) != 0) return ErrnoError(path);
   const int64_t size = state.st_size - kHash;
@@ -91,10 +92,11 @@ Result<SnapshotInfo> CheckSnapshot(const std::string& path) {
     return NoSnapshot(path, "this is no snapshot of etcd");
   }
   if (size % kPage != 0) return NoSnapshot(path, "the snapshot is cut off, or has no hash");
-  ASSIGN_OR_RETURN(std::string hash, HashOf(fd.get(), size, path));
+  KEELSON_ASSIGN_OR_RETURN(std::string hash, HashOf(fd.get(), size, path));
   std::string expected(kHash, '\0');
-  if (pread(fd.get(), expected.data(), kHash, size) != kHash || expected != hash)
+  if (pread(fd.get(), expected.data(), kHash, size) != kHash || expected != hash) {
     return NoSnapshot(path, "the snapshot is damaged: its hash does not fit");
+  }
   return SnapshotInfo{state.st_size};
 }
 
@@ -102,12 +104,12 @@ Result<SnapshotInfo> SaveSnapshot(const ClientOptions& options, const std::strin
                                   std::stop_token stop) {
   const std::string part = path + ".part";
   auto save = [&]() -> Result<SnapshotInfo> {
-    ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(part, O_WRONLY | O_CREAT | O_TRUNC, 0600));
+    KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(part, O_WRONLY | O_CREAT | O_TRUNC, 0600));
     Client client(options);
-    RETURN_IF_ERROR(
+    KEELSON_RETURN_IF_ERROR(
         client.Snapshot([&](std::string_view piece) { return WriteAll(fd.get(), piece, part); }, stop));
     if (fsync(fd.get()) != 0) return ErrnoError(part);
-    ASSIGN_OR_RETURN(SnapshotInfo info, CheckSnapshot(part));
+    KEELSON_ASSIGN_OR_RETURN(SnapshotInfo info, CheckSnapshot(part));
     if (rename(part.c_str(), path.c_str()) != 0) return ErrnoError(path);
     return info;
   };
@@ -117,16 +119,17 @@ Result<SnapshotInfo> SaveSnapshot(const ClientOptions& options, const std::strin
 }
 
 Result<std::string> DescribeSnapshot(const std::string& path) {
-  RETURN_IF_ERROR(CheckSnapshot(path));
+  KEELSON_RETURN_IF_ERROR(CheckSnapshot(path));
   return RunTool({"snapshot", "status", std::filesystem::absolute(path), "--write-out=json"});
 }
 
 Result<> RestoreSnapshot(const std::string& path, const std::string& data_dir) {
-  RETURN_IF_ERROR(CheckSnapshot(path));
+  KEELSON_RETURN_IF_ERROR(CheckSnapshot(path));
   const std::string target = std::filesystem::absolute(data_dir).string() + "/data";
-  if (PathExists(target))
+  if (PathExists(target)) {
     return Error(Code::kAlreadyExists, target + " exists; move it away before restoring a snapshot");
-  RETURN_IF_ERROR(MakeDirs(data_dir, 0700));
+  }
+  KEELSON_RETURN_IF_ERROR(MakeDirs(data_dir, 0700));
   // The only member; its addresses are set at each start.
   Result<std::string> done =
       RunTool({"snapshot", "restore", std::filesystem::absolute(path), "--data-dir=" + target,

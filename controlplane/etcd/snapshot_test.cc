@@ -15,7 +15,7 @@ namespace {
 Limits Soon() { return {SteadyTime::clock::now() + std::chrono::seconds(20), {}}; }
 
 Result<> Check(const std::string& path) {
-  RETURN_IF_ERROR(CheckSnapshot(path));
+  KEELSON_RETURN_IF_ERROR(CheckSnapshot(path));
   return {};
 }
 

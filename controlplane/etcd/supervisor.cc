@@ -38,8 +38,9 @@ Result<int> FreePort() {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) return ErrnoError("bind");
-  if (getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
+  if (getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     return ErrnoError("getsockname");
+  }
   return ntohs(address.sin_port);
 }
 
@@ -79,26 +80,28 @@ Result<std::unique_ptr<Supervisor>> Supervisor::Make(SupervisorOptions options) 
   // etcd runs in its own directory, so relative paths must become absolute.
   for (std::string* path :
        {&options.data_dir, &options.pki.ca_file, &options.pki.server_certificate_file,
-        &options.pki.server_key_file, &options.pki.client_certificate_file, &options.pki.client_key_file})
+        &options.pki.server_key_file, &options.pki.client_certificate_file, &options.pki.client_key_file}) {
     if (!path->empty()) *path = std::filesystem::absolute(*path);
-  RETURN_IF_ERROR(MakeDirs(options.data_dir, 0700));
+  }
+  KEELSON_RETURN_IF_ERROR(MakeDirs(options.data_dir, 0700));
   if (options.pki.ca_file.empty()) {
-    ASSIGN_OR_RETURN(options.pki, EnsurePki(options.data_dir + "/pki"));
+    KEELSON_ASSIGN_OR_RETURN(options.pki, EnsurePki(options.data_dir + "/pki"));
   }
   if (options.client_port == 0) {
-    ASSIGN_OR_RETURN(options.client_port, FreePort());
+    KEELSON_ASSIGN_OR_RETURN(options.client_port, FreePort());
   }
   while (options.peer_port == 0 || options.peer_port == options.client_port) {
-    ASSIGN_OR_RETURN(options.peer_port, FreePort());
+    KEELSON_ASSIGN_OR_RETURN(options.peer_port, FreePort());
   }
   std::unique_ptr<Supervisor> made(new Supervisor(std::move(options)));
   ClientOptions& client = made->client_options_;
   client.endpoints = {made->Url()};
-  if (made->SocketFile().size() < sizeof(sockaddr_un::sun_path))
+  if (made->SocketFile().size() < sizeof(sockaddr_un::sun_path)) {
     client.endpoints = {"unix://" + made->SocketFile()};
-  ASSIGN_OR_RETURN(client.ca_pem, ReadFile(made->options_.pki.ca_file));
-  ASSIGN_OR_RETURN(client.certificate_pem, ReadFile(made->options_.pki.client_certificate_file));
-  ASSIGN_OR_RETURN(client.key_pem, ReadFile(made->options_.pki.client_key_file));
+  }
+  KEELSON_ASSIGN_OR_RETURN(client.ca_pem, ReadFile(made->options_.pki.ca_file));
+  KEELSON_ASSIGN_OR_RETURN(client.certificate_pem, ReadFile(made->options_.pki.client_certificate_file));
+  KEELSON_ASSIGN_OR_RETURN(client.key_pem, ReadFile(made->options_.pki.client_key_file));
   return made;
 }
 
@@ -165,7 +168,7 @@ Result<> Supervisor::Run(std::stop_token stop, const std::function<void()>& read
   while (!stop.stop_requested()) {
     SteadyTime started = std::chrono::steady_clock::now();
     unlink(SocketFile().c_str());  // a killed etcd leaves its socket, and the next one does not replace it
-    ASSIGN_OR_RETURN(Child child, Child::Start(Arguments(), options_.data_dir, log_file));
+    KEELSON_ASSIGN_OR_RETURN(Child child, Child::Start(Arguments(), options_.data_dir, log_file));
     pid_ = child.pid();
     if (AwaitHealthy(child.pidfd(), stop) && !was_ready) {
       was_ready = true;
@@ -181,8 +184,9 @@ Result<> Supervisor::Run(std::stop_token stop, const std::function<void()>& read
     std::string how = child.Wait();
     if (stop.stop_requested()) break;
     log::Warn("etcd has ended; starting it again", {{"how", how}});
-    if (!was_ready && ++failures >= kMaxFirstFailures)
+    if (!was_ready && ++failures >= kMaxFirstFailures) {
       return Error(Code::kUnavailable, fmt::format("etcd does not start: {}: {}", how, LastLines(log_file)));
+    }
     if (std::chrono::steady_clock::now() - started > kStable) backoff = kFirstBackoff;
     AwaitReadable(stop_fd.get(), -1, backoff);
     backoff = std::min(backoff * 2, kLastBackoff);

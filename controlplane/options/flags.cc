@@ -273,9 +273,10 @@ void AddFlags(CLI::App& app, Options& options) {
       "--feature-gates",
       [&options](const std::vector<std::string>& texts) {
         for (const std::string& text : texts) {
-          if (auto parsed = k8s::ParseFeatureGates(text, options.feature_gates); !parsed)
+          if (auto parsed = k8s::ParseFeatureGates(text, options.feature_gates); !parsed) {
             throw CLI::ValidationError("invalid argument \"" + text +
                                        "\" for \"--feature-gates\" flag: " + parsed.error().message());
+          }
         }
       },
       "Features to turn on or off: name=true,name=false; may be repeated");

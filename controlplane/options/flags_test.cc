@@ -98,11 +98,13 @@ TEST(Flags, SayWhichCertificatesAndGroupsThereAre) {
 }
 
 TEST(Flags, SayWhereInEtcdAllIs) {
-  for (const char* good : {"/registry", "registry", "/registry/", "//registry"})
+  for (const char* good : {"/registry", "registry", "/registry/", "//registry"}) {
     EXPECT_EQ(EtcdPrefix(good).value_or("?"), "/registry") << good;
+  }
   EXPECT_EQ(EtcdPrefix("a/b").value_or("?"), "/a/b");
-  for (const char* bad : {"", "/", "//", "a//b", ".", "/a/../b", "a/.."})
+  for (const char* bad : {"", "/", "//", "a//b", ".", "/a/../b", "a/.."}) {
     EXPECT_FALSE(EtcdPrefix(bad)) << bad;
+  }
 }
 
 TEST(Flags, SayHowConnectionsAreUsed) {
@@ -122,8 +124,9 @@ TEST(Flags, SayHowConnectionsAreUsed) {
         << told.str();
     const Result<double> chance = GoawayChance(options);
     EXPECT_EQ(chance.has_value(), row.allowed) << row.chance;
-    if (!chance)
+    if (!chance) {
       EXPECT_EQ(chance.error().message(), "--goaway-chance can not be less than 0 or greater than 0.02");
+    }
     http::ServerOptions server;
     SetConnections(options, server);
     EXPECT_EQ(server.max_streams, 7u);
@@ -204,8 +207,9 @@ TEST(Flags, HowManyKeysAreWorkedOnSideBySide) {
     const auto is_it = [&](const component::FlagWithoutEffect& flag) {
       return word.starts_with(std::string(flag.name) + "=");
     };
-    if (word.find("concurrent-") != std::string::npos && std::ranges::none_of(FlagsWithoutEffect(), is_it))
+    if (word.find("concurrent-") != std::string::npos && std::ranges::none_of(FlagsWithoutEffect(), is_it)) {
       have.push_back(word);
+    }
   }
   std::vector<std::string> wanted;
   for (const auto& [name, number] : want) wanted.push_back(name + "=" + std::to_string(number));

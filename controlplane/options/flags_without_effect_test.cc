@@ -21,8 +21,9 @@ std::vector<std::string> Told(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   EXPECT_FALSE(ParseFlags(app, arguments, out, out)) << out.str();
   std::vector<std::string> names;
-  for (const auto* flag : component::GivenWithoutEffect(app, FlagsWithoutEffect()))
+  for (const auto* flag : component::GivenWithoutEffect(app, FlagsWithoutEffect())) {
     names.emplace_back(flag->name);
+  }
   return names;
 }
 

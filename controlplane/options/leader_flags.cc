@@ -31,8 +31,9 @@ Result<client::LeaderElectionOptions> LeaderOptionsOf(const LeaderFlags& flags, 
   out.lease_duration = flags.lease_duration;
   out.renew_deadline = flags.renew_deadline;
   out.retry_period = flags.retry_period;
-  if (Result<> valid = client::ValidateLeaderElection(out); !valid)
+  if (Result<> valid = client::ValidateLeaderElection(out); !valid) {
     return valid.error().Wrap("--leader-elect");
+  }
   return out;
 }
 

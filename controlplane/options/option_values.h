@@ -23,8 +23,9 @@ inline Result<std::string> EtcdPrefix(std::string_view flag) {
   std::string out = "/" + std::string(flag);
   const std::string closed = out + "/";
   for (const char* odd : {"//", "/./", "/../"}) {
-    if (closed.find(odd) != std::string::npos)
+    if (closed.find(odd) != std::string::npos) {
       return Error(Code::kInvalid, "--etcd-prefix is no path with a name: \"" + std::string(flag) + "\"");
+    }
   }
   return out;
 }

@@ -43,10 +43,10 @@ void AddSigningFlags(CLI::App& app, SigningFlags& flags) {
 Result<controllers::CertificateSigning> SigningOf(const SigningFlags& flags) {
   controllers::CertificateSigning out;
   out.duration = std::chrono::duration_cast<std::chrono::seconds>(flags.duration);
-  RETURN_IF_ERROR(CheckPair("", flags.all));
+  KEELSON_RETURN_IF_ERROR(CheckPair("", flags.all));
   for (const Row& row : kRows) {
     const SigningFlags::Pair& own = flags.*row.pair;
-    RETURN_IF_ERROR(CheckPair(std::string(row.flag) + "-", own));
+    KEELSON_RETURN_IF_ERROR(CheckPair(std::string(row.flag) + "-", own));
     if (!own.empty() && !flags.all.empty()) {
       return Error(Code::kInvalid,
                    "cannot specify --cluster-signing-{cert,key}-file and other "

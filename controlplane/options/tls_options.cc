@@ -18,10 +18,11 @@ std::vector<std::string> TlsFilesOf(const crypto::TlsServerOptions& tls) {
 }
 
 Result<crypto::TlsServerOptions> TlsOptionsOf(const Options& options) {
-  if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
+  if (options.tls_certificate_file.empty() != options.tls_key_file.empty()) {
     return Error(Code::kInvalid, "--tls-cert-file and --tls-private-key-file must be specified together");
-  ASSIGN_OR_RETURN(const std::vector<std::string> warnings,
-                   crypto::CheckTlsSettings(options.tls_min_version, options.tls_cipher_suites));
+  }
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<std::string> warnings,
+                           crypto::CheckTlsSettings(options.tls_min_version, options.tls_cipher_suites));
   for (const std::string& warning : warnings) log::Warn(warning);
   crypto::TlsServerOptions tls;
   tls.certificate_file = options.tls_certificate_file;
@@ -33,17 +34,20 @@ Result<crypto::TlsServerOptions> TlsOptionsOf(const Options& options) {
   for (const std::string& text : options.tls_curves) {
     int number = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (problem != std::errc() || end != text.data() + text.size())
+    if (problem != std::errc() || end != text.data() + text.size()) {
       return Error(Code::kInvalid, "--tls-curve-preferences: \"" + text + "\" is no number");
+    }
     tls.curves.push_back(number);
   }
-  if (Result<std::string> groups = crypto::GroupList(tls.curves); !groups)
+  if (Result<std::string> groups = crypto::GroupList(tls.curves); !groups) {
     return Error(Code::kInvalid, "--tls-curve-preferences: " + groups.error().message());
+  }
   for (const std::string& text : options.tls_sni_certificates) {
     Result<crypto::TlsServerOptions::Named> named = crypto::ParseNamedCertificate(text);
-    if (!named)
+    if (!named) {
       return Error(Code::kInvalid, "invalid argument \"" + text +
                                        "\" for \"--tls-sni-cert-key\" flag: " + named.error().message());
+    }
     tls.named.push_back(*std::move(named));
   }
   return tls;

@@ -433,8 +433,9 @@ TEST(UpstreamFlags, AreAllThatHaveNoEffect) {
   add(kControllerManager);
   add(kScheduler);
   add(kHidden);
-  for (const component::FlagWithoutEffect& flag : FlagsWithoutEffect())
+  for (const component::FlagWithoutEffect& flag : FlagsWithoutEffect()) {
     EXPECT_TRUE(theirs.count(flag.name)) << flag.name;
+  }
 }
 
 // The arguments of a manifest's container.

@@ -30,8 +30,9 @@ void CheckIgnoreReadError(const DeleteOptions& options, k8s::FieldErrors& errors
                                                  {options.has_grace_period_seconds(), ".gracePeriodSeconds"},
                                                  {options.has_preconditions(), ".preconditions"}};
   for (const auto& [set, name] : others) {
-    if (set)
+    if (set) {
       errors.push_back(k8s::InvalidBool(path, true, fmt::format("cannot be set together with {}", name)));
+    }
   }
 }
 
@@ -39,12 +40,14 @@ Result<> CheckOptions(const DeleteOptions& options) {
   k8s::FieldErrors errors;
   const k8s::Path path("propagationPolicy");
   const std::string& policy = options.propagation_policy();
-  if (options.has_orphan_dependents() && options.has_propagation_policy())
+  if (options.has_orphan_dependents() && options.has_propagation_policy()) {
     errors.push_back(
         k8s::Invalid(path, policy, "orphanDependents and deletionPropagation cannot be both set"));
+  }
   if (options.has_propagation_policy() && policy != "Background" && policy != "Foreground" &&
-      policy != "Orphan")
+      policy != "Orphan") {
     errors.push_back(k8s::NotSupported(path, policy, {"Foreground", "Background", "Orphan", "nil"}));
+  }
   CheckDryRun(options.dry_run(), errors);
   CheckIgnoreReadError(options, errors);
   if (errors.empty()) return {};
@@ -169,8 +172,9 @@ Step BeginNamespace(corev1::Namespace& object, const DeleteOptions& options, con
 Step BeginDeletion(Message& object, const DeleteOptions& options, const Strategy& strategy, Clock& clock) {
   metav1::ObjectMeta& meta = api::MutableMeta(object);
   std::optional<int64_t> asked;
-  if (options.has_grace_period_seconds())
+  if (options.has_grace_period_seconds()) {
     asked = options.grace_period_seconds() < 0 ? 1 : options.grace_period_seconds();
+  }
   std::optional<int64_t> grace = strategy.GracePeriod(object, asked);
   const bool was_deleting = meta.has_deletion_timestamp();
   if (grace && was_deleting) {
@@ -202,8 +206,9 @@ Step BeginDeletion(Message& object, const DeleteOptions& options, const Strategy
 }  // namespace
 
 void CheckDryRun(const google::protobuf::RepeatedPtrField<std::string>& values, k8s::FieldErrors& errors) {
-  if (std::all_of(values.begin(), values.end(), [](const std::string& value) { return value == "All"; }))
+  if (std::all_of(values.begin(), values.end(), [](const std::string& value) { return value == "All"; })) {
     return;
+  }
   std::string list;
   for (const std::string& value : values) list += (list.empty() ? "" : ",") + k8s::Quote(value);
   k8s::FieldError error = k8s::NotSupported(k8s::Path("dryRun"), "", {"All"});
@@ -213,10 +218,11 @@ void CheckDryRun(const google::protobuf::RepeatedPtrField<std::string>& values, 
 
 Result<Deleted> Registry::Impl::Delete(const ResourceInfo& info, std::string_view ns, std::string_view name,
                                        const DeleteOptions& delete_options, const WriteOptions& options) {
-  RETURN_IF_ERROR(CheckOptions(delete_options));
+  KEELSON_RETURN_IF_ERROR(CheckOptions(delete_options));
   if (IsImmortal(info, name)) return ForbiddenError(info, name, "this namespace may not be deleted");
-  if (delete_options.ignore_store_read_error_with_cluster_breaking_potential())
+  if (delete_options.ignore_store_read_error_with_cluster_breaking_potential()) {
     return DeleteUnreadable(info, ns, name, options);
+  }
   return WithRetries<Deleted>(store, info, api::KeyOf(ns, name), LimitsOf(options),
                               [&](const Current& current, Current& newer) -> Result<Deleted> {
                                 if (!current.object) return NotFoundError(info, name);
@@ -228,10 +234,12 @@ Result<Deleted> Registry::Impl::Delete(const ResourceInfo& info, std::string_vie
 Result<Deleted> Registry::Impl::DeleteUnreadable(const ResourceInfo& info, std::string_view ns,
                                                  std::string_view name, const WriteOptions& options) {
   const k8s::Path path("ignoreStoreReadErrorWithClusterBreakingPotential");
-  if (options.dry_run)
+  if (options.dry_run) {
     return k8s::ToInvalid({"meta.k8s.io", "v1", "DeleteOptions"}, "",
                           {k8s::InvalidBool(path, true, "cannot be set together with .dryRun")});
-  ASSIGN_OR_RETURN(bool deleted, store.DeleteUnreadable(info, api::KeyOf(ns, name), LimitsOf(options)));
+  }
+  KEELSON_ASSIGN_OR_RETURN(bool deleted,
+                           store.DeleteUnreadable(info, api::KeyOf(ns, name), LimitsOf(options)));
   if (deleted) return Deleted{nullptr, true, false};
   // Upstream names the resource here, not the kind.
   return k8s::ToInvalid(
@@ -245,8 +253,8 @@ Result<Deleted> Registry::Impl::TryDelete(const ResourceInfo& info, const Curren
                                           Current& newer) {
   const Strategy& strategy = StrategyOf(info);
   std::shared_ptr<const Message> old = current.object->Decode();
-  RETURN_IF_ERROR(CheckPreconditions(info, api::Meta(*old), delete_options));
-  RETURN_IF_ERROR(Admit(options, Operation::kDelete, info, nullptr, old.get()));
+  KEELSON_RETURN_IF_ERROR(CheckPreconditions(info, api::Meta(*old), delete_options));
+  KEELSON_RETURN_IF_ERROR(Admit(options, Operation::kDelete, info, nullptr, old.get()));
   std::unique_ptr<Message> object = Clone(*old);
   api::MutableMeta(*object).clear_resource_version();
   const Step step = IsNamespace(info) ? BeginNamespace(static_cast<corev1::Namespace&>(*object),

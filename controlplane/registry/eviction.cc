@@ -48,16 +48,19 @@ std::string WhyNone(const PodDisruptionBudget& budget) {
   const metav1::Condition* condition = k8s::FindCondition(status.conditions(), k8s::kDisruptionAllowed);
   const bool said = condition && condition->status() == "False" && !condition->message().empty();
   // The counts of a failed sync mean nothing.
-  if (said && condition->reason() == k8s::kSyncFailed)
+  if (said && condition->reason() == k8s::kSyncFailed) {
     return fmt::format(
         "The disruption budget {} does not allow evicting pods currently because it failed sync: {}", name,
         condition->message());
-  if (status.current_healthy() <= status.desired_healthy())
+  }
+  if (status.current_healthy() <= status.desired_healthy()) {
     return fmt::format("The disruption budget {} needs {} healthy pods and has {} currently", name,
                        status.desired_healthy(), status.current_healthy());
-  if (said)
+  }
+  if (said) {
     return fmt::format("The disruption budget {} does not allow evicting pods currently ({}): {}", name,
                        condition->reason(), condition->message());
+  }
   return fmt::format("The disruption budget {} does not allow evicting pods currently", name);
 }
 
@@ -74,13 +77,16 @@ Error ForbiddenBudget(const std::string& name, std::string_view why) {
 // gone.
 Result<> Take(PodDisruptionBudget& budget, std::string_view pod, WallTime now) {
   auto& status = *budget.mutable_status();
-  if (status.observed_generation() < budget.metadata().generation())
+  if (status.observed_generation() < budget.metadata().generation()) {
     return StillProcessed(budget.metadata().name());
-  if (status.disruptions_allowed() < 0)
+  }
+  if (status.disruptions_allowed() < 0) {
     return ForbiddenBudget(budget.metadata().name(), "pdb disruptions allowed is negative");
-  if (status.disrupted_pods_size() > kMaxDisruptedPods)
+  }
+  if (status.disrupted_pods_size() > kMaxDisruptedPods) {
     return ForbiddenBudget(budget.metadata().name(),
                            "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+  }
   if (status.disruptions_allowed() == 0) return Refused(WhyNone(budget), 0);
   status.set_disruptions_allowed(status.disruptions_allowed() - 1);
   if (status.disruptions_allowed() == 0) k8s::SyncDisruptionAllowed(budget, now);
@@ -123,17 +129,19 @@ Error PodConflict(std::string_view name, std::string why) {
 
 Result<> CheckPreconditions(const metav1::ObjectMeta& meta, const DeleteOptions& options) {
   const auto& wanted = options.preconditions();
-  if (wanted.has_uid() && wanted.uid() != meta.uid())
+  if (wanted.has_uid() && wanted.uid() != meta.uid()) {
     return PodConflict(
         meta.name(),
         fmt::format("the UID in the precondition ({}) does not match the UID in record ({}). The "
                     "object might have been deleted and then recreated",
                     wanted.uid(), meta.uid()));
-  if (wanted.has_resource_version() && wanted.resource_version() != meta.resource_version())
+  }
+  if (wanted.has_resource_version() && wanted.resource_version() != meta.resource_version()) {
     return PodConflict(meta.name(),
                        fmt::format("the ResourceVersion in the precondition ({}) does not match the "
                                    "ResourceVersion in record ({}). The object might have been modified",
                                    wanted.resource_version(), meta.resource_version()));
+  }
   return {};
 }
 
@@ -146,24 +154,27 @@ Result<> Registry::Impl::MarkAndDelete(std::string_view ns, std::string_view nam
     static const ResourceInfo& status_row = *api::FindResource("", "v1", "pods/status");
     UpdateRequest request{Pods(), ns, name, Part::kStatus, &status_row, {}, {}, false};
     request.change = [&](const Message& current) -> Result<std::unique_ptr<Message>> {
-      RETURN_IF_ERROR(CheckPreconditions(api::Meta(current), delete_options));
+      KEELSON_RETURN_IF_ERROR(CheckPreconditions(api::Meta(current), delete_options));
       std::unique_ptr<Message> changed = Clone(current);
       corev1::PodCondition condition;
       condition.set_type(std::string(k8s::kDisruptionTarget));
       condition.set_status("True");
       condition.set_reason("EvictionByEvictionAPI");
       condition.set_message("Eviction API: evicting");
-      if (api::Meta(current).generation() > 0)
+      if (api::Meta(current).generation() > 0) {
         condition.set_observed_generation(api::Meta(current).generation());
+      }
       k8s::SetCondition(*static_cast<corev1::Pod&>(*changed).mutable_status(), std::move(condition),
                         clock.Now());
       return changed;
     };
-    ASSIGN_OR_RETURN(Written marked, Update(request, options));
-    if (delete_options.preconditions().has_resource_version())
+    KEELSON_ASSIGN_OR_RETURN(Written marked, Update(request, options));
+    if (delete_options.preconditions().has_resource_version()) {
       delete_options.mutable_preconditions()->set_resource_version(std::to_string(marked.object->revision()));
+    }
   }
-  ASSIGN_OR_RETURN([[maybe_unused]] Deleted deleted, Delete(Pods(), ns, name, delete_options, options));
+  KEELSON_ASSIGN_OR_RETURN([[maybe_unused]] Deleted deleted,
+                           Delete(Pods(), ns, name, delete_options, options));
   return {};
 }
 
@@ -172,10 +183,11 @@ Result<bool> Registry::Impl::AskBudget(const corev1::Pod& pod, std::string& budg
                                        const WriteOptions& options) {
   std::vector<ObjectPtr> budgets = BudgetsOf(store, pod);
   if (budgets.empty()) return false;
-  if (budgets.size() > 1)
+  if (budgets.size() > 1) {
     return Error(
         Code::kInternal,
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+  }
   auto message = budgets[0]->Decode();
   const auto& budget = static_cast<const PodDisruptionBudget&>(*message);
   budget_name = budget.metadata().name();
@@ -185,7 +197,8 @@ Result<bool> Registry::Impl::AskBudget(const corev1::Pod& pod, std::string& budg
   UpdateRequest request{Budgets(), ns, budget_name, Part::kStatus, &status_row, {}, {}, false};
   request.change = [&](const Message& current) -> Result<std::unique_ptr<Message>> {
     std::unique_ptr<Message> changed = Clone(current);
-    RETURN_IF_ERROR(Take(static_cast<PodDisruptionBudget&>(*changed), pod.metadata().name(), clock.Now()));
+    KEELSON_RETURN_IF_ERROR(
+        Take(static_cast<PodDisruptionBudget&>(*changed), pod.metadata().name(), clock.Now()));
     return changed;
   };
   Result<Written> taken = Update(request, options);
@@ -202,17 +215,19 @@ Result<bool> Registry::Impl::AskBudget(const corev1::Pod& pod, std::string& budg
 Result<Written> Registry::Impl::Evict(const ResourceInfo& info, std::string_view ns, std::string_view name,
                                       const Message& body, const WriteOptions& options) {
   const auto& eviction = static_cast<const policyv1::Eviction&>(body);
-  if (eviction.metadata().name() != name)
+  if (eviction.metadata().name() != name) {
     return Error(Code::kBadRequest, "name in URL does not match name in Eviction object");
+  }
   std::unique_ptr<Message> copy = Clone(body);
-  RETURN_IF_ERROR(Admit(options, Operation::kCreate, info, copy.get(), nullptr));
+  KEELSON_RETURN_IF_ERROR(Admit(options, Operation::kCreate, info, copy.get(), nullptr));
   WriteOptions own = options;
   own.admission = nullptr;  // permission to evict covers what an eviction does
   own.dry_run = options.dry_run || eviction.delete_options().dry_run_size() > 0;
   const DeleteOptions& wanted = eviction.delete_options();
   const bool pinned = wanted.preconditions().has_resource_version();
   for (int attempt = 1;; ++attempt) {
-    ASSIGN_OR_RETURN(ObjectPtr object, store.Get(Pods(), api::KeyOf(ns, name), "", LimitsOf(options)));
+    KEELSON_ASSIGN_OR_RETURN(ObjectPtr object,
+                             store.Get(Pods(), api::KeyOf(ns, name), "", LimitsOf(options)));
     if (!object) return NotFoundError(Pods(), name);
     auto message = object->Decode();
     const auto& pod = static_cast<const corev1::Pod&>(*message);
@@ -220,17 +235,19 @@ Result<Written> Registry::Impl::Evict(const ResourceInfo& info, std::string_view
     if (NeedsNoBudget(pod)) {
       // A pending pod may become one that counts.
       const bool may_change = !k8s::IsTerminal(pod) && !k8s::IsTerminating(pod);
-      if (may_change && !pinned)
+      if (may_change && !pinned) {
         delete_options.mutable_preconditions()->set_resource_version(std::to_string(object->revision()));
+      }
       Result<> deleted = MarkAndDelete(ns, name, delete_options, own);
       if (deleted) return Written{nullptr, true, {}};
       if (!deleted.error().Is(Code::kConflict) || pinned || attempt >= kAttempts) return deleted.error();
       continue;
     }
     std::string budget;
-    ASSIGN_OR_RETURN(bool only_as_is, AskBudget(pod, budget, own));
-    if (only_as_is)
+    KEELSON_ASSIGN_OR_RETURN(bool only_as_is, AskBudget(pod, budget, own));
+    if (only_as_is) {
       delete_options.mutable_preconditions()->set_resource_version(std::to_string(object->revision()));
+    }
     Result<> deleted = MarkAndDelete(ns, name, delete_options, own);
     if (deleted) return Written{nullptr, true, {}};
     // It may have become ready: the client should try again.

@@ -57,9 +57,10 @@ std::string PrintObject(const json::value& object) {
 
 Error ConflictErrorOf(const Conflicts& conflicts) {
   ErrorDetails details;
-  for (const Conflict& one : conflicts)
+  for (const Conflict& one : conflicts) {
     details.causes.push_back(
         {"FieldManagerConflict", "conflict with " + one.manager, api::PrintPath(one.path)});
+  }
   std::string message;
   if (conflicts.size() == 1) {
     message = fmt::format("Apply failed with 1 conflict: conflict with {}: {}", conflicts[0].manager,
@@ -68,8 +69,9 @@ Error ConflictErrorOf(const Conflicts& conflicts) {
     message = fmt::format("Apply failed with {} conflicts: ", conflicts.size());
     for (size_t i = 0; i < conflicts.size(); ++i) {
       if (i > 0) message += '\n';
-      if (i == 0 || conflicts[i].manager != conflicts[i - 1].manager)
+      if (i == 0 || conflicts[i].manager != conflicts[i - 1].manager) {
         message += fmt::format("conflicts with {}:\n", conflicts[i].manager);
+      }
       message += "- " + api::PrintPath(conflicts[i].path);
     }
   }
@@ -133,8 +135,9 @@ class Applier {
 };
 
 Result<> Applier::CheckConfig() const {
-  if (TextAt(config_, {"apiVersion"}) != version_ || TextAt(config_, {"kind"}) != gvk_.kind)
+  if (TextAt(config_, {"apiVersion"}) != version_ || TextAt(config_, {"kind"}) != gvk_.kind) {
     return Error(Code::kBadRequest, "invalid object type: " + PrintGvk(config_));
+  }
   const json::value* metadata = config_.get_object().if_contains("metadata");
   const json::object* fields = metadata ? metadata->if_object() : nullptr;
   const json::value* managed = fields ? fields->if_contains("managedFields") : nullptr;
@@ -156,9 +159,10 @@ Result<json::value> Applier::Converted(const json::value& object, const std::str
   if (!source || !target) return Error(Code::kNotFound, "no such version");
   std::unique_ptr<Message> message = api::NewObject(source->descriptor());
   Result<> decoded = api::DecodeJson(json::serialize(object), *message);
-  if (!decoded)
+  if (!decoded) {
     return Error(Code::kInternal,
                  fmt::format("failed to convert object at version {}: {}", to, decoded.error().message()));
+  }
   return ToJson(*storage::Convert(*message, *target), target->Gvk());
 }
 
@@ -174,8 +178,8 @@ Result<json::value> Applier::AddBackOwned(json::value& merged, json::value prune
   }
   for (const std::string& version : order) {
     if (!RowAtVersion(write_.info, version)) continue;
-    ASSIGN_OR_RETURN(merged, Converted(merged, at, version));
-    ASSIGN_OR_RETURN(pruned, Converted(pruned, at, version));
+    KEELSON_ASSIGN_OR_RETURN(merged, Converted(merged, at, version));
+    KEELSON_ASSIGN_OR_RETURN(pruned, Converted(pruned, at, version));
     at = version;
     const api::Shape& shape = ShapeAt(version);
     api::FieldSet gone = api::WithNamedFields(shape, api::FieldsOf(shape, merged));
@@ -191,13 +195,13 @@ Result<json::value> Applier::Prune(json::value merged, const ManagedFields& mana
                                    const ManagedEntry& last) const {
   if (last.fields.Empty() || !RowAtVersion(write_.info, last.api_version)) return merged;
   std::string at = last.api_version;
-  ASSIGN_OR_RETURN(merged, Converted(merged, version_, at));
+  KEELSON_ASSIGN_OR_RETURN(merged, Converted(merged, version_, at));
   const api::Shape& shape = ShapeAt(last.api_version);
   const api::FieldSet mine = api::WithNamedFields(shape, last.fields);
   json::value converted = merged;
-  ASSIGN_OR_RETURN(json::value pruned, AddBackOwned(merged, api::RemoveFields(shape, merged, mine), at,
-                                                    last.api_version, managed));
-  ASSIGN_OR_RETURN(pruned, Converted(pruned, at, last.api_version));
+  KEELSON_ASSIGN_OR_RETURN(json::value pruned, AddBackOwned(merged, api::RemoveFields(shape, merged, mine),
+                                                            at, last.api_version, managed));
+  KEELSON_ASSIGN_OR_RETURN(pruned, Converted(pruned, at, last.api_version));
   // Only fields that this manager had may go.
   api::FieldSet gone = api::WithNamedFields(shape, api::FieldsOf(shape, converted));
   gone.Subtract(api::WithNamedFields(shape, api::FieldsOf(shape, pruned)));
@@ -224,8 +228,8 @@ Result<Conflicts> Applier::TakeFromOthers(ManagedFields& managed, const json::va
         at.erase(it);
         continue;
       }
-      RETURN_IF_ERROR(before);
-      ASSIGN_OR_RETURN(json::value after, Converted(object, version_, entry->api_version));
+      KEELSON_RETURN_IF_ERROR(before);
+      KEELSON_ASSIGN_OR_RETURN(json::value after, Converted(object, version_, entry->api_version));
       it->second = api::CompareJson(ShapeAt(entry->api_version), *before, after);
       it->second.Filter(write_.filter);
       it->second.modified.UnionWith(it->second.added);
@@ -256,8 +260,8 @@ Result<Applier::Outcome> Applier::Try(ManagedFields managed, bool force) const {
   self->api_version = version_;
   self->fields = api::FieldsOf(shape_, config_);
   write_.filter.Apply(self->fields);
-  ASSIGN_OR_RETURN(merged, Prune(std::move(merged), managed, last));
-  ASSIGN_OR_RETURN(outcome.conflicts, TakeFromOthers(managed, merged, force));
+  KEELSON_ASSIGN_OR_RETURN(merged, Prune(std::move(merged), managed, last));
+  KEELSON_ASSIGN_OR_RETURN(outcome.conflicts, TakeFromOthers(managed, merged, force));
   if (!outcome.conflicts.empty()) return outcome;
   self = managed.Find(write_.manager, true, version_, SubresourceOf(write_.info));
   self->fields.Subtract(StripSet());
@@ -297,11 +301,13 @@ json::value Sorted(const json::value& v) {
   const auto* map = v.if_object();
   if (!map) return v;
   std::map<std::string_view, const json::value*> members;
-  for (const auto& member : *map)
+  for (const auto& member : *map) {
     members.emplace(std::string_view(member.key().data(), member.key().size()), &member.value());
+  }
   json::object out;
-  for (const auto& member : members)
+  for (const auto& member : members) {
     out[json::string_view(member.first.data(), member.first.size())] = Sorted(*member.second);
+  }
   return out;
 }
 
@@ -323,15 +329,16 @@ void Applier::UpdateLastApplied(Message& object) const {
 
 Result<std::unique_ptr<Message>> Applier::Run(bool force) {
   Result<ManagedFields> managed = ManagedFields::Decode(managed_);
-  if (!managed)
+  if (!managed) {
     return Error(Code::kInternal, "failed to decode managed fields: " + managed.error().message());
-  RETURN_IF_ERROR(CheckConfig());
+  }
+  KEELSON_RETURN_IF_ERROR(CheckConfig());
   if (managed->empty() && exists_) {
     // No managers recorded yet: assign the whole object to one manager, which conflicts with changes.
     FieldWrite before{write_.info, kBeforeFirstApply, write_.now, write_.filter};
     TakeOver(before, nullptr, *live_, Changes(before, nullptr, *live_), *managed);
   }
-  ASSIGN_OR_RETURN(Outcome outcome, Try(*managed, force));
+  KEELSON_ASSIGN_OR_RETURN(Outcome outcome, Try(*managed, force));
   if (!outcome.conflicts.empty() && write_.manager == "kubectl") {
     const api::FieldSet allowed = AllowedByLastApplied();
     Conflicts rest;
@@ -339,15 +346,16 @@ Result<std::unique_ptr<Message>> Applier::Run(bool force) {
       if (!allowed.Has(one.path)) rest.push_back(one);
     }
     if (!rest.empty()) return ConflictErrorOf(rest);
-    ASSIGN_OR_RETURN(outcome, Try(std::move(*managed), true));
+    KEELSON_ASSIGN_OR_RETURN(outcome, Try(std::move(*managed), true));
   }
   if (!outcome.conflicts.empty()) return ConflictErrorOf(outcome.conflicts);
   std::unique_ptr<Message> object = std::move(live_);
   if (outcome.changed) {
     Result<> decoded = api::DecodeJson(json::serialize(outcome.object), *object);
-    if (!decoded)
+    if (!decoded) {
       return Error(Code::kInternal, fmt::format("failed to convert new object ({}) to proper version: {}",
                                                 PrintObject(config_), decoded.error().message()));
+    }
   }
   if (write_.manager == "kubectl") UpdateLastApplied(*object);
   *api::MutableMeta(*object).mutable_managed_fields() = outcome.managed.Encode();

@@ -109,8 +109,9 @@ const api::FieldSet& StripSet() {
     auto* fields = new api::FieldSet;
     for (const char* name : {"apiVersion", "kind", "metadata"}) fields->Insert(api::MakePath({name}));
     for (const char* name : {"name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName",
-                             "generation", "managedFields", "resourceVersion"})
+                             "generation", "managedFields", "resourceVersion"}) {
       fields->Insert(api::MakePath({"metadata", name}));
+    }
     return fields;
   }();
   return *set;

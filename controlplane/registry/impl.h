@@ -136,7 +136,7 @@ Result<T> WithRetries(storage::Store& store, const ResourceInfo& info, std::stri
                       const std::function<Result<T>(const Current& current, Current& newer)>& attempt) {
   Current current{store.Peek(info, key), true};
   if (!current.object) {
-    ASSIGN_OR_RETURN(current.object, store.Get(info, key, "", limits));
+    KEELSON_ASSIGN_OR_RETURN(current.object, store.Get(info, key, "", limits));
     current.from_cache = false;
   }
   for (int i = 0;; ++i) {
@@ -152,7 +152,7 @@ Result<T> WithRetries(storage::Store& store, const ResourceInfo& info, std::stri
     }
     if (!current.from_cache) return outcome;
     // The error may come from an outdated copy: read etcd before reporting it.
-    ASSIGN_OR_RETURN(ObjectPtr stored, store.Get(info, key, "", limits));
+    KEELSON_ASSIGN_OR_RETURN(ObjectPtr stored, store.Get(info, key, "", limits));
     if (stored && current.object && stored->revision() == current.object->revision()) return outcome;
     current = {stored, false};
   }

@@ -144,7 +144,7 @@ Result<std::string> IpAllocator::AllocateFrom(const IpPrefix& range, const Servi
       std::string text = ip.ToString();
       if (store_.Peek(IpAddresses(), text)) continue;
       if (dry_run) return text;
-      ASSIGN_OR_RETURN(bool created, Create(ip, owner, limits));
+      KEELSON_ASSIGN_OR_RETURN(bool created, Create(ip, owner, limits));
       if (created) return text;
     }
   }
@@ -153,19 +153,20 @@ Result<std::string> IpAllocator::AllocateFrom(const IpPrefix& range, const Servi
 
 // Reads a range into the cache that may be too new for it.
 Result<> IpAllocator::Refresh(const storage::Limits& limits) const {
-  ASSIGN_OR_RETURN([[maybe_unused]] ObjectPtr any,
-                   store_.Get(api::ResourceOf<networkingv1::ServiceCIDR>(), "kubernetes", "", limits));
+  KEELSON_ASSIGN_OR_RETURN(
+      [[maybe_unused]] ObjectPtr any,
+      store_.Get(api::ResourceOf<networkingv1::ServiceCIDR>(), "kubernetes", "", limits));
   return {};
 }
 
 Result<std::string> IpAllocator::Allocate(std::string_view family, const ServiceRef& owner, bool dry_run,
                                           const storage::Limits& limits) {
   for (bool again : {false, true}) {
-    if (again) RETURN_IF_ERROR(Refresh(limits));
+    if (again) KEELSON_RETURN_IF_ERROR(Refresh(limits));
     for (const IpPrefix& range : Ranges(true)) {
       if (range.is_v4() != (family == kIpv4)) continue;
       const SteadyTime begin = SteadyTime::clock::now();
-      ASSIGN_OR_RETURN(std::string ip, AllocateFrom(range, owner, dry_run, limits));
+      KEELSON_ASSIGN_OR_RETURN(std::string ip, AllocateFrom(range, owner, dry_run, limits));
       if (!dry_run) CountAllocation(range, "dynamic", !ip.empty(), begin);
       if (!ip.empty()) return ip;
     }
@@ -179,8 +180,9 @@ Result<> IpAllocator::Fits(const IpAddress& ip, bool dry_run) const {
   if (std::any_of(ranges.begin(), ranges.end(), [&](const IpPrefix& r) { return InRange(r, ip); })) return {};
   const auto one =
       std::find_if(ranges.begin(), ranges.end(), [&](const IpPrefix& r) { return r.is_v4() == ip.is_v4(); });
-  if (!dry_run || one == ranges.end())
+  if (!dry_run || one == ranges.end()) {
     return Error(Code::kInvalid, "the provided network does not match the current range");
+  }
   return Error(Code::kInvalid,
                fmt::format("the provided IP ({}) is not in the valid range. The range of valid IPs is {}",
                            ip.ToString(), one->ToString()));
@@ -188,14 +190,14 @@ Result<> IpAllocator::Fits(const IpAddress& ip, bool dry_run) const {
 
 Result<> IpAllocator::Claim(std::string_view text, const ServiceRef& owner, bool dry_run,
                             const storage::Limits& limits) {
-  ASSIGN_OR_RETURN(IpAddress ip, IpAddress::Parse(text));
+  KEELSON_ASSIGN_OR_RETURN(IpAddress ip, IpAddress::Parse(text));
   if (Result<> fits = Fits(ip, dry_run); !fits) {
-    RETURN_IF_ERROR(Refresh(limits));
-    RETURN_IF_ERROR(Fits(ip, dry_run));
+    KEELSON_RETURN_IF_ERROR(Refresh(limits));
+    KEELSON_RETURN_IF_ERROR(Fits(ip, dry_run));
   }
   if (dry_run) return {};  // the answer could change at once
   const SteadyTime begin = SteadyTime::clock::now();
-  ASSIGN_OR_RETURN(bool created, Create(ip, owner, limits));
+  KEELSON_ASSIGN_OR_RETURN(bool created, Create(ip, owner, limits));
   for (const IpPrefix& range : Ranges(true)) {
     if (!InRange(range, ip)) continue;
     CountAllocation(range, "static", created, begin);

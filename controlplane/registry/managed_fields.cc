@@ -21,20 +21,23 @@ int64_t SecondsOf(const ManagedEntry& entry) { return entry.time ? entry.time->s
 Result<ManagedEntry> DecodeEntry(const metav1::ManagedFieldsEntry& from, int index) {
   ManagedEntry entry;
   entry.applied = from.operation() == "Apply";
-  if (!entry.applied && from.operation() != "Update")
+  if (!entry.applied && from.operation() != "Update") {
     return Undecodable("operation must be `Apply` or `Update`");
+  }
   if (from.api_version().empty()) return Undecodable("apiVersion must not be empty");
-  if (from.fields_type().empty())
+  if (from.fields_type().empty()) {
     return Undecodable(fmt::format("missing fieldsType in managed fields entry {}", index));
-  if (from.fields_type() != "FieldsV1")
+  }
+  if (from.fields_type() != "FieldsV1") {
     return Undecodable(
         fmt::format("invalid fieldsType \"{}\" in managed fields entry {}", from.fields_type(), index));
+  }
   entry.manager = from.manager();
   entry.api_version = from.api_version();
   entry.subresource = from.subresource();
   if (from.has_time()) entry.time = from.time();
   if (from.has_fields_v1() && !from.fields_v1().raw().empty()) {
-    ASSIGN_OR_RETURN(entry.fields, api::FieldSet::FromJson(from.fields_v1().raw()));
+    KEELSON_ASSIGN_OR_RETURN(entry.fields, api::FieldSet::FromJson(from.fields_v1().raw()));
   }
   return entry;
 }
@@ -51,7 +54,7 @@ Result<ManagedFields> ManagedFields::Decode(const Encoded& entries) {
   ManagedFields out;
   out.entries_.reserve(static_cast<size_t>(entries.size()));
   for (int i = 0; i < entries.size(); ++i) {
-    ASSIGN_OR_RETURN(ManagedEntry entry, DecodeEntry(entries[i], i));
+    KEELSON_ASSIGN_OR_RETURN(ManagedEntry entry, DecodeEntry(entries[i], i));
     ManagedEntry* twin = out.Find(entry.manager, entry.applied, entry.api_version, entry.subresource);
     if (twin) {
       *twin = std::move(entry);  // the last one wins
@@ -150,16 +153,18 @@ k8s::FieldErrors ValidateManagedFields(const ManagedFields::Encoded& entries) {
   k8s::Path list = metadata.Child("managedFields");
   for (int i = 0; i < entries.size(); ++i) {
     k8s::Path path = list.Index(i);
-    if (entries[i].manager().size() > kMaxManagerLength)
+    if (entries[i].manager().size() > kMaxManagerLength) {
       errors.push_back(k8s::TooLong(path.Child("manager"), kMaxManagerLength));
+    }
     for (size_t at = 0; at < entries[i].manager().size(); ++at) {
       const auto c = static_cast<unsigned char>(entries[i].manager()[at]);
       if (c >= 0x20 && c != 0x7f) continue;
       errors.push_back(k8s::Invalid(path.Child("manager"), entries[i].manager(),
                                     fmt::format("invalid character U+{:04X} (at position {})", c, at)));
     }
-    if (entries[i].subresource().size() > kMaxSubresourceLength)
+    if (entries[i].subresource().size() > kMaxSubresourceLength) {
       errors.push_back(k8s::TooLong(path.Child("subresource"), kMaxSubresourceLength));
+    }
   }
   return errors;
 }

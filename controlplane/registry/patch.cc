@@ -61,14 +61,16 @@ Error NotAnObject(std::string_view shown, std::string_view why) {
 
 // Upstream's error does not say what is wrong with the operations of a JSON patch.
 Result<json::value> ApplyOperations(json::value document, const json::value& patch) {
-  if (!patch.is_array())
+  if (!patch.is_array()) {
     return Error(
         Code::kBadRequest,
         fmt::format("json: cannot unmarshal {} into Go value of type jsonpatch.Patch", GoKind(patch)));
+  }
   Result<json::value> applied = api::ApplyJsonPatch(std::move(document), patch);
   if (applied) return applied;
-  if (applied.error().Is(Code::kTooLarge) && patch.get_array().size() > api::kMaxJsonPatchOperations)
+  if (applied.error().Is(Code::kTooLarge) && patch.get_array().size() > api::kMaxJsonPatchOperations) {
     return Error(Code::kTooLarge, "Request entity too large: " + applied.error().message());
+  }
   return Error(Code::kInvalid, "the server rejected our request due to an error in our request")
       .WithDetails({});
 }
@@ -93,27 +95,29 @@ Result<std::unique_ptr<Message>> DecodePatched(const Message& current, const api
   const ResourceInfo* own = nullptr;
   const ResourceInfo* other = nullptr;
   if (type != PatchType::kStrategicMerge) {
-    ASSIGN_OR_RETURN(api::TypeMeta said, api::PeekTypeMeta(text));
+    KEELSON_ASSIGN_OR_RETURN(api::TypeMeta said, api::PeekTypeMeta(text));
     if (said.kind.empty()) said.kind = gvk.kind;
     if (said.api_version.empty()) said.api_version = gvk.ApiVersion();
     if (said.kind != gvk.kind || said.api_version != gvk.ApiVersion()) {
       auto [group, version] = api::SplitApiVersion(said.api_version);
       own = api::FindKind(gvk.group, gvk.version, gvk.kind);
       other = api::FindKind(group, version, said.kind);
-      if (!other && !api::FindMessage(group, version, said.kind))
+      if (!other && !api::FindMessage(group, version, said.kind)) {
         return Error(Code::kInvalid,
                      fmt::format("no kind \"{}\" is registered for version \"{}\" in scheme \"keelson\"",
                                  said.kind, said.api_version));
-      if (!own || !other || &storage::StoredAs(*own) != &storage::StoredAs(*other))
+      }
+      if (!own || !other || &storage::StoredAs(*own) != &storage::StoredAs(*other)) {
         return Error(
             Code::kInvalid,
             fmt::format("converting ({}.{}) to ({}.{}): unknown conversion", version, said.kind,
                         gvk.group.empty() ? "core" : gvk.group.substr(0, gvk.group.find('.')), gvk.kind));
+      }
     }
   }
   std::unique_ptr<Message> object =
       other ? api::NewObject(other->descriptor()) : std::unique_ptr<Message>(current.New());
-  RETURN_IF_ERROR(api::DecodeJson(text, *object, &report));
+  KEELSON_RETURN_IF_ERROR(api::DecodeJson(text, *object, &report));
   return other ? storage::Convert(*object, *own) : std::move(object);
 }
 
@@ -131,17 +135,19 @@ std::vector<std::string> Duplicates(const Message& current, std::string_view pat
 // An apply that creates must create the object in the URL.
 Result<> CheckApplied(const ResourceInfo& info, const Message& object, std::string_view name) {
   const metav1::ObjectMeta& meta = api::Meta(object);
-  if (!meta.uid().empty())
+  if (!meta.uid().empty()) {
     return ConflictError(
         info, name,
         fmt::format("uid mismatch: the provided object specified uid {}, and no existing object was found",
                     meta.uid()));
+  }
   if (meta.name() == name) return {};
-  if (meta.name().empty())
+  if (meta.name().empty()) {
     return Error(Code::kBadRequest,
                  fmt::format("the name of the object ({} based on URL) was undeterminable: "
                              "name must be provided",
                              name));
+  }
   return Error(
       Code::kBadRequest,
       fmt::format("the name of the object ({}) does not match the name on the URL ({})", meta.name(), name));
@@ -157,7 +163,7 @@ Result<Written> Registry::Impl::Apply(const ResourceInfo& info, std::string_view
   const bool is_scale = SubresourceOf(info) == "scale";
   Part part = Part::kMain;
   if (!is_scale) {
-    ASSIGN_OR_RETURN(part, PartOf(info));
+    KEELSON_ASSIGN_OR_RETURN(part, PartOf(info));
   }
   const api::FieldFilter& filter = is_scale ? api::FieldFilter::Everything() : ResetFilter(main, part);
   auto apply = [&](const Message* live) {
@@ -168,8 +174,8 @@ Result<Written> Registry::Impl::Apply(const ResourceInfo& info, std::string_view
   UpdateRequest request{main, ns, name, part, &info, change, {}, true, true};
   if (part == Part::kMain) {
     request.create = [&]() -> Result<std::unique_ptr<Message>> {
-      ASSIGN_OR_RETURN(std::unique_ptr<Message> object, apply(nullptr));
-      RETURN_IF_ERROR(CheckApplied(info, *object, name));
+      KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> object, apply(nullptr));
+      KEELSON_RETURN_IF_ERROR(CheckApplied(info, *object, name));
       return object;
     };
   }
@@ -179,10 +185,10 @@ Result<Written> Registry::Impl::Apply(const ResourceInfo& info, std::string_view
 Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::GroupVersionKind& gvk,
                                             PatchType type, std::string_view patch,
                                             FieldValidation validation, std::vector<std::string>& warnings) {
-  ASSIGN_OR_RETURN(json::value parsed, Parse(patch));
+  KEELSON_ASSIGN_OR_RETURN(json::value parsed, Parse(patch));
   std::string text = api::EncodeJson(current, gvk);
-  ASSIGN_OR_RETURN(json::value document, Parse(text));
-  ASSIGN_OR_RETURN(document, Apply(std::move(document), parsed, type, current));
+  KEELSON_ASSIGN_OR_RETURN(json::value document, Parse(text));
+  KEELSON_ASSIGN_OR_RETURN(document, Apply(std::move(document), parsed, type, current));
   text = json::serialize(document);
   const bool secret = current.GetDescriptor() == corev1::Secret::descriptor();
   auto wrong = [&](std::string_view why) {
@@ -202,8 +208,9 @@ Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::G
   if (type != PatchType::kJson) problems = Duplicates(current, patch);
   problems.insert(problems.end(), report.problems.begin(), report.problems.end());
   if (problems.empty()) return object;
-  if (validation == FieldValidation::kStrict)
+  if (validation == FieldValidation::kStrict) {
     return wrong(fmt::format("strict decoding error: {}", fmt::join(problems, ", ")));
+  }
   warnings = std::move(problems);
   return object;
 }

@@ -7,8 +7,9 @@ namespace {
 
 // The Go type that holds a JSON value.
 std::string_view HeldAs(std::string_view value) {
-  if (value.starts_with("number"))
+  if (value.starts_with("number")) {
     return value.find_first_of(".eE", 6) == std::string_view::npos ? "int64" : "float64";
+  }
   if (value == "object") return "map";
   if (value == "array") return "slice";
   return value;
@@ -24,8 +25,9 @@ std::string ConverterWords(std::string_view message) {
   constexpr std::string_view kStart = "json: cannot unmarshal ", kInto = " into Go ", kType = " of type ";
   const size_t into = message.find(kInto), type_at = message.rfind(kType);
   if (!message.starts_with(kStart) || into == std::string_view::npos || type_at == std::string_view::npos ||
-      type_at < into)
+      type_at < into) {
     return std::string(message);
+  }
   const std::string_view from = HeldAs(message.substr(kStart.size(), into - kStart.size()));
   const std::string_view to = message.substr(type_at + kType.size());
   if (to.starts_with("map[")) return fmt::format("cannot restore map from {}", from);
@@ -33,8 +35,9 @@ std::string ConverterWords(std::string_view message) {
   if (!IsScalar(to)) return fmt::format("cannot restore struct from: {}", from);
   // Go converts between numbers, and whole numbers to strings; the JSON decoder does not.
   const bool number = from == "int64" || from == "float64";
-  if ((number && to != "string" && to != "bool") || (from == "int64" && to == "string"))
+  if ((number && to != "string" && to != "bool") || (from == "int64" && to == "string")) {
     return fmt::format("cannot convert {} to {}", from, to);
+  }
   return fmt::format("unrecognized type: {}", to);
 }
 

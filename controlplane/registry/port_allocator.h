@@ -31,8 +31,8 @@ class PortAllocator {  // thread safe
  private:
   const int first_, last_;
   Mutex mutex_;
-  std::set<int> taken_ GUARDED_BY(mutex_);
-  std::map<int, int> unused_ GUARDED_BY(mutex_);  // port -> calls that found it unused
+  std::set<int> taken_ KEELSON_GUARDED_BY(mutex_);
+  std::map<int, int> unused_ KEELSON_GUARDED_BY(mutex_);  // port -> calls that found it unused
 };
 
 }  // namespace keelson::registry

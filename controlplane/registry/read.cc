@@ -17,8 +17,9 @@ constexpr std::string_view kExact = "Exact", kNotOlderThan = "NotOlderThan";
 std::string StoredField(const ResourceInfo& info, const std::string& field) {
   if (info.group == "events.k8s.io") {
     constexpr std::string_view kRegarding = "regarding.";
-    if (field.compare(0, kRegarding.size(), kRegarding) == 0)
+    if (field.compare(0, kRegarding.size(), kRegarding) == 0) {
       return "involvedObject." + field.substr(kRegarding.size());
+    }
     if (field == "reportingController") return "reportingComponent";
   }
   if (info.kind == "Pod" && field == "spec.host") return "spec.nodeName";
@@ -49,20 +50,25 @@ Result<> ValidateList(const ListOptions& options) {
   const std::string& value = options.resource_version_match;
   k8s::FieldErrors errors;
   if (!value.empty()) {
-    if (options.resource_version.empty())
+    if (options.resource_version.empty()) {
       errors.push_back(
           k8s::Forbidden(match, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
-    if (!options.continue_token.empty())
+    }
+    if (!options.continue_token.empty()) {
       errors.push_back(k8s::Forbidden(match, "resourceVersionMatch is forbidden when continue is provided"));
-    if (value != kExact && value != kNotOlderThan)
+    }
+    if (value != kExact && value != kNotOlderThan) {
       errors.push_back(k8s::NotSupported(match, value, {kExact, kNotOlderThan, ""}));
-    if (value == kExact && options.resource_version == "0")
+    }
+    if (value == kExact && options.resource_version == "0") {
       errors.push_back(
           k8s::Forbidden(match, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""));
+    }
   }
-  if (options.send_initial_events)
+  if (options.send_initial_events) {
     errors.push_back(
         k8s::Forbidden(k8s::Path("sendInitialEvents"), "sendInitialEvents is forbidden for list"));
+  }
   if (errors.empty()) return {};
   return InvalidOptions(errors);
 }
@@ -71,16 +77,19 @@ Result<> ValidateWatch(const ListOptions& options) {
   const k8s::Path match("resourceVersionMatch");
   const std::string& value = options.resource_version_match;
   k8s::FieldErrors errors;
-  if (options.send_initial_events && value != kNotOlderThan)
+  if (options.send_initial_events && value != kNotOlderThan) {
     errors.push_back(
         k8s::Forbidden(match, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+  }
   if (!value.empty()) {
-    if (!options.send_initial_events)
+    if (!options.send_initial_events) {
       errors.push_back(k8s::Forbidden(
           match, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
+    }
     if (value != kNotOlderThan) errors.push_back(k8s::NotSupported(match, value, {kNotOlderThan}));
-    if (!options.continue_token.empty())
+    if (!options.continue_token.empty()) {
       errors.push_back(k8s::Forbidden(match, "resourceVersionMatch is forbidden when continue is provided"));
+    }
   }
   if (errors.empty()) return {};
   return InvalidOptions(errors);
@@ -99,8 +108,8 @@ const std::string* Pinned(const api::FieldSelector& fields, std::string_view fie
 Result<storage::Predicate> Registry::Impl::ParseSelectors(const ResourceInfo& info,
                                                           const ListOptions& options) const {
   storage::Predicate predicate;
-  ASSIGN_OR_RETURN(predicate.labels, api::LabelSelector::Parse(options.label_selector));
-  ASSIGN_OR_RETURN(predicate.fields, api::FieldSelector::Parse(options.field_selector));
+  KEELSON_ASSIGN_OR_RETURN(predicate.labels, api::LabelSelector::Parse(options.label_selector));
+  KEELSON_ASSIGN_OR_RETURN(predicate.fields, api::FieldSelector::Parse(options.field_selector));
   std::vector<std::string> known = api::SelectableFields(storage::StoredAs(info).descriptor());
   bool has_own_fields = std::any_of(known.begin(), known.end(), [](const std::string& field) {
     return field.compare(0, 9, "metadata.") != 0;
@@ -127,9 +136,9 @@ Result<storage::Predicate> Registry::Impl::ParseSelectors(const ResourceInfo& in
 
 Result<ObjectList> Registry::List(const ResourceInfo& info, std::string_view ns, const ListOptions& options,
                                   std::stop_token stop) {
-  RETURN_IF_ERROR(ValidateList(options));
+  KEELSON_RETURN_IF_ERROR(ValidateList(options));
   storage::ListRequest request;
-  ASSIGN_OR_RETURN(request.predicate, impl_->ParseSelectors(info, options));
+  KEELSON_ASSIGN_OR_RETURN(request.predicate, impl_->ParseSelectors(info, options));
   request.ns = ns;
   if (const std::string* pinned = Pinned(request.predicate.fields, "metadata.namespace");
       pinned && ns.empty() && info.namespaced && !pinned->empty()) {
@@ -143,8 +152,8 @@ Result<ObjectList> Registry::List(const ResourceInfo& info, std::string_view ns,
   request.match = options.resource_version_match;
   request.limit = options.limit;
   request.continue_token = options.continue_token;
-  ASSIGN_OR_RETURN(storage::ListResult found,
-                   store_.List(info, request, impl_->ReadLimits(stop, options.deadline)));
+  KEELSON_ASSIGN_OR_RETURN(storage::ListResult found,
+                           store_.List(info, request, impl_->ReadLimits(stop, options.deadline)));
   return ObjectList{std::move(found.items), found.revision, std::move(found.continue_token), found.remaining};
 }
 
@@ -159,9 +168,9 @@ Result<std::unique_ptr<storage::WatchHandle>> Registry::Watch(const ResourceInfo
     options.send_initial_events = true;
     options.resource_version_match = kNotOlderThan;
   }
-  RETURN_IF_ERROR(ValidateWatch(options));
+  KEELSON_RETURN_IF_ERROR(ValidateWatch(options));
   storage::WatchRequest request;
-  ASSIGN_OR_RETURN(request.predicate, impl_->ParseSelectors(info, options));
+  KEELSON_ASSIGN_OR_RETURN(request.predicate, impl_->ParseSelectors(info, options));
   request.ns = std::string(ns);
   if (const std::string* pinned = Pinned(request.predicate.fields, "metadata.namespace");
       pinned && ns.empty() && info.namespaced && !pinned->empty()) {

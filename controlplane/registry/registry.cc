@@ -49,7 +49,7 @@ std::unique_ptr<Message> Clone(const Message& message) {
 Result<> Admit(const WriteOptions& options, Operation operation, const ResourceInfo& info, Message* object,
                const Message* old_object) {
   if (!options.admission) return {};
-  RETURN_IF_ERROR(options.admission(AdmissionPhase::kMutate, operation, info, object, old_object));
+  KEELSON_RETURN_IF_ERROR(options.admission(AdmissionPhase::kMutate, operation, info, object, old_object));
   return options.admission(AdmissionPhase::kValidate, operation, info, object, old_object);
 }
 
@@ -88,7 +88,7 @@ Registry::~Registry() = default;
 Result<> Registry::Start(std::stop_token stop) {
   LogAllUnenforced(store_);
   storage::Limits limits = impl_->ReadLimits(std::move(stop));
-  RETURN_IF_ERROR(impl_->allocator.Start(limits));
+  KEELSON_RETURN_IF_ERROR(impl_->allocator.Start(limits));
   return impl_->repair.Start(limits);
 }
 
@@ -127,8 +127,8 @@ Result<ObjectPtr> Registry::Get(const ResourceInfo& info, std::string_view ns, s
                                 std::string_view resource_version, std::stop_token stop,
                                 SteadyTime deadline) {
   const ResourceInfo& main = MainRow(info);
-  ASSIGN_OR_RETURN(ObjectPtr object, store_.Get(main, api::KeyOf(ns, name), resource_version,
-                                                impl_->ReadLimits(stop, deadline)));
+  KEELSON_ASSIGN_OR_RETURN(ObjectPtr object, store_.Get(main, api::KeyOf(ns, name), resource_version,
+                                                        impl_->ReadLimits(stop, deadline)));
   if (!object) return NotFoundError(main, name);
   if (SubresourceOf(info) != "scale") return object;
   return impl_->ScaleOf(info, *object->Decode());
@@ -139,8 +139,9 @@ Result<Written> Registry::Create(const ResourceInfo& info, std::string_view ns, 
   std::string_view sub = SubresourceOf(info);
   if (sub == "binding") return impl_->Bind(info, ns, name, *object, options);
   if (sub == "eviction") return impl_->Evict(info, ns, name, *object, options);
-  if (!sub.empty() || info.etcd_prefix.empty())
+  if (!sub.empty() || info.etcd_prefix.empty()) {
     return Error(Code::kMethodNotAllowed, fmt::format("{} cannot be created this way", info.resource));
+  }
   return impl_->Create(info, info, ns, std::move(object), options);
 }
 
@@ -150,21 +151,22 @@ Result<Written> Registry::Update(const ResourceInfo& info, std::string_view ns, 
   auto change = [&body](const Message&) -> Result<std::unique_ptr<Message>> { return Clone(*body); };
   if (SubresourceOf(info) == "scale") return impl_->UpdateScale(info, ns, name, change, options);
   const ResourceInfo& main = MainRow(info);
-  ASSIGN_OR_RETURN(Part part, PartOf(info));
+  KEELSON_ASSIGN_OR_RETURN(Part part, PartOf(info));
   UpdateRequest request{main, ns, name, part, &info, change, {}, false};
-  if (part == Part::kMain && impl_->StrategyOf(main).AllowsCreateOnUpdate())
+  if (part == Part::kMain && impl_->StrategyOf(main).AllowsCreateOnUpdate()) {
     request.create = [&body]() -> Result<std::unique_ptr<Message>> { return Clone(*body); };
+  }
   return impl_->Update(request, options);
 }
 
 Result<Written> Registry::Modify(const ResourceInfo& info, std::string_view ns, std::string_view name,
                                  const std::function<Result<>(Message& object)>& change,
                                  const WriteOptions& options) {
-  ASSIGN_OR_RETURN(Part part, PartOf(info));
+  KEELSON_ASSIGN_OR_RETURN(Part part, PartOf(info));
   UpdateRequest request{MainRow(info), ns, name, part, &info, {}, {}, false};
   request.change = [&](const Message& current) -> Result<std::unique_ptr<Message>> {
     std::unique_ptr<Message> changed = Clone(current);
-    RETURN_IF_ERROR(change(*changed));
+    KEELSON_RETURN_IF_ERROR(change(*changed));
     return changed;
   };
   return impl_->Update(request, options);
@@ -182,12 +184,13 @@ Result<Written> Registry::Patch(const ResourceInfo& info, std::string_view ns, s
   if (SubresourceOf(info) == "scale") {
     written = impl_->UpdateScale(info, ns, name, change, options);
   } else {
-    ASSIGN_OR_RETURN(Part part, PartOf(info));
+    KEELSON_ASSIGN_OR_RETURN(Part part, PartOf(info));
     written = impl_->Update({MainRow(info), ns, name, part, &info, change, {}, true}, options);
   }
-  if (written)
+  if (written) {
     written->warnings.insert(written->warnings.begin(), std::make_move_iterator(warnings.begin()),
                              std::make_move_iterator(warnings.end()));
+  }
   return written;
 }
 
@@ -200,12 +203,13 @@ Result<ObjectList> Registry::DeleteCollection(const ResourceInfo& info, std::str
                                               const ListOptions& list,
                                               const metav1::DeleteOptions& delete_options,
                                               const WriteOptions& options) {
-  if (delete_options.ignore_store_read_error_with_cluster_breaking_potential())
+  if (delete_options.ignore_store_read_error_with_cluster_breaking_potential()) {
     return k8s::ToInvalid(
         {"meta.k8s.io", "v1", "DeleteOptions"}, "",
         {k8s::InvalidBool(k8s::Path("ignoreStoreReadErrorWithClusterBreakingPotential"), true,
                           "is not allowed with DELETECOLLECTION, try again after removing the option")});
-  ASSIGN_OR_RETURN(ObjectList found, List(info, ns, list, options.stop));
+  }
+  KEELSON_ASSIGN_OR_RETURN(ObjectList found, List(info, ns, list, options.stop));
   for (const ObjectPtr& object : found.items) {
     Result<Deleted> one = impl_->Delete(info, object->ns(), object->name(), delete_options, options);
     if (!one && !one.error().Is(Code::kNotFound)) return one.error();

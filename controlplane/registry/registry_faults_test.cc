@@ -51,8 +51,8 @@ class Recorder : public storage::WatchSink {
  private:
   Mutex mutex_;
   CondVar changed_;
-  std::set<std::string> seen_ GUARDED_BY(mutex_);
-  std::optional<Error> end_ GUARDED_BY(mutex_);
+  std::set<std::string> seen_ KEELSON_GUARDED_BY(mutex_);
+  std::optional<Error> end_ KEELSON_GUARDED_BY(mutex_);
 };
 
 class RegistryFaults : public RegistryTest {
@@ -74,8 +74,9 @@ class RegistryFaults : public RegistryTest {
     std::set<std::string> names;
     Result<ObjectList> list = plane->List(Row<corev1::ConfigMap>(), "default", {});
     EXPECT_TRUE(list) << list.error().message();
-    if (list)
+    if (list) {
       for (const ObjectPtr& item : list->items) names.insert(std::string(item->name()));
+    }
     return names;
   }
 };
@@ -160,9 +161,10 @@ TEST_F(RegistryFaults, HistoryLostWhileAwayIsToldOrMadeUp) {
     corev1::ConfigMap map = ConfigMap(name);
     map.mutable_metadata()->set_namespace_("default");
     Result<etcd::TxnResult> put = Error(Code::kUnavailable, "not tried");
-    while (!put)  // each attempt waits for a connection
+    while (!put) {  // each attempt waits for a connection
       put = direct.PutIf("/registry/configmaps/default/" + name,
                          api::EncodeProtobuf(map, Row<corev1::ConfigMap>().Gvk()), 0, 0, {});
+    }
     Result<int64_t> revision = direct.Revision({});
     ASSERT_TRUE(revision) << revision.error().message();
     ASSERT_TRUE(direct.Compact(*revision, {}));
@@ -181,9 +183,10 @@ TEST_F(RegistryFaults, RubbishInEtcdHurtsNobodyElse) {
   ASSERT_TRUE(Create(ConfigMap("good")));
   auto sink = std::make_shared<Recorder>();
   auto watch = WatchFrom(Revision(), sink);
-  for (std::string value : {std::string("rubbish"), std::string("k8s\0\xff\xff", 6), std::string()})
+  for (std::string value : {std::string("rubbish"), std::string("k8s\0\xff\xff", 6), std::string()}) {
     ASSERT_TRUE(plane_->client().PutIf("/registry/configmaps/default/bad" + std::to_string(value.size()),
                                        value, 0, 0, {}));
+  }
   ASSERT_TRUE(Create(ConfigMap("after")));
   ASSERT_TRUE(Create(Service("other")));
   EXPECT_EQ(sink->AwaitEnd()->code(), Code::kGone);
@@ -202,8 +205,9 @@ TEST_F(RegistryFaults, RubbishInEtcdHurtsNobodyElse) {
   }
   metav1::DeleteOptions unsafe;
   unsafe.set_ignore_store_read_error_with_cluster_breaking_potential(true);
-  for (const char* name : {"bad7", "bad6", "bad0"})
+  for (const char* name : {"bad7", "bad6", "bad0"}) {
     ASSERT_TRUE(Delete(Row<corev1::ConfigMap>(), name, unsafe)) << name;
+  }
   EXPECT_EQ(Names(*plane_), (std::set<std::string>{"after", "good"}));
 }
 

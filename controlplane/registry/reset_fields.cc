@@ -23,14 +23,16 @@ bool HasStatusRow(const ResourceInfo& main) {
 FieldFilter StatusFilter(const ResourceInfo& main) {
   const api::FieldPath spec = MakePath({"spec"}), metadata = MakePath({"metadata"});
   std::string_view name = main.resource;
-  if (name == "pods")
+  if (name == "pods") {
     return Without(
         {spec, MakePath({"metadata", "deletionTimestamp"}), MakePath({"metadata", "ownerReferences"})});
+  }
   if (name == "deployments") return Without({spec, MakePath({"metadata", "labels"})});
   if (name == "certificatesigningrequests") return Without({spec, MakePath({"status", "conditions"})});
   if (name == "apiservices" || name == "customresourcedefinitions" || name == "volumeattachments" ||
-      name == "flowschemas" || name == "prioritylevelconfigurations" || name == "resourceclaims")
+      name == "flowschemas" || name == "prioritylevelconfigurations" || name == "resourceclaims") {
     return Without({spec, metadata});
+  }
   return Without({spec});
 }
 
@@ -62,8 +64,9 @@ Filters MakeAll() {
   for (const ResourceInfo& info : api::Resources()) {
     if (info.etcd_prefix.empty()) continue;
     for (Part part : {Part::kMain, Part::kStatus, Part::kFinalize, Part::kApproval,
-                      Part::kEphemeralContainers, Part::kResize})
+                      Part::kEphemeralContainers, Part::kResize}) {
       filters.emplace(std::make_pair(&info, part), Make(info, part));
+    }
   }
   return filters;
 }

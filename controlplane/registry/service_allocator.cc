@@ -30,19 +30,20 @@ Result<> ServiceAllocator::Start(const storage::Limits& limits) {
   ranges_.clear();
   families_.clear();
   for (const std::string& cidr : config_.service_cidrs) {
-    ASSIGN_OR_RETURN(IpPrefix range, IpPrefix::Parse(cidr));
+    KEELSON_ASSIGN_OR_RETURN(IpPrefix range, IpPrefix::Parse(cidr));
     ranges_.push_back(range.Masked());
     families_.emplace_back(range.is_v4() ? kIpv4 : kIpv6);
   }
   if (ranges_.empty()) return Error(Code::kInvalid, "no service address range is configured");
-  RETURN_IF_ERROR(EnsureDefaultCidr(limits));
+  KEELSON_RETURN_IF_ERROR(EnsureDefaultCidr(limits));
   // Also waits for the cache, because allocation reads ranges from it.
-  ASSIGN_OR_RETURN([[maybe_unused]] ObjectPtr seen, store_.Get(ServiceCidrs(), kDefaultCidr, "", limits));
+  KEELSON_ASSIGN_OR_RETURN([[maybe_unused]] ObjectPtr seen,
+                           store_.Get(ServiceCidrs(), kDefaultCidr, "", limits));
   return {};
 }
 
 Result<> ServiceAllocator::EnsureDefaultCidr(const storage::Limits& limits) {
-  ASSIGN_OR_RETURN(ObjectPtr existing, store_.Get(ServiceCidrs(), kDefaultCidr, "", limits));
+  KEELSON_ASSIGN_OR_RETURN(ObjectPtr existing, store_.Get(ServiceCidrs(), kDefaultCidr, "", limits));
   if (existing) return Extend(existing, limits);
   networkingv1::ServiceCIDR made;
   made.mutable_metadata()->set_name(kDefaultCidr);
@@ -69,9 +70,10 @@ Result<> ServiceAllocator::Extend(const ObjectPtr& existing, const storage::Limi
   const auto& has = cidr.spec().cidrs();
   if (std::equal(has.begin(), has.end(), wanted.begin(), wanted.end())) return {};
   if (has.size() != 1 || wanted.size() != 2 || has[0] != wanted[0]) {
-    if (!std::exchange(mismatch_told_, true))
+    if (!std::exchange(mismatch_told_, true)) {
       log::Warn("The ServiceCIDR kubernetes is not what is configured; it stays",
                 {{"configured", wanted.front()}, {"stored", has.empty() ? "" : has[0]}});
+    }
     return {};
   }
   cidr.mutable_spec()->add_cidrs(wanted[1]);

@@ -43,34 +43,40 @@ std::string DefaultPolicy(const ServiceSpec& spec, const ServiceSpec* old) {
 void Downgrade(ServiceSpec& spec, const ServiceSpec& old, FieldErrors& errors) {
   if (spec.ip_family_policy() == kSingle) {
     const bool same_families = SameFamilies(spec, old);
-    if (SameClusterIps(spec, old) && spec.cluster_ips_size() > 1)
+    if (SameClusterIps(spec, old) && spec.cluster_ips_size() > 1) {
       spec.mutable_cluster_ips()->DeleteSubrange(1, spec.cluster_ips_size() - 1);
-    if (same_families && spec.ip_families_size() > 1)
+    }
+    if (same_families && spec.ip_families_size() > 1) {
       spec.mutable_ip_families()->DeleteSubrange(1, spec.ip_families_size() - 1);
+    }
     return;
   }
   const Path root("spec");
   const Path policy = root.Child("ipFamilyPolicy");
-  if (Reduced(spec.cluster_ips(), old.cluster_ips()))
+  if (Reduced(spec.cluster_ips(), old.cluster_ips())) {
     errors.push_back(k8s::Invalid(policy, spec.ip_family_policy(),
                                   "must be 'SingleStack' to release the secondary cluster IP"));
-  if (Reduced(spec.ip_families(), old.ip_families()))
+  }
+  if (Reduced(spec.ip_families(), old.ip_families())) {
     errors.push_back(k8s::Invalid(policy, spec.ip_family_policy(),
                                   "must be 'SingleStack' to release the secondary IP family"));
+  }
 }
 
 void CheckSingle(const ServiceSpec& spec, FieldErrors& errors) {
   if (spec.ip_family_policy() != kSingle) return;
   const Path root("spec");
   const Path policy = root.Child("ipFamilyPolicy");
-  if (spec.cluster_ips_size() == 2)
+  if (spec.cluster_ips_size() == 2) {
     errors.push_back(k8s::Invalid(
         policy, kSingle,
         "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified"));
-  if (spec.ip_families_size() == 2)
+  }
+  if (spec.ip_families_size() == 2) {
     errors.push_back(k8s::Invalid(
         policy, kSingle,
         "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"));
+  }
 }
 
 void InferFromAddresses(ServiceSpec& spec, const std::vector<std::string>& families, FieldErrors& errors) {
@@ -91,13 +97,15 @@ void InferFromAddresses(ServiceSpec& spec, const std::vector<std::string>& famil
 
 void CheckConfigured(const ServiceSpec& spec, const std::vector<std::string>& families, FieldErrors& errors) {
   const Path root("spec");
-  if (spec.ip_family_policy() == kRequireDual && families.size() < 2)
+  if (spec.ip_family_policy() == kRequireDual && families.size() < 2) {
     errors.push_back(k8s::Invalid(root.Child("ipFamilyPolicy"), kRequireDual,
                                   "this cluster is not configured for dual-stack services"));
+  }
   const Path path = root.Child("ipFamilies");
   for (int i = 0; i < spec.ip_families_size(); ++i) {
-    if (!Has(families, spec.ip_families(i)))
+    if (!Has(families, spec.ip_families(i))) {
       errors.push_back(k8s::Invalid(path.Index(i), spec.ip_families(i), "not configured on this cluster"));
+    }
   }
 }
 

@@ -94,8 +94,8 @@ storage::Limits Soon(std::stop_token stop) {
 struct ServiceRepair::Vanished : storage::WatchSink {
   Mutex mutex;
   CondVar changed;
-  std::set<std::string> services GUARDED_BY(mutex);  // keys
-  bool ended GUARDED_BY(mutex) = true;
+  std::set<std::string> services KEELSON_GUARDED_BY(mutex);  // keys
+  bool ended KEELSON_GUARDED_BY(mutex) = true;
 
   bool OnEvent(const storage::EventPtr& event) override {
     if (event->type() != storage::Event::Type::kDeleted) return true;
@@ -145,9 +145,9 @@ Result<> ServiceRepair::RunOnce(std::chrono::seconds grace, const storage::Limit
   store_.ForEach(IpAddresses(), [&](const ObjectPtr& object) { addresses.push_back(object); });
   for (const ObjectPtr& object : services) {
     auto message = object->Decode();
-    RETURN_IF_ERROR(RepairService(static_cast<const Service&>(*message), limits));
+    KEELSON_RETURN_IF_ERROR(RepairService(static_cast<const Service&>(*message), limits));
   }
-  for (const ObjectPtr& object : addresses) RETURN_IF_ERROR(RepairAddress(object, grace, limits));
+  for (const ObjectPtr& object : addresses) KEELSON_RETURN_IF_ERROR(RepairAddress(object, grace, limits));
   RepairPorts();
   return {};
 }
@@ -156,7 +156,7 @@ Result<> ServiceRepair::RepairService(const Service& service, const storage::Lim
   if (!HasAddresses(service)) return {};
   const std::vector<IpPrefix> ranges = allocator_.ips().Ranges(false);
   for (const std::string& ip : service.spec().cluster_ips()) {
-    if (!ip.empty()) RETURN_IF_ERROR(RepairIp(service, ip, ranges, limits));
+    if (!ip.empty()) KEELSON_RETURN_IF_ERROR(RepairIp(service, ip, ranges, limits));
   }
   return {};
 }
@@ -179,7 +179,7 @@ Result<> ServiceRepair::RepairIp(const Service& service, const std::string& text
     return {};
   }
   const ServiceRef owner = RefOf(service);
-  ASSIGN_OR_RETURN(ObjectPtr found, store_.Get(IpAddresses(), ip->ToString(), "", limits));
+  KEELSON_ASSIGN_OR_RETURN(ObjectPtr found, store_.Get(IpAddresses(), ip->ToString(), "", limits));
   if (found) {
     auto message = found->Decode();
     const auto& address = static_cast<const networkingv1::IPAddress&>(*message);
@@ -194,7 +194,7 @@ Result<> ServiceRepair::RepairIp(const Service& service, const std::string& text
     warn_(service, "ClusterIPNotAllocated",
           fmt::format("the ClusterIP [{}]: {} for Service {}/{} has a wrong reference; repairing", family,
                       text, owner.ns, owner.name));
-    ASSIGN_OR_RETURN([[maybe_unused]] bool removed, Remove(found, limits));
+    KEELSON_ASSIGN_OR_RETURN([[maybe_unused]] bool removed, Remove(found, limits));
   } else {
     warn_(service, "ClusterIPNotAllocated",
           fmt::format("Cluster IP [{}]: {} is not allocated; repairing", family, text));
@@ -229,24 +229,26 @@ Result<> ServiceRepair::RepairAddress(const ObjectPtr& object, std::chrono::seco
   if (!IsOurs(address)) return {};
   const auto& parent = address.spec().parent_ref();
   if (parent.resource() != "services" || !parent.group().empty()) {
-    ASSIGN_OR_RETURN(bool removed, Remove(object, limits));
-    if (removed)
+    KEELSON_ASSIGN_OR_RETURN(bool removed, Remove(object, limits));
+    if (removed) {
       warn_(address, "IPAddressNotAllocated",
             fmt::format("IPAddress appears to have been modified, not referencing a Service {}: cleaning up",
                         name));
+    }
     return {};
   }
   if (HeldByService(parent, name)) return {};
   if (clock_.Now() < api::FromTime(address.metadata().creation_timestamp()) + grace) return {};
   // The cache may be behind: the Service may exist by now, and its write must not lose the address.
   const std::string key = api::KeyOf(parent.namespace_(), parent.name());
-  ASSIGN_OR_RETURN(ObjectPtr service, store_.Get(api::ResourceOf<Service>(), key, "", limits));
+  KEELSON_ASSIGN_OR_RETURN(ObjectPtr service, store_.Get(api::ResourceOf<Service>(), key, "", limits));
   if (service && HeldByService(parent, name)) return {};
-  ASSIGN_OR_RETURN(bool removed, Remove(object, limits));
-  if (removed)
+  KEELSON_ASSIGN_OR_RETURN(bool removed, Remove(object, limits));
+  if (removed) {
     warn_(address, "IPAddressNotAllocated",
           fmt::format("IPAddress: {} for Service {}/{} appears to have leaked: cleaning up", name,
                       parent.namespace_(), parent.name()));
+  }
   return {};
 }
 
@@ -280,8 +282,9 @@ void ServiceRepair::RepairPorts() {
     }
     used.insert(ports.begin(), ports.end());
   });
-  for (int port : allocator_.ports().Reconcile(used))
+  for (int port : allocator_.ports().Reconcile(used)) {
     warn_(*owners.at(port), "PortNotAllocated", fmt::format("Port {} is not allocated; repairing", port));
+  }
 }
 
 void ServiceRepair::Run(std::stop_token stop) {
@@ -292,9 +295,10 @@ void ServiceRepair::Run(std::stop_token stop) {
     bool ended = false;
     {
       MutexLock lock(vanished_->mutex);
-      vanished_->changed.wait_for(
-          vanished_->mutex, stop, std::chrono::seconds(10),
-          [this]() NO_THREAD_SAFETY_ANALYSIS { return vanished_->ended || !vanished_->services.empty(); });
+      vanished_->changed.wait_for(vanished_->mutex, stop, std::chrono::seconds(10),
+                                  [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS {
+                                    return vanished_->ended || !vanished_->services.empty();
+                                  });
       keys.swap(vanished_->services);
       ended = std::exchange(vanished_->ended, false);
     }
@@ -321,8 +325,9 @@ void ServiceRepair::Run(std::stop_token stop) {
       next = clock_.SteadyNow() + kPeriod;
     }
     if (!done) ip_failures.Increment();
-    if (!done && !stop.stop_requested())
+    if (!done && !stop.stop_requested()) {
       log::Warn("Cannot repair what Services hold", {{"err", done.error()}});
+    }
   }
 }
 

@@ -26,16 +26,18 @@ std::string EncodedSpec(const Message& object) {
 }  // namespace
 
 void ClearField(Message& object, const char* name) {
-  if (const FieldDescriptor* field = object.GetDescriptor()->FindFieldByName(name))
+  if (const FieldDescriptor* field = object.GetDescriptor()->FindFieldByName(name)) {
     object.GetReflection()->ClearField(&object, field);
+  }
 }
 
 void CopyField(const Message& from, Message& to, const char* name) {
   const FieldDescriptor* field = to.GetDescriptor()->FindFieldByName(name);
   if (!field) return;
   to.GetReflection()->ClearField(&to, field);
-  if (from.GetReflection()->HasField(from, field))
+  if (from.GetReflection()->HasField(from, field)) {
     to.GetReflection()->MutableMessage(&to, field)->CopyFrom(from.GetReflection()->GetMessage(from, field));
+  }
 }
 
 bool SpecDiffers(const Message& a, const Message& b) { return EncodedSpec(a) != EncodedSpec(b); }

@@ -21,7 +21,7 @@ struct Scaled {
 
 template <typename T>
 Result<Scaled> ScaledOf(const T& object) {
-  ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(object.spec().selector()));
+  KEELSON_ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(object.spec().selector()));
   // Absent means one.
   int32_t wanted = object.spec().has_replicas() ? object.spec().replicas() : 1;
   return Scaled{wanted, object.status().replicas(), selector.ToString()};
@@ -29,14 +29,18 @@ Result<Scaled> ScaledOf(const T& object) {
 
 Result<Scaled> Read(const Message& parent) {
   const api::Descriptor* type = parent.GetDescriptor();
-  if (type == appsv1::Deployment::descriptor())
+  if (type == appsv1::Deployment::descriptor()) {
     return ScaledOf(static_cast<const appsv1::Deployment&>(parent));
-  if (type == appsv1::ReplicaSet::descriptor())
+  }
+  if (type == appsv1::ReplicaSet::descriptor()) {
     return ScaledOf(static_cast<const appsv1::ReplicaSet&>(parent));
-  if (type == appsv1::StatefulSet::descriptor())
+  }
+  if (type == appsv1::StatefulSet::descriptor()) {
     return ScaledOf(static_cast<const appsv1::StatefulSet&>(parent));
-  if (type != corev1::ReplicationController::descriptor())
+  }
+  if (type != corev1::ReplicationController::descriptor()) {
     return Error(Code::kInternal, type->name() + " cannot be scaled");
+  }
   const auto& rc = static_cast<const corev1::ReplicationController&>(parent);
   int32_t wanted = rc.spec().has_replicas() ? rc.spec().replicas() : 1;
   return Scaled{wanted, rc.status().replicas(), api::LabelSelector::FromMap(rc.spec().selector()).ToString()};
@@ -56,15 +60,16 @@ void SetReplicas(Message& parent, int32_t replicas) {
 }
 
 Result<Scale> MakeScale(const Message& parent) {
-  ASSIGN_OR_RETURN(Scaled scaled, Read(parent));
+  KEELSON_ASSIGN_OR_RETURN(Scaled scaled, Read(parent));
   const metav1::ObjectMeta& meta = api::Meta(parent);
   Scale scale;
   scale.mutable_metadata()->set_name(meta.name());
   scale.mutable_metadata()->set_namespace_(meta.namespace_());
   scale.mutable_metadata()->set_uid(meta.uid());
   scale.mutable_metadata()->set_resource_version(meta.resource_version());
-  if (meta.has_creation_timestamp())
+  if (meta.has_creation_timestamp()) {
     *scale.mutable_metadata()->mutable_creation_timestamp() = meta.creation_timestamp();
+  }
   if (scaled.wanted != 0) scale.mutable_spec()->set_replicas(scaled.wanted);
   if (scaled.present != 0) scale.mutable_status()->set_replicas(scaled.present);
   if (!scaled.selector.empty()) scale.mutable_status()->set_selector(scaled.selector);
@@ -115,18 +120,23 @@ Error Joined(const k8s::FieldErrors& errors) {
 
 Result<> Assign(corev1::Pod& pod, const corev1::Binding& binding, Clock& clock) {
   const std::string& name = pod.metadata().name();
-  if (pod.metadata().has_deletion_timestamp())
+  if (pod.metadata().has_deletion_timestamp()) {
     return BindingConflict(name, fmt::format("pod {} is being deleted, cannot be assigned to a host", name));
-  if (!pod.spec().node_name().empty())
+  }
+  if (!pod.spec().node_name().empty()) {
     return BindingConflict(
         name, fmt::format("pod {} is already assigned to node \"{}\"", name, pod.spec().node_name()));
-  if (pod.spec().scheduling_gates_size() > 0)
+  }
+  if (pod.spec().scheduling_gates_size() > 0) {
     return BindingConflict(name, fmt::format("pod {} has non-empty .spec.schedulingGates", name));
+  }
   pod.mutable_spec()->set_node_name(binding.target().name());
-  for (const auto& entry : binding.metadata().annotations())
+  for (const auto& entry : binding.metadata().annotations()) {
     (*pod.mutable_metadata()->mutable_annotations())[entry.first] = entry.second;
-  for (const auto& entry : binding.metadata().labels())
+  }
+  for (const auto& entry : binding.metadata().labels()) {
     (*pod.mutable_metadata()->mutable_labels())[entry.first] = entry.second;
+  }
   MarkScheduled(pod, clock);
   pod.mutable_status()->clear_nominated_node_name();  // the nomination is fulfilled or obsolete
   return {};
@@ -135,7 +145,7 @@ Result<> Assign(corev1::Pod& pod, const corev1::Binding& binding, Clock& clock) 
 }  // namespace
 
 Result<ObjectPtr> Registry::Impl::ScaleOf(const ResourceInfo& scale_info, const Message& parent) const {
-  ASSIGN_OR_RETURN(Scale scale, MakeScale(parent));
+  KEELSON_ASSIGN_OR_RETURN(Scale scale, MakeScale(parent));
   int64_t revision = std::atoll(scale.metadata().resource_version().c_str());
   return storage::Object::FromMessage(scale_info, scale, revision);
 }
@@ -147,22 +157,24 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
   // Admission sees the object that changes: the parent.
   UpdateRequest request{main, ns, name, Part::kMain, &main, {}, {}, false, true};
   request.change = [&](const Message& current) -> Result<std::unique_ptr<Message>> {
-    ASSIGN_OR_RETURN(Scale before, MakeScale(current));
+    KEELSON_ASSIGN_OR_RETURN(Scale before, MakeScale(current));
     const ManagedFields::Encoded& parent_fields = api::Meta(current).managed_fields();
     *before.mutable_metadata()->mutable_managed_fields() = ScaleManagedFields(parent_fields);
-    ASSIGN_OR_RETURN(std::unique_ptr<Message> changed, change(before));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> changed, change(before));
     if (!fields_managed) {
       FieldWrite write{scale_info, options.field_manager, clock.Now(), api::FieldFilter::Everything()};
       *api::MutableMeta(*changed).mutable_managed_fields() = ManageUpdate(write, &before, *changed);
     }
     const auto& scale = static_cast<const Scale&>(*changed);
-    if (scale.metadata().name() != name)
+    if (scale.metadata().name() != name) {
       return Error(Code::kBadRequest,
                    fmt::format("the name of the object ({}) does not match the name on the URL ({})",
                                scale.metadata().name(), name));
-    if (!scale.metadata().namespace_().empty() && scale.metadata().namespace_() != ns)
+    }
+    if (!scale.metadata().namespace_().empty() && scale.metadata().namespace_() != ns) {
       return Error(Code::kBadRequest,
                    "the namespace of the provided object does not match the namespace sent on the request");
+    }
     if (scale.spec().replicas() < 0) {
       return k8s::ToInvalid(
           scale_info.Gvk(), name,
@@ -170,10 +182,11 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
                         "must be greater than or equal to 0")});
     }
     const std::string& uid = api::Meta(current).uid();
-    if (!scale.metadata().uid().empty() && scale.metadata().uid() != uid)
+    if (!scale.metadata().uid().empty() && scale.metadata().uid() != uid) {
       return ScaleConflict(scale_info, name,
                            fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
                                        scale.metadata().uid(), uid));
+    }
     std::unique_ptr<Message> parent = Clone(current);
     SetReplicas(*parent, scale.spec().replicas());
     metav1::ObjectMeta& meta = api::MutableMeta(*parent);
@@ -182,19 +195,20 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
     meta.set_resource_version(scale.metadata().resource_version());
     return parent;
   };
-  ASSIGN_OR_RETURN(Written written, Update(request, options));
-  ASSIGN_OR_RETURN(written.object, ScaleOf(scale_info, *written.object->Decode()));
+  KEELSON_ASSIGN_OR_RETURN(Written written, Update(request, options));
+  KEELSON_ASSIGN_OR_RETURN(written.object, ScaleOf(scale_info, *written.object->Decode()));
   return written;
 }
 
 Result<Written> Registry::Impl::Bind(const ResourceInfo& info, std::string_view ns, std::string_view name,
                                      const Message& body, const WriteOptions& options) {
   corev1::Binding binding = static_cast<const corev1::Binding&>(body);
-  if (binding.metadata().name() != name)
+  if (binding.metadata().name() != name) {
     return Error(Code::kBadRequest, "name in URL does not match name in Binding object");
+  }
   if (k8s::FieldErrors errors = k8s::ValidateBinding(binding); !errors.empty()) return Joined(errors);
   const ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
-  RETURN_IF_ERROR(Admit(options, Operation::kCreate, info, &binding, nullptr));
+  KEELSON_RETURN_IF_ERROR(Admit(options, Operation::kCreate, info, &binding, nullptr));
   storage::Limits limits = LimitsOf(options);
   return WithRetries<Written>(
       store, pods, api::KeyOf(ns, name), limits,
@@ -203,11 +217,13 @@ Result<Written> Registry::Impl::Bind(const ResourceInfo& info, std::string_view 
         std::unique_ptr<Message> object = Clone(*current.object->Decode());
         auto& pod = static_cast<corev1::Pod&>(*object);
         const metav1::ObjectMeta &wanted = binding.metadata(), &meta = pod.metadata();
-        if (!wanted.uid().empty() && wanted.uid() != meta.uid())
+        if (!wanted.uid().empty() && wanted.uid() != meta.uid()) {
           return UidConflict(pods, ns, name, wanted.uid(), meta.uid());
-        if (!wanted.resource_version().empty() && wanted.resource_version() != meta.resource_version())
+        }
+        if (!wanted.resource_version().empty() && wanted.resource_version() != meta.resource_version()) {
           return VersionConflict(pods, ns, name, wanted.resource_version(), meta.resource_version());
-        RETURN_IF_ERROR(Assign(pod, binding, clock));
+        }
+        KEELSON_RETURN_IF_ERROR(Assign(pod, binding, clock));
         pod.mutable_metadata()->clear_resource_version();
         if (options.dry_run) return Written{nullptr, true, {}};
         storage::Conflict conflict;

@@ -38,8 +38,9 @@ bool ChangesNothing(Message& object, const Message& old) {
 
 // Checks the managed fields of a create or update beyond what the field manager checks.
 void CheckManagedFields(const Message& object, k8s::FieldErrors& errors) {
-  for (k8s::FieldError& error : ValidateManagedFields(api::Meta(object).managed_fields()))
+  for (k8s::FieldError& error : ValidateManagedFields(api::Meta(object).managed_fields())) {
     errors.push_back(std::move(error));
+  }
 }
 
 Result<> CheckScope(const ResourceInfo& info, std::string_view ns, Message& object) {
@@ -82,8 +83,9 @@ void KeepSystemFields(Message& object, const Message& old) {
   if (meta.uid().empty()) meta.set_uid(before.uid());
   if (before.has_creation_timestamp()) *meta.mutable_creation_timestamp() = before.creation_timestamp();
   if (before.has_deletion_timestamp()) *meta.mutable_deletion_timestamp() = before.deletion_timestamp();
-  if (before.has_deletion_grace_period_seconds() && !meta.has_deletion_grace_period_seconds())
+  if (before.has_deletion_grace_period_seconds() && !meta.has_deletion_grace_period_seconds()) {
     meta.set_deletion_grace_period_seconds(before.deletion_grace_period_seconds());
+  }
   if (before.has_generation()) {
     meta.set_generation(before.generation());
   } else {
@@ -117,11 +119,12 @@ void DedupOwners(Message& object, std::vector<std::string>& warnings) {
 Result<> CheckName(const UpdateRequest& request, const Message& object) {
   const std::string& name = api::Meta(object).name();
   if (name == request.name) return {};
-  if (name.empty())
+  if (name.empty()) {
     return Error(
         Code::kBadRequest,
         fmt::format("the name of the object ({} based on URL) was undeterminable: name must be provided",
                     request.name));
+  }
   return Error(
       Code::kBadRequest,
       fmt::format("the name of the object ({}) does not match the name on the URL ({})", name, request.name));
@@ -141,9 +144,10 @@ Result<> CheckVersion(const UpdateRequest& request, const Message& object, const
         request.name,
         {k8s::InvalidRaw(path.Child("resourceVersion"), "0", "must be specified for an update")});
   }
-  if (!std::all_of(version.begin(), version.end(), [](char c) { return c >= '0' && c <= '9'; }))
+  if (!std::all_of(version.begin(), version.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     return Error(Code::kInternal,
                  fmt::format("strconv.ParseUint: parsing {}: invalid syntax", k8s::Quote(version)));
+  }
   if (version != std::to_string(current.revision())) {
     return ConflictError(
         request.info, request.name,
@@ -185,13 +189,14 @@ Result<> Registry::Impl::CheckNamespace(const ResourceInfo& info, std::string_vi
   ObjectPtr object = store.Peek(namespaces, ns);
   if (!object) {
     // The namespace may be too new for the cache.
-    ASSIGN_OR_RETURN(object, store.Get(namespaces, ns, "", limits));
+    KEELSON_ASSIGN_OR_RETURN(object, store.Get(namespaces, ns, "", limits));
   }
   if (!object) return NotFoundError(namespaces, ns);
   auto decoded = object->Decode();
   if (static_cast<const corev1::Namespace&>(*decoded).status().phase() != "Terminating" &&
-      !api::Meta(*decoded).has_deletion_timestamp())
+      !api::Meta(*decoded).has_deletion_timestamp()) {
     return {};
+  }
   Error forbidden = ForbiddenError(
       info, name,
       fmt::format("unable to create new content in namespace {} because it is being terminated", ns));
@@ -209,10 +214,10 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
   Context context{info, options, clock, LimitsOf(options), &warnings};
   const FieldWrite write{info, options.field_manager, clock.Now(), ResetFilter(info, Part::kMain)};
   metav1::ObjectMeta& meta = api::MutableMeta(*object);
-  RETURN_IF_ERROR(CheckScope(info, ns, *object));
+  KEELSON_RETURN_IF_ERROR(CheckScope(info, ns, *object));
   if (info.namespaced) {
     const std::string& name = meta.name().empty() ? meta.generate_name() : meta.name();
-    RETURN_IF_ERROR(CheckNamespace(info, ns, name, context.limits));
+    KEELSON_RETURN_IF_ERROR(CheckNamespace(info, ns, name, context.limits));
   }
   const bool generated = meta.name().empty() && !meta.generate_name().empty();
   std::unique_ptr<Message> original = generated ? Clone(*object) : nullptr;
@@ -236,7 +241,7 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
       managed = ManageUpdate(write, nullptr, *object);
     }
     if (options.admission) {
-      RETURN_IF_ERROR(
+      KEELSON_RETURN_IF_ERROR(
           options.admission(AdmissionPhase::kMutate, Operation::kCreate, requested, object.get(), nullptr));
       k8s::SetDefaults(*object);
     }
@@ -244,26 +249,27 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     strategy.PrepareCreate(context, *object);
     managed.Swap(api::MutableMeta(*object).mutable_managed_fields());
     api::Normalize(*object);
-    RETURN_IF_ERROR(strategy.Allocate(context, *object, nullptr, effects));
+    KEELSON_RETURN_IF_ERROR(strategy.Allocate(context, *object, nullptr, effects));
     const std::string name = api::Meta(*object).name();
     k8s::FieldErrors errors = k8s::Validate(*object);
     strategy.Check(context, Part::kMain, *object, nullptr, errors);
     CheckManagedFields(*object, errors);
     if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), name, errors);
     if (options.admission) {
-      RETURN_IF_ERROR(
+      KEELSON_RETURN_IF_ERROR(
           options.admission(AdmissionPhase::kValidate, Operation::kCreate, requested, object.get(), nullptr));
     }
     for (std::string& warning : k8s::WarningsOnCreate(*object)) warnings.push_back(std::move(warning));
     AddUnenforced(info, warnings);
     const std::string key = api::KeyOf(*object);
     if (options.dry_run) {
-      ASSIGN_OR_RETURN(ObjectPtr existing, store.Get(info, key, "", context.limits));
+      KEELSON_ASSIGN_OR_RETURN(ObjectPtr existing, store.Get(info, key, "", context.limits));
       if (existing) return ExistsError(info, api::Meta(*object));
       return Written{storage::Object::Unstored(info, *object), true, std::move(warnings)};
     }
-    if (IsRevision(api::Meta(*object).resource_version()))
+    if (IsRevision(api::Meta(*object).resource_version())) {
       return Error(Code::kInternal, "resourceVersion should not be set on objects to be created");
+    }
     api::MutableMeta(*object).clear_resource_version();
     storage::Conflict conflict;
     Result<ObjectPtr> stored = store.Put(info, key, *object, 0, TtlOf(info), conflict, context.limits);
@@ -278,8 +284,9 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     }
     if (generated && attempt < kGenerateAttempts) continue;
     Error exists = ExistsError(info, api::Meta(*object));
-    if (conflict.current && api::Meta(*conflict.current->Decode()).has_deletion_timestamp())
+    if (conflict.current && api::Meta(*conflict.current->Decode()).has_deletion_timestamp()) {
       return exists.Wrap("object is being deleted");
+    }
     return exists;
   }
 }
@@ -291,7 +298,7 @@ Result<Written> Registry::Impl::Update(const UpdateRequest& request, const Write
                               [&](const Current& current, Current& newer) -> Result<Written> {
                                 if (current.object) return TryUpdate(request, current, options, newer);
                                 if (!request.create) return NotFoundError(request.info, request.name);
-                                ASSIGN_OR_RETURN(std::unique_ptr<Message> object, request.create());
+                                KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> object, request.create());
                                 api::MutableMeta(*object).clear_resource_version();
                                 api::MutableMeta(*object).set_name(std::string(request.name));
                                 return Create(request.info, request.info, request.ns, std::move(object),
@@ -305,14 +312,15 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   const Strategy& strategy = StrategyOf(info);
   Context context{info, options, clock, LimitsOf(options)};
   std::shared_ptr<const Message> old = current.object->Decode();
-  ASSIGN_OR_RETURN(std::unique_ptr<Message> object, request.change(*old));
-  if (api::Meta(*object).name().empty() && request.part != Part::kMain)
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> object, request.change(*old));
+  if (api::Meta(*object).name().empty() && request.part != Part::kMain) {
     api::MutableMeta(*object).set_name(std::string(request.name));
-  RETURN_IF_ERROR(CheckScope(info, request.ns, *object));
+  }
+  KEELSON_RETURN_IF_ERROR(CheckScope(info, request.ns, *object));
   bool may_be_unconditional = request.part != Part::kMain || strategy.AllowsUnconditionalUpdate();
-  RETURN_IF_ERROR(CheckName(request, *object));
-  RETURN_IF_ERROR(CheckUid(request, *object, *old));
-  RETURN_IF_ERROR(CheckVersion(request, *object, *current.object, may_be_unconditional));
+  KEELSON_RETURN_IF_ERROR(CheckName(request, *object));
+  KEELSON_RETURN_IF_ERROR(CheckUid(request, *object, *old));
+  KEELSON_RETURN_IF_ERROR(CheckVersion(request, *object, *current.object, may_be_unconditional));
   std::vector<std::string> warnings;
   DedupOwners(*object, warnings);
   Effects effects;
@@ -328,8 +336,8 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
         *object);
   }
   if (options.admission) {
-    RETURN_IF_ERROR(options.admission(AdmissionPhase::kMutate, Operation::kUpdate, *request.requested,
-                                      object.get(), old.get()));
+    KEELSON_RETURN_IF_ERROR(options.admission(AdmissionPhase::kMutate, Operation::kUpdate, *request.requested,
+                                              object.get(), old.get()));
     k8s::SetDefaults(*object);
   }
   if (request.part == Part::kMain) {
@@ -341,14 +349,16 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   api::Normalize(*object);
   // Validation requires a version; an unconditional update gets the current one.
   api::MutableMeta(*object).set_resource_version(std::to_string(current.object->revision()));
-  if (request.part == Part::kMain) RETURN_IF_ERROR(strategy.Allocate(context, *object, old.get(), effects));
+  if (request.part == Part::kMain) {
+    KEELSON_RETURN_IF_ERROR(strategy.Allocate(context, *object, old.get(), effects));
+  }
   k8s::FieldErrors errors = ValidateChange(request, *object, *old);
   strategy.Check(context, request.part, *object, old.get(), errors);
   CheckManagedFields(*object, errors);
   if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), request.name, errors);
   if (options.admission) {
-    RETURN_IF_ERROR(options.admission(AdmissionPhase::kValidate, Operation::kUpdate, *request.requested,
-                                      object.get(), old.get()));
+    KEELSON_RETURN_IF_ERROR(options.admission(AdmissionPhase::kValidate, Operation::kUpdate,
+                                              *request.requested, object.get(), old.get()));
   }
   if (request.part == Part::kMain) {
     for (std::string& warning : k8s::WarningsOnUpdate(*object, *old)) warnings.push_back(std::move(warning));
@@ -356,16 +366,17 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   }
   api::MutableMeta(*object).clear_resource_version();
   if (strategy.ReadyToGo(*object)) {
-    ASSIGN_OR_RETURN(Deleted gone, Remove(info, current, options, newer));
+    KEELSON_ASSIGN_OR_RETURN(Deleted gone, Remove(info, current, options, newer));
     return Written{storage::Object::FromMessage(info, *object, gone.object->revision()), false, {}};
   }
   if (ChangesNothing(*object, *old) &&
       (options.dry_run || !store.IsStale(info, *current.object, context.limits))) {
     return Written{current.object, false, std::move(warnings)};
   }
-  if (options.dry_run)
+  if (options.dry_run) {
     return Written{storage::Object::FromMessage(info, *object, current.object->revision()), false,
                    std::move(warnings)};
+  }
   storage::Conflict conflict;
   Result<ObjectPtr> stored = store.Put(info, current.object->key(), *object, current.object->revision(),
                                        TtlOf(info), conflict, context.limits);

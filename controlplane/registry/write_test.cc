@@ -151,8 +151,9 @@ TEST_F(WriteTest, PatchesThatDoNotApplySayWhatUpstreamSays) {
             "json: cannot unmarshal object into Go value of type jsonpatch.Patch");
   EXPECT_EQ(code, Code::kBadRequest);
   std::string many = "[";
-  for (int i = 0; i <= 10000; ++i)
+  for (int i = 0; i <= 10000; ++i) {
     many += std::string(i ? "," : "") + R"({"op":"test","path":"/data/a","value":"1"})";
+  }
   EXPECT_EQ(PatchError(PatchType::kJson, many + "]", &code),
             "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001");
   EXPECT_EQ(code, Code::kTooLarge);

@@ -59,9 +59,10 @@ class ApiPreemptionExecutor : public PreemptionExecutor {
   std::atomic<bool> budgets_stale_{true};
   std::shared_ptr<const std::vector<DisruptionBudget>> budgets_;
   mutable Mutex mutex_;
-  std::set<std::string> preempting_ GUARDED_BY(mutex_);  // uids of pods with a preemption under way
+  std::set<std::string> preempting_ KEELSON_GUARDED_BY(mutex_);  // uids of pods with a preemption under way
   // By uid of a victim that the cache has not seen leave.
-  std::unordered_multimap<std::string, std::shared_ptr<Preemption>> awaited_victims_ GUARDED_BY(mutex_);
+  std::unordered_multimap<std::string, std::shared_ptr<Preemption>> awaited_victims_
+      KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::scheduler

@@ -118,7 +118,7 @@ class FakePermit : public PermitPlugin {
  private:
   std::function<void()> changed_;
   Mutex mutex_;
-  std::deque<Status> answers_ GUARDED_BY(mutex_);
+  std::deque<Status> answers_ KEELSON_GUARDED_BY(mutex_);
 };
 
 TEST_F(SchedulerTest, PodsMayHaveToWaitForPermission) {

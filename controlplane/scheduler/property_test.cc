@@ -214,8 +214,9 @@ int Compare(uint64_t seed, int nodes, int percentage, int steps) {
 
 TEST(Property, DecisionsAreThoseOfThePlainReference) {
   int asked = 0;
-  for (uint64_t seed = 1; seed <= 30 && !HasFatalFailure(); ++seed)
+  for (uint64_t seed = 1; seed <= 30 && !HasFatalFailure(); ++seed) {
     asked += Compare(seed, 3 + static_cast<int>(seed * 7 % 12), 100, 60);
+  }
   EXPECT_GT(asked, 10);
 }
 

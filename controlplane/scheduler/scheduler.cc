@@ -90,8 +90,8 @@ class Scheduler {
       ExtenderObjects objects;
       objects.pod = [this](const PodInfo& pod) { return pods_.Get(pod.ns, pod.name); };
       objects.node = [this](std::string_view name) { return nodes_.Get(name); };
-      ASSIGN_OR_RETURN(extenders_,
-                       HttpExtenders::Create(options_.config.extenders, std::move(objects), stop));
+      KEELSON_ASSIGN_OR_RETURN(extenders_,
+                               HttpExtenders::Create(options_.config.extenders, std::move(objects), stop));
       preemption_.SetExtenders(*extenders_);
     }
     FrameworkHandle handle{reasons_, words_};
@@ -106,7 +106,7 @@ class Scheduler {
                                              extender.ignored_by_scheduler.end());
       }
       ProfileRuntime runtime;
-      ASSIGN_OR_RETURN(runtime.framework, MakeFramework(profile, handle));
+      KEELSON_ASSIGN_OR_RETURN(runtime.framework, MakeFramework(profile, handle));
       for (const std::shared_ptr<Plugin>& plugin : options_.plugins) runtime.framework->Add(plugin);
       runtime.framework->OnPermitChange([this] { waiting_pods_.Wake(); });
       if (extenders_) runtime.framework->AddFirstBinder(NewExtenderBinder(*extenders_));
@@ -267,8 +267,9 @@ class Scheduler {
     const double seconds = SecondsSince(attempt.start);
     algorithm_duration_.Observe(seconds);
     decision_duration_.Observe(seconds);
-    if (!result.error.empty())
+    if (!result.error.empty()) {
       return HandleSchedulingFailure(pod, attempt, Error(Code::kInternal, result.error));
+    }
     if (result.suggested_host.empty()) return HandleFitError(pod, attempt, result);
     std::string node(result.suggested_host);
     // A pod of this key has a node already: the informers were faster than the queue.
@@ -341,8 +342,9 @@ class Scheduler {
         framework.RunPreBindPlugins(*cycle->state, *cycle->pod, cycle->node, cycle->next_pre_bind);
     if (!unfinished) return HandleBindingCycleError(*cycle, unfinished.error());
     if (*unfinished) return WaitOnPreBind(cycle, **unfinished);
-    if (Result<> bound = framework.RunBindPlugins(*cycle->state, *cycle->pod, cycle->node); !bound)
+    if (Result<> bound = framework.RunBindPlugins(*cycle->state, *cycle->pod, cycle->node); !bound) {
       return HandleBindingCycleError(*cycle, bound.error());
+    }
     CountScheduled(*cycle->pod, cycle->attempt);
     pod_status_.Scheduled(*cycle->pod, cycle->node);
   }
@@ -425,7 +427,7 @@ class Scheduler {
 Result<> Run(client::RestClient api, const Options& options, std::stop_token stop,
              std::function<void()> ready) {
   Scheduler scheduler(api.With(stop), options);
-  RETURN_IF_ERROR(scheduler.MakeProfiles(stop));
+  KEELSON_RETURN_IF_ERROR(scheduler.MakeProfiles(stop));
   return scheduler.Run(stop, ready);
 }
 

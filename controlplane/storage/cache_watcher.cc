@@ -14,8 +14,9 @@ EventPtr WatchCacheEvent::Shared(Event::Type type, const ObjectPtr& object) cons
 }
 
 EventPtr WatchCacheEvent::View(bool before, bool now) const {
-  if (now && object_)
+  if (now && object_) {
     return Shared(before && previous_ ? Event::Type::kModified : Event::Type::kAdded, object_);
+  }
   if (!before || !previous_) return nullptr;
   auto& slot = events_[static_cast<size_t>(Event::Type::kDeleted)];
   if (EventPtr known = slot.load()) return known;

@@ -82,11 +82,12 @@ class CacheWatcher {  // thread safe
   const std::shared_ptr<WatchSink> sink_;
   mutable Mutex mutex_;
   CondVar idle_;
-  bool delivering_ GUARDED_BY(mutex_) = true;  // a thread is inside the sink; at first the one that adds it
-  bool dead_ GUARDED_BY(mutex_) = false;
-  int64_t after_ GUARDED_BY(mutex_) = 0;
-  int64_t last_revision_ GUARDED_BY(mutex_) = 0;
-  std::deque<Item> queue_ GUARDED_BY(mutex_);
+  bool delivering_ KEELSON_GUARDED_BY(mutex_) =
+      true;  // a thread is inside the sink; at first the one that adds it
+  bool dead_ KEELSON_GUARDED_BY(mutex_) = false;
+  int64_t after_ KEELSON_GUARDED_BY(mutex_) = 0;
+  int64_t last_revision_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::deque<Item> queue_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::storage

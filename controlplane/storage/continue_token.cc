@@ -50,10 +50,12 @@ Result<ContinueToken> DecodeContinue(std::string_view text) {
   const auto* start = json.if_contains("start");
   std::string given = version && version->is_string() ? std::string(version->get_string()) : "";
   if (given != kVersion) return invalid("server does not recognize this encoded version " + given);
-  if (!revision || !revision->is_int64() || revision->get_int64() == 0 || revision->get_int64() < -1)
+  if (!revision || !revision->is_int64() || revision->get_int64() == 0 || revision->get_int64() < -1) {
     return invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
-  if (!start || !start->is_string() || start->get_string().empty())
+  }
+  if (!start || !start->is_string() || start->get_string().empty()) {
     return invalid("encoded start key empty (version meta.k8s.io/v1)");
+  }
   std::string key(start->get_string());
   if (!IsClean(key)) return invalid(key);
   if (key.front() == '/') key.erase(0, 1);

@@ -16,16 +16,18 @@ namespace autoscalingv2 = k8s::autoscalingv2;
 void CopyShared(const corev1::Event& from, eventsv1::Event& to) {
   if (from.has_series()) {
     to.mutable_series()->set_count(from.series().count());
-    if (from.series().has_last_observed_time())
+    if (from.series().has_last_observed_time()) {
       *to.mutable_series()->mutable_last_observed_time() = from.series().last_observed_time();
+    }
   }
 }
 
 void CopyShared(const eventsv1::Event& from, corev1::Event& to) {
   if (from.has_series()) {
     to.mutable_series()->set_count(from.series().count());
-    if (from.series().has_last_observed_time())
+    if (from.series().has_last_observed_time()) {
       *to.mutable_series()->mutable_last_observed_time() = from.series().last_observed_time();
+    }
   }
 }
 
@@ -63,8 +65,9 @@ std::unique_ptr<api::Message> ToCoreV1(const eventsv1::Event& from) {
   if (from.has_note()) to->set_message(from.note());
   if (from.has_type()) to->set_type(from.type());
   if (from.has_deprecated_source()) *to->mutable_source() = from.deprecated_source();
-  if (from.has_deprecated_first_timestamp())
+  if (from.has_deprecated_first_timestamp()) {
     *to->mutable_first_timestamp() = from.deprecated_first_timestamp();
+  }
   if (from.has_deprecated_last_timestamp()) *to->mutable_last_timestamp() = from.deprecated_last_timestamp();
   if (from.has_deprecated_count()) to->set_count(from.deprecated_count());
   return to;
@@ -89,18 +92,22 @@ std::unique_ptr<api::Message> Convert(const api::Message& from, const api::Resou
     copy->CopyFrom(from);
     return copy;
   }
-  if (source == corev1::Event::descriptor() && target == eventsv1::Event::descriptor())
+  if (source == corev1::Event::descriptor() && target == eventsv1::Event::descriptor()) {
     return ToEventsV1(static_cast<const corev1::Event&>(from));
-  if (source == eventsv1::Event::descriptor() && target == corev1::Event::descriptor())
+  }
+  if (source == eventsv1::Event::descriptor() && target == corev1::Event::descriptor()) {
     return ToCoreV1(static_cast<const eventsv1::Event&>(from));
+  }
   if (source == autoscalingv2::HorizontalPodAutoscaler::descriptor() &&
-      target == autoscalingv1::HorizontalPodAutoscaler::descriptor())
+      target == autoscalingv1::HorizontalPodAutoscaler::descriptor()) {
     return std::make_unique<autoscalingv1::HorizontalPodAutoscaler>(
         k8s::ToAutoscalingV1(static_cast<const autoscalingv2::HorizontalPodAutoscaler&>(from)));
+  }
   if (source == autoscalingv1::HorizontalPodAutoscaler::descriptor() &&
-      target == autoscalingv2::HorizontalPodAutoscaler::descriptor())
+      target == autoscalingv2::HorizontalPodAutoscaler::descriptor()) {
     return std::make_unique<autoscalingv2::HorizontalPodAutoscaler>(
         k8s::ToAutoscalingV2(static_cast<const autoscalingv1::HorizontalPodAutoscaler&>(from)));
+  }
   log::Error("No conversion", {{"from", source->full_name()}, {"to", target->full_name()}});
   std::abort();
 }

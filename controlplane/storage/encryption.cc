@@ -61,9 +61,10 @@ std::string Canonical(const std::string& resource) {
 Result<> CheckMasked(const std::map<std::string, Providers>& earlier, const std::string& resource) {
   std::string group = "*" + Canonical(resource).substr(Canonical(resource).find('.'));
   for (const std::string& mask : {group, std::string("*.*")}) {
-    if (earlier.count(mask) > 0)
+    if (earlier.count(mask) > 0) {
       return Error(Code::kInvalid,
                    fmt::format("resource \"{}\" is masked by earlier rule \"{}\"", resource, mask));
+    }
   }
   return {};
 }
@@ -170,7 +171,7 @@ struct Encryption::Impl {
   std::string path, etcd_prefix, text;
   SteadyTime next_try{};  // after a failure that may pass
   mutable Mutex mutex;
-  std::shared_ptr<const Table> table GUARDED_BY(mutex);
+  std::shared_ptr<const Table> table KEELSON_GUARDED_BY(mutex);
 
   std::shared_ptr<const Table> Now() const {
     MutexLock lock(mutex);
@@ -185,7 +186,7 @@ Encryption::Encryption(std::string path, std::string etcd_prefix) : impl_(std::m
 Encryption::~Encryption() = default;
 
 Result<std::shared_ptr<const Encryption::Table>> Encryption::Read(std::string& text) const {
-  ASSIGN_OR_RETURN(text, ReadFile(impl_->path));
+  KEELSON_ASSIGN_OR_RETURN(text, ReadFile(impl_->path));
   Result<EncryptionConfig> config = ParseEncryptionConfig(text);
   if (!config) return config.error().Wrap("error while parsing file " + impl_->path);
   auto table = std::make_shared<Table>();
@@ -194,7 +195,7 @@ Result<std::shared_ptr<const Encryption::Table>> Encryption::Read(std::string& t
     Providers providers;
     for (const EncryptionProvider& provider : rule.providers) providers.push_back(Make(provider, table->kms));
     for (const std::string& resource : rule.resources) {
-      RETURN_IF_ERROR(CheckMasked(rules, resource));
+      KEELSON_RETURN_IF_ERROR(CheckMasked(rules, resource));
       Providers& all = rules[Canonical(resource)];
       all.insert(all.end(), providers.begin(), providers.end());
     }
@@ -207,8 +208,9 @@ Result<std::shared_ptr<const Encryption::Table>> Encryption::Read(std::string& t
       auto rule = rules.find(name);
       if (rule == rules.end()) continue;
       TransformerPtr transformer = NewPrefixTransformers(rule->second, "no matching prefix found");
-      if (impl_->etcd_prefix != kRegistry)
+      if (impl_->etcd_prefix != kRegistry) {
         transformer = std::make_shared<Relocated>(std::move(transformer), impl_->etcd_prefix);
+      }
       table->by_prefix[info.etcd_prefix] =
           std::make_shared<Counted>(std::move(transformer), info.GroupResource());
       break;
@@ -219,10 +221,11 @@ Result<std::shared_ptr<const Encryption::Table>> Encryption::Read(std::string& t
 
 Result<std::unique_ptr<Encryption>> Encryption::Load(std::string path, std::string etcd_prefix) {
   std::unique_ptr<Encryption> made(new Encryption(std::move(path), std::move(etcd_prefix)));
-  ASSIGN_OR_RETURN(std::shared_ptr<const Table> table, made->Read(made->impl_->text));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<const Table> table, made->Read(made->impl_->text));
   for (const auto& kms : table->kms) {
-    if (Result<> probed = kms->Probe(); !probed)
+    if (Result<> probed = kms->Probe(); !probed) {
       log::Warn("A KMS does not answer", {{"err", probed.error()}});
+    }
   }
   TellConfig(made->impl_->text);
   MutexLock lock(made->impl_->mutex);
@@ -237,7 +240,7 @@ TransformerPtr Encryption::Of(const api::ResourceInfo& info) const {
 }
 
 Result<> Encryption::Health() const {
-  for (const auto& kms : impl_->Now()->kms) RETURN_IF_ERROR(kms->Health());
+  for (const auto& kms : impl_->Now()->kms) KEELSON_RETURN_IF_ERROR(kms->Health());
   return {};
 }
 

@@ -38,7 +38,7 @@ class AesCbc : public Transformer {
   Result<std::string> ToStorage(std::string_view bytes, std::string_view) const override {
     const std::string vector = crypto::RandomBytes(kBlock);
     std::string out = vector;
-    RETURN_IF_ERROR(crypto::EncryptAesCbc(key_, vector, bytes, out));
+    KEELSON_RETURN_IF_ERROR(crypto::EncryptAesCbc(key_, vector, bytes, out));
     return out;
   }
 
@@ -63,7 +63,7 @@ class AesGcm : public Transformer {
   Result<std::string> ToStorage(std::string_view bytes, std::string_view etcd_key) const override {
     const std::string nonce = crypto::RandomBytes(crypto::kGcmNonce);
     std::string out = nonce;
-    RETURN_IF_ERROR(crypto::EncryptAesGcm(key_, nonce, bytes, etcd_key, out));
+    KEELSON_RETURN_IF_ERROR(crypto::EncryptAesGcm(key_, nonce, bytes, etcd_key, out));
     return out;
   }
 
@@ -80,8 +80,9 @@ class Secretbox : public Transformer {
     if (data.size() < kNonceSize + kMac) return Failed("the stored data was shorter than the required size");
     std::string_view box = data.substr(kNonceSize);
     std::string out(box.size() - kMac, '\0');
-    if (crypto_secretbox_open_easy(Bytes(out), Bytes(box), box.size(), Bytes(data), Bytes(key_)) != 0)
+    if (crypto_secretbox_open_easy(Bytes(out), Bytes(box), box.size(), Bytes(data), Bytes(key_)) != 0) {
       return Failed("message authentication failed");
+    }
     return Opened{std::move(out), false};
   }
 
@@ -100,8 +101,9 @@ class Secretbox : public Transformer {
 class Identity : public Transformer {
  public:
   Result<Opened> FromStorage(std::string_view data, std::string_view) const override {
-    if (data.substr(0, kEncryptedPrefix.size()) == kEncryptedPrefix)
+    if (data.substr(0, kEncryptedPrefix.size()) == kEncryptedPrefix) {
       return Failed("identity transformer tried to read encrypted data");
+    }
     return Opened{std::string(data), false};
   }
   Result<std::string> ToStorage(std::string_view bytes, std::string_view) const override {
@@ -124,7 +126,7 @@ class DerivedAesGcm : public Transformer {
   }
   Result<std::string> ToStorage(std::string_view bytes, std::string_view etcd_key) const override {
     std::string info = crypto::RandomBytes(kInfo);
-    ASSIGN_OR_RETURN(std::string sealed, AesGcm(Expand(seed_, info)).ToStorage(bytes, etcd_key));
+    KEELSON_ASSIGN_OR_RETURN(std::string sealed, AesGcm(Expand(seed_, info)).ToStorage(bytes, etcd_key));
     return info + sealed;
   }
 
@@ -156,7 +158,7 @@ class PrefixTransformers : public Transformer {
 
   Result<std::string> ToStorage(std::string_view bytes, std::string_view etcd_key) const override {
     const PrefixTransformer& first = all_.front();
-    ASSIGN_OR_RETURN(std::string out, first.transformer->ToStorage(bytes, etcd_key));
+    KEELSON_ASSIGN_OR_RETURN(std::string out, first.transformer->ToStorage(bytes, etcd_key));
     return first.prefix + out;
   }
 

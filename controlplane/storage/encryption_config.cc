@@ -51,8 +51,9 @@ void OnlyFields(const YAML::Node& node, const std::string& path,
   }
   for (const auto& field : node) {
     std::string name = Text(field.first);
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
       problems.Unknown(path.empty() ? name : path + "." + name);
+    }
   }
 }
 
@@ -69,8 +70,9 @@ void ReadKeys(const YAML::Node& node, const std::string& path, const std::vector
               EncryptionProvider& provider, Problems& problems) {
   OnlyFields(node, path, {"keys"}, problems);
   const YAML::Node keys = node.IsMap() ? node["keys"] : YAML::Node();
-  if (!keys || !keys.IsSequence() || keys.size() == 0)
+  if (!keys || !keys.IsSequence() || keys.size() == 0) {
     return problems.Required(path + ".keys", "at least one keys is required");
+  }
   for (size_t i = 0; i < keys.size(); ++i) {
     const std::string at = fmt::format("{}.keys[{}]", path, i);
     OnlyFields(keys[i], at, {"name", "secret"}, problems);
@@ -117,8 +119,9 @@ void ReadKms(const YAML::Node& node, const std::string& path, std::set<std::stri
     problems.Invalid(path + ".name", provider.name,
                      fmt::format("duplicate KMS provider name {}, names must be unique", provider.name));
   }
-  if (version == "v2" && node["cachesize"])
+  if (version == "v2" && node["cachesize"]) {
     problems.Invalid(path + ".cachesize", Text(node["cachesize"]), "cachesize is not supported in v2");
+  }
   if (!timeout.empty()) {
     Result<int64_t> parsed = api::ParseGoDuration(timeout);
     if (!parsed || *parsed <= 0) {
@@ -177,22 +180,28 @@ bool IsInGroup(std::string_view resource, std::string_view group) {
 void CheckResource(const std::string& resource, const std::string& path, Problems& problems) {
   auto invalid = [&](std::string_view why) { problems.Invalid(path, resource, why); };
   if (resource.empty()) return invalid("resource name should not be empty");
-  if (resource == "*")
+  if (resource == "*") {
     return invalid(
         "use '*.' to encrypt all the resources from core API group or *.* to encrypt all resources");
-  if (std::any_of(resource.begin(), resource.end(), [](char c) { return c >= 'A' && c <= 'Z'; }))
+  }
+  if (std::any_of(resource.begin(), resource.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) {
     return invalid("resource name should not contain capital letters");
+  }
   if (resource.front() == '*' && resource != "*.*" && resource.size() > 2 &&
-      resource.find('*', 1) != std::string::npos)
+      resource.find('*', 1) != std::string::npos) {
     return invalid("wildcards stand for whole resources or groups");
-  if (resource != "*.*" && resource.size() > 2 && resource.compare(resource.size() - 2, 2, ".*") == 0)
+  }
+  if (resource != "*.*" && resource.size() > 2 && resource.compare(resource.size() - 2, 2, ".*") == 0) {
     return invalid("encrypting the same resource across groups is not supported");
-  if (IsInGroup(resource, "extensions"))
+  }
+  if (IsInGroup(resource, "extensions")) {
     return invalid("'extensions' group has been removed and cannot be used for encryption");
-  if (IsInGroup(resource, "events.k8s.io"))
+  }
+  if (IsInGroup(resource, "events.k8s.io")) {
     return invalid(
         "'*.events.k8s.io' objects are stored using the 'events' API group in etcd. Use 'events' instead in "
         "the config file");
+  }
   for (const char* none : {"apiserveripinfo", "serviceipallocations", "servicenodeportallocations"}) {
     if (resource == none) return invalid("resources which do not have REST API/s cannot be encrypted");
   }
@@ -203,9 +212,10 @@ void CheckOverlap(const std::vector<std::string>& resources, const std::string& 
     return std::find(resources.begin(), resources.end(), one) != resources.end();
   };
   for (const std::string& resource : resources) {
-    if (std::count(resources.begin(), resources.end(), resource) > 1)
+    if (std::count(resources.begin(), resources.end(), resource) > 1) {
       return problems.Invalid(path, fmt::format("{}", fmt::join(resources, ",")),
                               "the same resource cannot be specified multiple times");
+    }
     size_t dot = resource.find('.');
     std::string group_wide = "*." + (dot == std::string::npos ? "" : resource.substr(dot + 1));
     bool masked = (has("*.*") && resource != "*.*") || (resource != group_wide && has(group_wide));
@@ -235,8 +245,9 @@ void ReadRule(const YAML::Node& node, const std::string& path, std::set<std::str
   if (!providers || !providers.IsSequence() || providers.size() == 0) {
     problems.Required(path + ".providers", "at least one provider is required");
   } else {
-    for (size_t i = 0; i < providers.size(); ++i)
+    for (size_t i = 0; i < providers.size(); ++i) {
       ReadProvider(providers[i], fmt::format("{}.providers[{}]", path, i), kms_names, rule, problems);
+    }
   }
   config.rules.push_back(std::move(rule));
 }
@@ -261,8 +272,9 @@ Result<EncryptionConfig> ParseEncryptionConfig(std::string_view text) {
     if (!rules || !rules.IsSequence() || rules.size() == 0) {
       problems.Required("resources", "at least one resources is required");
     } else {
-      for (size_t i = 0; i < rules.size(); ++i)
+      for (size_t i = 0; i < rules.size(); ++i) {
         ReadRule(rules[i], fmt::format("resources[{}]", i), kms_names, config, problems);
+      }
     }
     if (!problems.empty()) return problems.ToError();
     return config;

@@ -37,8 +37,9 @@ Result<> CheckKeyId(const std::string& id) {
 Result<> CheckAnnotations(const Annotations& annotations) {
   size_t size = 0;
   for (const auto& [name, value] : annotations) {
-    if (name.find('.') == std::string::npos)
+    if (name.find('.') == std::string::npos) {
       return Unavailable("the KMS's annotations must have fully qualified domain names");
+    }
     size += name.size() + value.size();
   }
   if (size > kMaxAnnotations) return Unavailable("the KMS's annotations are too large");
@@ -75,9 +76,9 @@ struct KmsTransformer::Impl {
   Clock& clock;
   std::unique_ptr<v2::KeyManagementService::Stub> plugin;
   mutable Mutex mutex;
-  std::optional<Seed> seed GUARDED_BY(mutex);
-  Result<> health GUARDED_BY(mutex) = Unavailable("the KMS has not been asked yet");
-  mutable std::map<std::string, Cached> opened GUARDED_BY(mutex);
+  std::optional<Seed> seed KEELSON_GUARDED_BY(mutex);
+  Result<> health KEELSON_GUARDED_BY(mutex) = Unavailable("the KMS has not been asked yet");
+  mutable std::map<std::string, Cached> opened KEELSON_GUARDED_BY(mutex);
 
   Impl(Options given, Clock& the_clock)
       : options(std::move(given)),
@@ -94,16 +95,17 @@ struct KmsTransformer::Impl {
     const SteadyTime begin = SteadyTime::clock::now();
     const grpc::Status status = plugin->Status(call.context(), v2::StatusRequest(), &reply);
     CountKmsCall(options.name, "Status", status.error_code(), begin);
-    RETURN_IF_ERROR(call.Done(status, "failed to get status"));
-    if (reply.healthz() != "ok")
+    KEELSON_RETURN_IF_ERROR(call.Done(status, "failed to get status"));
+    if (reply.healthz() != "ok") {
       return Unavailable(fmt::format("got unexpected healthz status: {}", reply.healthz()));
+    }
     if (reply.version() != "v2" && reply.version() != "v2beta1") {
       return Unavailable(
           fmt::format("expected KMS API version v2beta1 or v2, got {}", reply.version().substr(0, 32)));
     }
     const std::string& id = reply.key_id();
     CountKeyStatus(options.name, id, id.empty() ? "empty" : id.size() > kMaxKeyId ? "too_long" : "");
-    RETURN_IF_ERROR(CheckKeyId(id));
+    KEELSON_RETURN_IF_ERROR(CheckKeyId(id));
     return id;
   }
 
@@ -119,11 +121,12 @@ struct KmsTransformer::Impl {
     begin = SteadyTime::clock::now();
     const grpc::Status status = plugin->Encrypt(call.context(), request, &reply);
     CountKmsCall(options.name, "Encrypt", status.error_code(), begin);
-    RETURN_IF_ERROR(call.Done(status, "failed to encrypt DEK source"));
-    RETURN_IF_ERROR(CheckKeyId(reply.key_id()));
-    RETURN_IF_ERROR(CheckAnnotations(reply.annotations()));
-    if (reply.ciphertext().empty() || reply.ciphertext().size() > kMaxCiphertext)
+    KEELSON_RETURN_IF_ERROR(call.Done(status, "failed to encrypt DEK source"));
+    KEELSON_RETURN_IF_ERROR(CheckKeyId(reply.key_id()));
+    KEELSON_RETURN_IF_ERROR(CheckAnnotations(reply.annotations()));
+    if (reply.ciphertext().empty() || reply.ciphertext().size() > kMaxCiphertext) {
       return Unavailable("the KMS's encrypted DEK source is empty or too large");
+    }
     Seed made;
     made.sealed.set_keyid(reply.key_id());
     made.sealed.set_encrypteddeksource(reply.ciphertext());
@@ -134,14 +137,14 @@ struct KmsTransformer::Impl {
   }
 
   Result<> Renew() {
-    ASSIGN_OR_RETURN(std::string key_id, AskStatus());
+    KEELSON_ASSIGN_OR_RETURN(std::string key_id, AskStatus());
     std::optional<Seed> present;
     {
       MutexLock lock(mutex);
       present = seed;
     }
     if (!present || present->sealed.keyid() != key_id) {
-      ASSIGN_OR_RETURN(present, MakeSeed());
+      KEELSON_ASSIGN_OR_RETURN(present, MakeSeed());
       log::Info("New data encryption key", {{"provider", options.name}});
     }
     present->expires = clock.SteadyNow() + kSeedLife;
@@ -175,15 +178,16 @@ struct KmsTransformer::Impl {
     Result<> done = call.Done(status, "failed to decrypt DEK");
     if (!done) return Failed(done.error());
     const bool derived = object.encrypteddeksourcetype() == v2::HKDF_SHA256_XNONCE_AES_GCM_SEED;
-    if (reply.plaintext().size() != kSeedSize)
+    if (reply.plaintext().size() != kSeedSize) {
       return Error(Code::kInternal, "the DEK that the KMS has decrypted is not of the expected length");
+    }
     TransformerPtr made = derived ? NewDerivedAesGcm(reply.plaintext()) : NewAesGcm(reply.plaintext());
     MutexLock lock(mutex);
     Keep(key, made);
     return made;
   }
 
-  void Keep(const std::string& key, const TransformerPtr& made) const REQUIRES(mutex) {
+  void Keep(const std::string& key, const TransformerPtr& made) const KEELSON_REQUIRES(mutex) {
     const SteadyTime now = clock.SteadyNow();
     for (auto it = opened.begin(); it != opened.end();) {
       bool drop = now - it->second.used > kSeedKept || opened.size() >= kKeptSeeds;
@@ -220,8 +224,8 @@ Result<Opened> KmsTransformer::FromStorage(std::string_view data, std::string_vi
     return Error(Code::kInternal, "the stored data is no object encrypted by a KMS");
   }
   CountKeyUse(impl_->options.name, "from_storage", object.keyid());
-  ASSIGN_OR_RETURN(TransformerPtr transformer, impl_->Open(object));
-  ASSIGN_OR_RETURN(Opened out, transformer->FromStorage(object.encrypteddata(), etcd_key));
+  KEELSON_ASSIGN_OR_RETURN(TransformerPtr transformer, impl_->Open(object));
+  KEELSON_ASSIGN_OR_RETURN(Opened out, transformer->FromStorage(object.encrypteddata(), etcd_key));
   MutexLock lock(impl_->mutex);
   out.stale = !impl_->seed || impl_->seed->sealed.keyid() != object.keyid() ||
               object.encrypteddeksourcetype() != v2::HKDF_SHA256_XNONCE_AES_GCM_SEED;
@@ -239,7 +243,8 @@ Result<std::string> KmsTransformer::ToStorage(std::string_view bytes, std::strin
     }
     seed = *impl_->seed;
   }
-  ASSIGN_OR_RETURN(*seed.sealed.mutable_encrypteddata(), seed.transformer->ToStorage(bytes, etcd_key));
+  KEELSON_ASSIGN_OR_RETURN(*seed.sealed.mutable_encrypteddata(),
+                           seed.transformer->ToStorage(bytes, etcd_key));
   CountKeyUse(impl_->options.name, "to_storage", seed.sealed.keyid());
   return seed.sealed.SerializeAsString();
 }

@@ -36,8 +36,9 @@ class Plugin : public v2::KeyManagementService::Service {
                        v2::DecryptResponse* reply) override {
     MutexLock lock(mutex_);
     ++decrypts_;
-    if (request->annotations().count("version.kms.example.com") == 0)
+    if (request->annotations().count("version.kms.example.com") == 0) {
       return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no annotation");
+    }
     reply->set_plaintext(Flip(request->ciphertext()));
     return grpc::Status::OK;
   }
@@ -63,8 +64,8 @@ class Plugin : public v2::KeyManagementService::Service {
   }
 
   Mutex mutex_;
-  std::string key_ GUARDED_BY(mutex_) = "key-1", healthz_ GUARDED_BY(mutex_) = "ok";
-  int encrypts_ GUARDED_BY(mutex_) = 0, decrypts_ GUARDED_BY(mutex_) = 0;
+  std::string key_ KEELSON_GUARDED_BY(mutex_) = "key-1", healthz_ KEELSON_GUARDED_BY(mutex_) = "ok";
+  int encrypts_ KEELSON_GUARDED_BY(mutex_) = 0, decrypts_ KEELSON_GUARDED_BY(mutex_) = 0;
 };
 
 class Kms : public testing::Test {

@@ -59,8 +59,9 @@ TEST(Ciphers, RoundTripAndJunk) {
       ASSERT_TRUE(opened) << opened.error().message();
       EXPECT_EQ(opened->bytes, plain);
       EXPECT_EQ(transformer.FromStorage(*sealed, kPlace + "2").has_value(), !one.bound);
-      for (size_t cut = 0; cut < sealed->size(); ++cut)
+      for (size_t cut = 0; cut < sealed->size(); ++cut) {
         (void)transformer.FromStorage(sealed->substr(0, cut), kPlace);
+      }
       if (!one.authenticated) continue;
       for (size_t i = 0; i < sealed->size(); i += 7) {
         std::string bad = *sealed;
@@ -270,8 +271,9 @@ TEST_F(EncryptedStore, KeysRotateWhileItRuns) {
   Configure("  - nonsense: {}\n");
   Configure(Gcm("key2", kKey2) + Gcm("key1", kKey1));
   SteadyTime deadline = SteadyTime::clock::now() + std::chrono::seconds(20);
-  while (!store_->List(Secrets(), {"default"}, Soon()) && SteadyTime::clock::now() < deadline)
+  while (!store_->List(Secrets(), {"default"}, Soon()) && SteadyTime::clock::now() < deadline) {
     std::this_thread::yield();
+  }
   EXPECT_TRUE(IsThere("a"));
   ASSERT_TRUE(Put("b"));
   EXPECT_EQ(Raw("b").substr(0, 23), "k8s:enc:aesgcm:v1:key2:");

@@ -56,8 +56,9 @@ bool Satisfies(const Object::Labels& labels, const api::LabelSelector::Requireme
   }
   int64_t value = 0, bound = 0;
   if (!has || requirement.values.empty() || !ParseInteger(found->second, value) ||
-      !ParseInteger(requirement.values[0], bound))
+      !ParseInteger(requirement.values[0], bound)) {
     return false;
+  }
   return requirement.op == Op::kGreaterThan ? value > bound : value < bound;
 }
 
@@ -105,8 +106,8 @@ Object::Object(const api::ResourceInfo& info, std::string key, int64_t revision)
 Result<std::shared_ptr<Object>> Object::Make(const api::ResourceInfo& info, std::string key,
                                              std::optional<int64_t> revision, std::string_view raw) {
   auto object = std::make_shared<Object>(info, std::move(key), revision.value_or(0));
-  ASSIGN_OR_RETURN(Span span,
-                   AppendEnvelope(info.Gvk().ApiVersion(), info.kind, raw, revision, object->bytes_));
+  KEELSON_ASSIGN_OR_RETURN(Span span,
+                           AppendEnvelope(info.Gvk().ApiVersion(), info.kind, raw, revision, object->bytes_));
   object->raw_offset_ = static_cast<uint32_t>(span.offset);
   object->raw_size_ = static_cast<uint32_t>(span.size);
   object->labels_ = FindLabels(object->raw());
@@ -124,17 +125,18 @@ Result<ObjectPtr> Object::FromStored(const api::ResourceInfo& info, std::string 
                                      std::string_view value) {
   const bool is_json = IsJson(value);
   std::string decoded;
-  ASSIGN_OR_RETURN(api::Envelope envelope, is_json ? OpenJson(info, value, decoded) : Open(value));
-  if (envelope.type_meta.kind != info.kind)
+  KEELSON_ASSIGN_OR_RETURN(api::Envelope envelope, is_json ? OpenJson(info, value, decoded) : Open(value));
+  if (envelope.type_meta.kind != info.kind) {
     return Error(Code::kInternal,
                  "stored object is a " + envelope.type_meta.kind + ", not a " + std::string(info.kind));
+  }
   std::unique_ptr<api::Message> converted;
   if (const api::ResourceInfo* other = WrittenAs(info, envelope.type_meta)) {
     std::unique_ptr<api::Message> message = api::NewObject(other->descriptor());
-    RETURN_IF_ERROR(api::DecodeRaw(envelope.raw, *message));
+    KEELSON_RETURN_IF_ERROR(api::DecodeRaw(envelope.raw, *message));
     converted = Convert(*message, info);
   }
-  ASSIGN_OR_RETURN(
+  KEELSON_ASSIGN_OR_RETURN(
       std::shared_ptr<Object> object,
       Make(info, std::move(key), revision, converted ? api::EncodeRaw(*converted) : envelope.raw));
   object->stored_as_json_ = is_json;
@@ -144,8 +146,9 @@ Result<ObjectPtr> Object::FromStored(const api::ResourceInfo& info, std::string 
   }
   google::protobuf::Arena arena;
   api::Message* message = info.prototype().New(&arena);
-  if (!message->ParsePartialFromString(std::string(envelope.raw)))
+  if (!message->ParsePartialFromString(std::string(envelope.raw))) {
     return Error(Code::kInternal, "stored object cannot be decoded");
+  }
   object->SetFields(*message);
   return ObjectPtr(std::move(object));
 }

@@ -73,12 +73,12 @@ Result<> Reflector::ListOne(WatchCache& cache, int64_t revision, std::stop_token
   std::vector<ObjectPtr> objects;
   StorageList list(info);
   while (true) {
-    ASSIGN_OR_RETURN(etcd::RangeResult page, client_.Range(next, options, {SteadyTime::max(), stop}));
+    KEELSON_ASSIGN_OR_RETURN(etcd::RangeResult page, client_.Range(next, options, {SteadyTime::max(), stop}));
     list.fetched += page.kvs.size();
     for (const etcd::KeyValue& kv : page.kvs) {
       std::string_view key = std::string_view(kv.key).substr(info.etcd_prefix.size());
       if (!IsKeyOf(info, key)) continue;
-      ASSIGN_OR_RETURN(ObjectPtr object, Decode(info, key, kv));
+      KEELSON_ASSIGN_OR_RETURN(ObjectPtr object, Decode(info, key, kv));
       if (object) objects.push_back(std::move(object));
     }
     if (!page.more || page.kvs.empty()) break;
@@ -92,7 +92,7 @@ Result<> Reflector::ListOne(WatchCache& cache, int64_t revision, std::stop_token
 
 Result<int64_t> Reflector::List(std::stop_token stop) {
   decoder_.ForgetAll();
-  ASSIGN_OR_RETURN(int64_t revision, client_.Revision({SteadyTime::max(), stop}));
+  KEELSON_ASSIGN_OR_RETURN(int64_t revision, client_.Revision({SteadyTime::max(), stop}));
   Result<> failed;
   caches_.ForEach([&](WatchCache& cache) {
     if (failed) failed = ListOne(cache, revision, stop);

@@ -58,8 +58,8 @@ class Reflector {
   StoredValueDecoder& decoder_;
   std::chrono::milliseconds backoff_{0};
   Mutex mutex_;
-  std::stop_source watch_ GUARDED_BY(mutex_);
-  bool relist_ GUARDED_BY(mutex_) = false;
+  std::stop_source watch_ KEELSON_GUARDED_BY(mutex_);
+  bool relist_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace keelson::storage

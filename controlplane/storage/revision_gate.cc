@@ -23,7 +23,7 @@ Result<int64_t> RevisionGate::GetCurrentRevision(const etcd::Limits& limits) {
     mine->changed.notify_all();
   });
   MutexLock lock(mutex_);
-  RETURN_IF_ERROR(Join(*mine, limits));
+  KEELSON_RETURN_IF_ERROR(Join(*mine, limits));
   return *mine->answer;
 }
 
@@ -59,8 +59,9 @@ Result<> RevisionGate::Join(Request& request, const etcd::Limits& limits) {
 void RevisionGate::Advance(int64_t revision) {
   MutexLock lock(mutex_);
   reached_ = revision;
-  for (auto waiter = waiting_.begin(); waiter != waiting_.end() && waiter->first <= revision; ++waiter)
+  for (auto waiter = waiting_.begin(); waiter != waiting_.end() && waiter->first <= revision; ++waiter) {
     waiter->second->notify_one();
+  }
 }
 
 int64_t RevisionGate::reached() const {

@@ -34,14 +34,14 @@ class RevisionGate {  // thread safe
     CondVar changed;  // it is answered, or one of its callers has to send it
     std::optional<Result<int64_t>> answer;
   };
-  Result<> Join(Request& request, const etcd::Limits& limits) REQUIRES(mutex_);
+  Result<> Join(Request& request, const etcd::Limits& limits) KEELSON_REQUIRES(mutex_);
 
   etcd::Client& client_;
   mutable Mutex mutex_;
-  int64_t reached_ GUARDED_BY(mutex_) = 0;
-  std::multimap<int64_t, CondVar*> waiting_ GUARDED_BY(mutex_);  // by the revision waited for
-  bool sending_ GUARDED_BY(mutex_) = false;
-  std::shared_ptr<Request> next_ GUARDED_BY(mutex_);  // not sent yet; may be null
+  int64_t reached_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::multimap<int64_t, CondVar*> waiting_ KEELSON_GUARDED_BY(mutex_);  // by the revision waited for
+  bool sending_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<Request> next_ KEELSON_GUARDED_BY(mutex_);  // not sent yet; may be null
 };
 
 }  // namespace keelson::storage

@@ -73,8 +73,9 @@ class Counter : public WatchSink {
 void FanOut(benchmark::State& state) {
   auto cache = FullCache();
   auto sink = std::make_shared<Counter>();
-  for (int i = 0; i < state.range(0); ++i)
+  for (int i = 0; i < state.range(0); ++i) {
     cache->AddWatcher(std::make_shared<CacheWatcher>(Pods(), WatchRequest{}, sink), 10000, false, 10000);
+  }
   int64_t revision = 10000;
   for (auto _ : state) {
     ++revision;

@@ -105,9 +105,9 @@ struct Store::Impl {
   Result<> AwaitRevision(std::string_view resource_version, const Limits& limits) {
     int64_t wanted = 0;
     if (resource_version.empty()) {
-      ASSIGN_OR_RETURN(wanted, gate.GetCurrentRevision(limits));
+      KEELSON_ASSIGN_OR_RETURN(wanted, gate.GetCurrentRevision(limits));
     } else {
-      ASSIGN_OR_RETURN(wanted, ParseRevision(resource_version));
+      KEELSON_ASSIGN_OR_RETURN(wanted, ParseRevision(resource_version));
     }
     return gate.WaitUntilFresh(wanted, limits);
   }
@@ -185,21 +185,21 @@ int64_t Store::revision() const { return impl_->gate.reached(); }
 
 Result<ObjectPtr> Store::Get(const api::ResourceInfo& info, std::string_view key,
                              std::string_view resource_version, const Limits& limits) {
-  ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
+  KEELSON_ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
   Result<> fresh = impl_->WaitUntilFresh(info, resource_version, limits);
   if (!fresh && !resource_version.empty()) return fresh.error();
   ObjectPtr object = fresh ? cache->Get(key) : nullptr;
   if (!object && !resource_version.empty()) {
-    RETURN_IF_ERROR(impl_->decoder.CheckKey(std::string(info.etcd_prefix) + std::string(key)));
+    KEELSON_RETURN_IF_ERROR(impl_->decoder.CheckKey(std::string(info.etcd_prefix) + std::string(key)));
   } else if (!object) {
     // The cache is behind, or it has left out a value that cannot be read.
-    ASSIGN_OR_RETURN(etcd::RangeResult range, Measured("get", info, [&] {
-                       return impl_->client->Range(std::string(info.etcd_prefix) + std::string(key), {},
-                                                   limits);
-                     }));
+    KEELSON_ASSIGN_OR_RETURN(etcd::RangeResult range, Measured("get", info, [&] {
+                               return impl_->client->Range(std::string(info.etcd_prefix) + std::string(key),
+                                                           {}, limits);
+                             }));
     if (range.kvs.empty()) return ObjectPtr();
     const etcd::KeyValue& kv = range.kvs[0];
-    ASSIGN_OR_RETURN(object, impl_->decoder.Decode(cache->info(), key, kv));
+    KEELSON_ASSIGN_OR_RETURN(object, impl_->decoder.Decode(cache->info(), key, kv));
   }
   return object ? object->In(info) : nullptr;
 }
@@ -266,10 +266,11 @@ Result<ListResult> Store::Impl::ListAt(WatchCache& cache, const api::ResourceInf
       std::string_view key = std::string_view(kv.key).substr(info.etcd_prefix.size());
       ObjectPtr object = cache.Get(key);
       if (!object || object->revision() != kv.mod_revision) {
-        ASSIGN_OR_RETURN(object, decoder.Decode(cache.info(), key, kv));
+        KEELSON_ASSIGN_OR_RETURN(object, decoder.Decode(cache.info(), key, kv));
       }
-      if (object->Matches(request.predicate.labels, request.predicate.fields))
+      if (object->Matches(request.predicate.labels, request.predicate.fields)) {
         page.items.push_back(std::move(object));
+      }
     }
     list.evaluated += i;
     list.returned = page.items.size();
@@ -296,27 +297,29 @@ Result<ListResult> Store::Impl::Continue(WatchCache& cache, const api::ResourceI
                                          const ListRequest& request, const Limits& limits) {
   Result<ContinueToken> token = DecodeContinue(request.continue_token);
   if (!token) return Error(Code::kBadRequest, "invalid continue token: " + token.error().message());
-  if (!request.resource_version.empty() && request.resource_version != "0")
+  if (!request.resource_version.empty() && request.resource_version != "0") {
     return Error(Code::kBadRequest, "specifying resource version is not allowed when using continue");
+  }
   std::string prefix = request.ns.empty() ? "" : std::string(request.ns) + "/";
   bool anything = token->revision < 0;
   if (anything) {
-    RETURN_IF_ERROR(WaitUntilFresh(info, "", limits));
+    KEELSON_RETURN_IF_ERROR(WaitUntilFresh(info, "", limits));
   } else {
-    RETURN_IF_ERROR(gate.WaitUntilFresh(token->revision, limits));
+    KEELSON_RETURN_IF_ERROR(gate.WaitUntilFresh(token->revision, limits));
   }
-  RETURN_IF_ERROR(decoder.CheckList(info, request.ns));
+  KEELSON_RETURN_IF_ERROR(decoder.CheckList(info, request.ns));
   int64_t reached = gate.reached();
-  if (anything)
+  if (anything) {
     return FromPage(cache.List(request.ns, prefix + token->start, request.predicate, request.limit, reached),
                     info, request);
+  }
   // While nothing has changed since the first page, the cache is that page's snapshot. It expires when etcd
   // compacts the revision, as clients expect.
   if (cache.last_change() <= token->revision) {
     WatchCache::Page page =
         cache.List(request.ns, prefix + token->start, request.predicate, request.limit, reached);
     if (page.revision == reached && cache.last_change() <= token->revision) {
-      RETURN_IF_ERROR(CheckKept(info, token->revision, limits));
+      KEELSON_RETURN_IF_ERROR(CheckKept(info, token->revision, limits));
       page.revision = token->revision;
       return FromPage(std::move(page), info, request);
     }
@@ -330,48 +333,51 @@ Result<ListResult> Store::Impl::One(WatchCache& cache, const api::ResourceInfo& 
   std::string key = api::KeyOf(request.ns, request.name);
   ObjectPtr object;
   if (request.match == "Exact") {
-    ASSIGN_OR_RETURN(result.revision, ParseRevision(request.resource_version));
-    RETURN_IF_ERROR(gate.WaitUntilFresh(result.revision, limits));
+    KEELSON_ASSIGN_OR_RETURN(result.revision, ParseRevision(request.resource_version));
+    KEELSON_RETURN_IF_ERROR(gate.WaitUntilFresh(result.revision, limits));
     etcd::RangeOptions at;
     at.revision = result.revision;
     Result<etcd::RangeResult> range =
         Measured("get", info, [&] { return client->Range(std::string(info.etcd_prefix) + key, at, limits); });
     if (!range) return range.error().Is(Code::kGone) ? ListExpired() : range.error();
     if (!range->kvs.empty()) {
-      ASSIGN_OR_RETURN(object, decoder.Decode(cache.info(), key, range->kvs[0]));
+      KEELSON_ASSIGN_OR_RETURN(object, decoder.Decode(cache.info(), key, range->kvs[0]));
     }
   } else {
-    RETURN_IF_ERROR(WaitUntilFresh(info, request.resource_version, limits));
+    KEELSON_RETURN_IF_ERROR(WaitUntilFresh(info, request.resource_version, limits));
     result.revision = gate.reached();
     object = cache.Get(key);
-    if (!object) RETURN_IF_ERROR(decoder.CheckKey(std::string(info.etcd_prefix) + key));
+    if (!object) KEELSON_RETURN_IF_ERROR(decoder.CheckKey(std::string(info.etcd_prefix) + key));
     if (object) result.revision = std::max(result.revision, object->revision());
   }
-  if (object && object->Matches(request.predicate.labels, request.predicate.fields))
+  if (object && object->Matches(request.predicate.labels, request.predicate.fields)) {
     result.items.push_back(object->In(info));
+  }
   return result;
 }
 
 Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest& request,
                                const Limits& limits) {
-  ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
-  if (Result<int64_t> revision = ParseRevision(request.resource_version); !revision)
+  KEELSON_ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
+  if (Result<int64_t> revision = ParseRevision(request.resource_version); !revision) {
     return revision.error().Wrap("invalid resource version");
+  }
   if (!request.name.empty()) return impl_->One(*cache, info, request, limits);
   if (!request.continue_token.empty()) return impl_->Continue(*cache, info, request, limits);
   bool exact = request.match == "Exact";
   // Without resourceVersionMatch a paged list from a version means Exact.
   if (request.match.empty() && request.limit > 0 && !request.resource_version.empty() &&
-      request.resource_version != "0")
+      request.resource_version != "0") {
     exact = true;
+  }
   if (exact) {
-    ASSIGN_OR_RETURN(int64_t revision, ParseRevision(request.resource_version));
-    RETURN_IF_ERROR(impl_->gate.WaitUntilFresh(revision, limits));
+    KEELSON_ASSIGN_OR_RETURN(int64_t revision, ParseRevision(request.resource_version));
+    KEELSON_RETURN_IF_ERROR(impl_->gate.WaitUntilFresh(revision, limits));
     return impl_->ListAt(*cache, info, request, revision, "", false, limits);
   }
-  RETURN_IF_ERROR(impl_->WaitUntilFresh(info, request.resource_version, limits));
+  KEELSON_RETURN_IF_ERROR(impl_->WaitUntilFresh(info, request.resource_version, limits));
   // A list must not look complete when it is not. Checked once the caches are as fresh as the request asks for.
-  RETURN_IF_ERROR(impl_->decoder.CheckList(info, request.ns));
+  KEELSON_RETURN_IF_ERROR(impl_->decoder.CheckList(info, request.ns));
   // At "0" the limit is ignored, as upstream does: such lists are to be cheap.
   int64_t limit = request.resource_version == "0" ? 0 : request.limit;
   return impl_->FromPage(cache->List(request.ns, "", request.predicate, limit, impl_->gate.reached()), info,
@@ -380,13 +386,15 @@ Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest&
 
 Result<std::unique_ptr<WatchHandle>> Store::Watch(const api::ResourceInfo& info, const WatchRequest& request,
                                                   std::shared_ptr<WatchSink> sink, const Limits& limits) {
-  ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
-  ASSIGN_OR_RETURN(int64_t from, ParseRevision(request.resource_version));
+  KEELSON_ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
+  KEELSON_ASSIGN_OR_RETURN(int64_t from, ParseRevision(request.resource_version));
   // A watch may start at a future version: its events begin there. Initial events must be as fresh as asked for.
   if (request.initial_events || request.resource_version.empty()) {
-    RETURN_IF_ERROR(impl_->WaitUntilFresh(info, request.resource_version, limits));
+    KEELSON_RETURN_IF_ERROR(impl_->WaitUntilFresh(info, request.resource_version, limits));
   }
-  if (request.initial_events || from == 0) RETURN_IF_ERROR(impl_->decoder.CheckList(info, request.ns));
+  if (request.initial_events || from == 0) {
+    KEELSON_RETURN_IF_ERROR(impl_->decoder.CheckList(info, request.ns));
+  }
   auto watcher = std::make_shared<CacheWatcher>(info, request, std::move(sink));
   auto handle = std::make_unique<Handle>(*cache, watcher, impl_->gate);
   int64_t reached = impl_->gate.reached();
@@ -413,11 +421,11 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
   }
   int64_t lease = 0;
   if (ttl.count() > 0) {
-    ASSIGN_OR_RETURN(lease, impl_->leases.LeaseFor(ttl, limits));
+    KEELSON_ASSIGN_OR_RETURN(lease, impl_->leases.LeaseFor(ttl, limits));
   }
-  ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured(expected == 0 ? "create" : "update", info, [&] {
-                     return impl_->client->PutIf(etcd_key, value, expected, lease, limits);
-                   }));
+  KEELSON_ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured(expected == 0 ? "create" : "update", info, [&] {
+                             return impl_->client->PutIf(etcd_key, value, expected, lease, limits);
+                           }));
   // The object as readers will see it: a conversion between versions may change it.
   if (txn.succeeded) return Object::FromMessage(stored, kept, txn.revision)->In(info);
   conflict.current = nullptr;
@@ -448,14 +456,14 @@ bool Store::IsStale(const api::ResourceInfo& info, const Object& object, const L
 
 Result<int64_t> Store::Delete(const api::ResourceInfo& info, std::string_view key, int64_t expected,
                               Conflict& conflict, const Limits& limits) {
-  ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured("delete", info, [&] {
-                     return impl_->client->DeleteIf(std::string(info.etcd_prefix) + std::string(key),
-                                                    expected, limits);
-                   }));
+  KEELSON_ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured("delete", info, [&] {
+                             return impl_->client->DeleteIf(std::string(info.etcd_prefix) + std::string(key),
+                                                            expected, limits);
+                           }));
   if (txn.succeeded) return txn.revision;
   conflict.current = nullptr;
   if (txn.current) {
-    ASSIGN_OR_RETURN(ObjectPtr current, impl_->decoder.Decode(StoredAs(info), key, *txn.current));
+    KEELSON_ASSIGN_OR_RETURN(ObjectPtr current, impl_->decoder.Decode(StoredAs(info), key, *txn.current));
     conflict.current = current->In(info);
   }
   return Error(Code::kConflict, "the stored object is another one");
@@ -465,18 +473,18 @@ Result<bool> Store::DeleteUnreadable(const api::ResourceInfo& info, std::string_
                                      const Limits& limits) {
   const std::string etcd_key = std::string(info.etcd_prefix) + std::string(key);
   while (true) {
-    ASSIGN_OR_RETURN(etcd::RangeResult range,
-                     Measured("get", info, [&] { return impl_->client->Range(etcd_key, {}, limits); }));
+    KEELSON_ASSIGN_OR_RETURN(etcd::RangeResult range, Measured("get", info, [&] {
+                               return impl_->client->Range(etcd_key, {}, limits);
+                             }));
     if (range.kvs.empty()) return false;
     Result<ObjectPtr> object = impl_->decoder.Decode(StoredAs(info), key, range.kvs[0]);
     if (object) return false;
     if (!object.error().Is(Code::kInternal)) return object.error();
-    ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured("delete", info, [&] {
-                       return impl_->client->DeleteIf(etcd_key, range.kvs[0].mod_revision, limits);
-                     }));
+    KEELSON_ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured("delete", info, [&] {
+                               return impl_->client->DeleteIf(etcd_key, range.kvs[0].mod_revision, limits);
+                             }));
     if (!txn.succeeded) continue;  // the object has changed meanwhile: try again
-    log::Warn("Deleted a stored object that could not be read",
-              {{"key", etcd_key}, {"err", object.error()}});
+    log::Warn("Deleted a stored object that could not be read", {{"key", etcd_key}, {"err", object.error()}});
     return true;
   }
 }

@@ -31,15 +31,16 @@ class Sink : public WatchSink {
   std::vector<std::string> Await(size_t count) {
     MutexLock lock(mutex_);
     SteadyTime deadline = SteadyTime::clock::now() + std::chrono::seconds(20);
-    while (events_.size() < count && SteadyTime::clock::now() < deadline)
+    while (events_.size() < count && SteadyTime::clock::now() < deadline) {
       changed_.wait_for(mutex_, std::stop_token(), std::chrono::milliseconds(100), [] { return false; });
+    }
     return events_;
   }
 
  private:
   Mutex mutex_;
   CondVar changed_;
-  std::vector<std::string> events_ GUARDED_BY(mutex_);
+  std::vector<std::string> events_ KEELSON_GUARDED_BY(mutex_);
 };
 
 class StoredForms : public testing::Test {

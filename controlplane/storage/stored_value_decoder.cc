@@ -46,7 +46,7 @@ Result<std::string> StoredValueDecoder::Decrypt(const api::ResourceInfo& stored,
 
 Result<ObjectPtr> StoredValueDecoder::Decode(const api::ResourceInfo& stored, std::string_view key,
                                              const etcd::KeyValue& kv) const {
-  ASSIGN_OR_RETURN(std::string bytes, Decrypt(stored, kv));
+  KEELSON_ASSIGN_OR_RETURN(std::string bytes, Decrypt(stored, kv));
   Result<ObjectPtr> object = Object::FromStored(stored, std::string(key), kv.mod_revision, bytes);
   if (!object) return DecodeError(kv, object.error());
   return object;
@@ -86,8 +86,9 @@ Result<> StoredValueDecoder::CheckList(const api::ResourceInfo& info, std::strin
       break;
     }
     std::string_view message = error.message();
-    if (message.substr(0, kInternalPrefix.size()) == kInternalPrefix)
+    if (message.substr(0, kInternalPrefix.size()) == kInternalPrefix) {
       message.remove_prefix(kInternalPrefix.size());
+    }
     details.causes.push_back({std::string(kCause), std::string(message), at->first});
   }
   if (details.causes.empty()) return {};

@@ -52,7 +52,7 @@ class StoredValueDecoder {  // thread safe
 
   const std::shared_ptr<Encryption> encryption_;
   mutable Mutex mutex_;
-  std::map<std::string, Error, std::less<>> unreadable_ GUARDED_BY(mutex_);
+  std::map<std::string, Error, std::less<>> unreadable_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::storage

@@ -181,8 +181,9 @@ void WatchCache::ForEachIn(std::string_view ns, const std::function<void(const O
   {
     MutexLock lock(mutex_);
     for (auto at = objects_.lower_bound(prefix);
-         at != objects_.end() && at->first.substr(0, prefix.size()) == prefix; ++at)
+         at != objects_.end() && at->first.substr(0, prefix.size()) == prefix; ++at) {
       all.push_back(at->second);
+    }
   }
   for (const ObjectPtr& object : all) each(object);
 }
@@ -228,8 +229,9 @@ void WatchCache::AddWatcher(const std::shared_ptr<CacheWatcher>& watcher, int64_
   for (size_t i = 0; goes_on && i < changes.size(); ++i) {
     if (EventPtr event = watcher->Select(*changes[i])) goes_on = watcher->Send(event);
   }
-  if (goes_on && watcher->request().initial_events_end)
+  if (goes_on && watcher->request().initial_events_end) {
     watcher->Send(Event::Bookmark(watcher->info(), revision, true));
+  }
   watcher->CatchUp();
 }
 

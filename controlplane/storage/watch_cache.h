@@ -82,9 +82,9 @@ class WatchCache {
     size_t bytes;
     SteadyTime at;
   };
-  void AddToHistory(WatchCacheEventPtr event) REQUIRES(mutex_);
+  void AddToHistory(WatchCacheEventPtr event) KEELSON_REQUIRES(mutex_);
   // Drops the history up to `revision`. Returns the watchers, which the caller ends.
-  std::shared_ptr<const Watchers> DropHistory(int64_t revision) REQUIRES(mutex_);
+  std::shared_ptr<const Watchers> DropHistory(int64_t revision) KEELSON_REQUIRES(mutex_);
   std::shared_ptr<const Watchers> CurrentWatchers() const;
 
   const api::ResourceInfo& info_;
@@ -92,13 +92,13 @@ class WatchCache {
   Clock& clock_;
   const WatchCacheMetrics metrics_;
   mutable Mutex mutex_;
-  std::map<std::string_view, ObjectPtr> objects_ GUARDED_BY(mutex_);  // keys point into the objects
-  size_t bytes_ GUARDED_BY(mutex_) = 0;                               // of all objects
-  int64_t last_change_ GUARDED_BY(mutex_) = 0;
-  int64_t floor_ GUARDED_BY(mutex_) = 0;  // history is complete after this revision
-  std::deque<HistoryEntry> history_ GUARDED_BY(mutex_);
-  size_t history_bytes_ GUARDED_BY(mutex_) = 0;
-  std::shared_ptr<const Watchers> watchers_ GUARDED_BY(mutex_) = std::make_shared<Watchers>();
+  std::map<std::string_view, ObjectPtr> objects_ KEELSON_GUARDED_BY(mutex_);  // keys point into the objects
+  size_t bytes_ KEELSON_GUARDED_BY(mutex_) = 0;                               // of all objects
+  int64_t last_change_ KEELSON_GUARDED_BY(mutex_) = 0;
+  int64_t floor_ KEELSON_GUARDED_BY(mutex_) = 0;  // history is complete after this revision
+  std::deque<HistoryEntry> history_ KEELSON_GUARDED_BY(mutex_);
+  size_t history_bytes_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<const Watchers> watchers_ KEELSON_GUARDED_BY(mutex_) = std::make_shared<Watchers>();
 };
 
 }  // namespace keelson::storage

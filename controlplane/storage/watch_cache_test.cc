@@ -125,8 +125,9 @@ TEST_F(CacheTest, SelectsByLabelAndField) {
         Case{"", "spec.nodeName=n1", {"a/1", "a/3"}}, Case{"app=web", "spec.nodeName!=n1", {"a/2"}},
         Case{"", "metadata.name=3", {"a/3"}}, Case{"", "metadata.namespace=b", {}}}) {
     Lines got;
-    for (const auto& item : cache_.List("", "", Select(c.labels, c.fields), 0, 100).items)
+    for (const auto& item : cache_.List("", "", Select(c.labels, c.fields), 0, 100).items) {
       got.push_back(item->key());
+    }
     EXPECT_EQ(got, c.want) << c.labels << " " << c.fields;
   }
 }

@@ -115,14 +115,14 @@ Result<> AppendWithRevision(std::string_view object, int64_t revision, std::stri
       continue;
     }
     metadata.clear();
-    RETURN_IF_ERROR(
+    KEELSON_RETURN_IF_ERROR(
         AppendMetadata(is_metadata ? field->payload : std::string_view(), written ? 0 : revision, metadata));
     if (is_metadata || !metadata.empty()) AppendBytes(kMetadata, metadata, out);
     written = true;
     if (!is_metadata) out += field->all;
   }
   if (!written && revision != 0) {
-    RETURN_IF_ERROR(AppendMetadata("", revision, metadata));
+    KEELSON_RETURN_IF_ERROR(AppendMetadata("", revision, metadata));
     AppendBytes(kMetadata, metadata, out);
   }
   return {};
@@ -165,7 +165,7 @@ Result<Span> AppendEnvelope(std::string_view api_version, std::string_view kind,
   std::string raw;
   raw.reserve(object.size() + 24);
   if (revision) {
-    RETURN_IF_ERROR(AppendWithRevision(object, *revision, raw));
+    KEELSON_RETURN_IF_ERROR(AppendWithRevision(object, *revision, raw));
   } else {
     raw = object;
   }

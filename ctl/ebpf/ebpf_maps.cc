@@ -47,20 +47,21 @@ Result<> ReadMaps(const std::string& directory, EbpfMaps& out) {
   look_for(kNeededOutside, out.external.missing);
   for (const std::string& name : names) {
     if (name.ends_with(dataplane::kNewPinSuffix)) continue;  // of a proxy that is at it
-    ASSIGN_OR_RETURN(bpf::Map map, bpf::Map::OpenPinned(directory + "/" + name));
+    KEELSON_ASSIGN_OR_RETURN(bpf::Map map, bpf::Map::OpenPinned(directory + "/" + name));
     if (!HasEntries(map)) continue;
-    ASSIGN_OR_RETURN(EbpfMaps::Entries entries, map.Dump());
-    RETURN_IF_ERROR(out.Decode(name, entries));
+    KEELSON_ASSIGN_OR_RETURN(EbpfMaps::Entries entries, map.Dump());
+    KEELSON_RETURN_IF_ERROR(out.Decode(name, entries));
     out.fill.push_back({name, entries.size(), map.shape().max_entries});
   }
-  ASSIGN_OR_RETURN(std::optional<std::string> settings, ReadOnly(directory + "/settings"));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<std::string> settings, ReadOnly(directory + "/settings"));
   if (settings) {
     if (auto value = FromBytes<dataplane::NodeSettings>(*settings)) out.node_netns = value->node_netns;
   }
-  ASSIGN_OR_RETURN(std::optional<std::string> state, ReadOnly(directory + "/outside_state"));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<std::string> state, ReadOnly(directory + "/outside_state"));
   if (state) {
-    if (auto value = FromBytes<dataplane::ExternalState>(*state))
+    if (auto value = FromBytes<dataplane::ExternalState>(*state)) {
       out.external.draining = value->draining != 0;
+    }
   }
   return ReadFilters(out.v4, out.external);
 }
@@ -78,7 +79,7 @@ Result<> ReadPrograms(const std::string& directory, EbpfMaps& out) {
         continue;
       }
       if (!link) return link.error();
-      ASSIGN_OR_RETURN(uint64_t cgroup, link->CgroupId());
+      KEELSON_ASSIGN_OR_RETURN(uint64_t cgroup, link->CgroupId());
       out.programs.push_back({name, cgroup});
     }
   }
@@ -153,12 +154,12 @@ Result<std::vector<EbpfMaps>> ReadEbpfMaps(const std::string& pin_directory) {
     EbpfMaps& maps = out.emplace_back();
     maps.v4 = v4;
     maps.read_at = std::chrono::steady_clock::now().time_since_epoch();
-    RETURN_IF_ERROR(ReadPrograms(directory, maps));
+    KEELSON_RETURN_IF_ERROR(ReadPrograms(directory, maps));
     if (maps.programs.empty()) {  // the mode is another one by now
       out.pop_back();
       continue;
     }
-    RETURN_IF_ERROR(ReadMaps(directory + "/" + layout, maps));
+    KEELSON_RETURN_IF_ERROR(ReadMaps(directory + "/" + layout, maps));
   }
   return out;
 }

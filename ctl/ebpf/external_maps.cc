@@ -60,12 +60,12 @@ const ExternalDevice* ExternalMaps::Device(const std::string& link) const {
 }
 
 Result<> ReadFilters(bool v4, ExternalMaps& maps) {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
   for (const netlink::Link& link : links) {
     bool there[2] = {};
     for (bool in : {true, false}) {
-      ASSIGN_OR_RETURN(
+      KEELSON_ASSIGN_OR_RETURN(
           std::optional<std::string> name,
           bpf::TcProgramAt(
               {.link_index = link.index, .ingress = in, .priority = dataplane::FilterPriority(v4)}));

@@ -70,8 +70,9 @@ void SelectByMaglev(const EbpfMaps& maps, const dataplane::ServiceAddress& vip,
 void ApplyAffinity(const EbpfMaps& maps, const dataplane::ServiceAddress& vip, const ExternalPacket& packet,
                    seconds affinity, FilterOutcome& out) {
   for (const ExternalAffinity& entry : maps.external.affinity) {
-    if (entry.service != vip || entry.client != packet.client || maps.read_at - entry.last_used >= affinity)
+    if (entry.service != vip || entry.client != packet.client || maps.read_at - entry.last_used >= affinity) {
       continue;
+    }
     auto is = [&](const EndpointChoice& choice) { return choice.endpoint == entry.endpoint; };
     if (std::none_of(out.choices.begin(), out.choices.end(), is)) continue;
     out.why += ", and " + packet.client.ToString() + " stays with one";
@@ -89,14 +90,16 @@ FilterOutcome RunIngressFilter(const EbpfMaps& maps, const ExternalPacket& packe
   const ExternalDevice* device = maps.external.Device(packet.link);
   if (!device || !device->served) return {.why = packet.link + " is not one of the devices that are served"};
   if (!device->ingress_filter) return {.why = "not attached"};
-  if (packet.protocol != kTcp && packet.protocol != kUdp)
+  if (packet.protocol != kTcp && packet.protocol != kUdp) {
     return {.why = "only TCP and UDP are served at devices"};
+  }
   dataplane::ServiceAddress vip{packet.to, packet.protocol, packet.port};
   const ExternalService* service = Find(maps, vip);
   if (!service) return {.why = AskedText(packet) + " is not in outside"};
   if (maps.external.draining) return {.why = "serves nobody new: the mode is being left"};
-  if (IsIn(maps.external.pods, packet.client))
+  if (IsIn(maps.external.pods, packet.client)) {
     return {.why = packet.client.ToString() + " is a pod's address"};
+  }
   if (service->limited && !IsAdmitted(maps.external, vip, packet.client)) {
     return {.why = packet.client.ToString() + " is in none of the source_ranges"};
   }
@@ -151,8 +154,9 @@ std::vector<Problem> ExternalFaults(const std::vector<EbpfMaps>& families) {
   std::vector<Problem> out;
   for (const EbpfMaps& maps : families) {
     const std::string family = FamilyText(maps);
-    for (const std::string& name : maps.external.missing)
+    for (const std::string& name : maps.external.missing) {
       out.push_back({"NotPinned", family + name + " is not pinned"});
+    }
     bool any = false;
     for (const auto& [index, device] : maps.external.devices) {
       any = any || device.served;

@@ -37,10 +37,13 @@ void SelectEndpoints(const EbpfMaps& maps, const dataplane::ServiceAddress& vip,
 void ApplyAffinity(const EbpfMaps& maps, const dataplane::ServiceAddress& vip, std::chrono::seconds affinity,
                    SocketLbOutcome& out) {
   for (const SessionAffinity& entry : maps.affinity) {
-    if (entry.cookie != maps.node_netns || entry.service != vip || maps.read_at - entry.last_used >= affinity)
+    if (entry.cookie != maps.node_netns || entry.service != vip ||
+        maps.read_at - entry.last_used >= affinity) {
       continue;
-    if (std::find(out.endpoints.begin(), out.endpoints.end(), entry.endpoint) == out.endpoints.end())
+    }
+    if (std::find(out.endpoints.begin(), out.endpoints.end(), entry.endpoint) == out.endpoints.end()) {
       continue;
+    }
     out.why += ", and the node stays with one";
     out.endpoints = {entry.endpoint};
     return;

@@ -145,8 +145,9 @@ std::string ToTable(const Dump& dump) {
   std::vector<std::vector<std::string>> rows = {{"MODE", "PROTOCOL", "ADDRESS", "FROM", "LEADS TO"}};
   for (const DumpedService& service : dump.services) {
     std::string to;
-    for (const DumpedBackend& backend : service.backends)
+    for (const DumpedBackend& backend : service.backends) {
       to += (to.empty() ? "" : ", ") + BackendText(backend);
+    }
     if (service.verdict != "serves") to = service.verdict;
     const bool others = service.protocol == 0;
     rows.push_back(

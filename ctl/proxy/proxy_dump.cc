@@ -20,7 +20,7 @@ struct Places {
 };
 
 Result<> ReadTables(const std::string& table, std::vector<DumpedService>& out) {
-  ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
   for (const auto& [name, mode] :
        {std::pair(table, "nftables"), std::pair(table + dataplane::kIpvsTableSuffix, "ipvs"),
         std::pair(table + dataplane::kEbpfTableSuffix, "ebpf")}) {
@@ -38,11 +38,11 @@ Result<> ReadTables(const std::string& table, std::vector<DumpedService>& out) {
 Result<> ReadServers(std::vector<DumpedService>& out) {
   // To ask a kernel for IPVS loads its module: only where it is in use.
   if (!ReadFile("/proc/thread-self/net/ip_vs")) return {};
-  ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
-  ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> servers, ipvs.Servers());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> servers, ipvs.Servers());
   for (const netlink::FoundServer& server : servers) {
-    ASSIGN_OR_RETURN(std::vector<netlink::FoundDestination> destinations,
-                     ipvs.Destinations(server.server.address));
+    KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::FoundDestination> destinations,
+                             ipvs.Destinations(server.server.address));
     out.push_back(DumpServer(server, destinations));
   }
   return {};
@@ -50,19 +50,19 @@ Result<> ReadServers(std::vector<DumpedService>& out) {
 
 Result<Dump> ReadAll(const Places& places) {
   Dump out;
-  ASSIGN_OR_RETURN(out.sockets, ReadEbpfMaps(places.pins));
+  KEELSON_ASSIGN_OR_RETURN(out.sockets, ReadEbpfMaps(places.pins));
   for (const EbpfMaps& maps : out.sockets) {
     for (DumpedService& one : DumpSocketLb(maps)) out.services.push_back(std::move(one));
     for (DumpedService& one : DumpExternal(maps)) out.services.push_back(std::move(one));
   }
   std::vector<DumpedService> rules;
-  RETURN_IF_ERROR(ReadTables(places.table, rules));
+  KEELSON_RETURN_IF_ERROR(ReadTables(places.table, rules));
   const bool below =
       std::any_of(rules.begin(), rules.end(), [](const DumpedService& one) { return one.mode == "ebpf"; });
   out.problems = SocketLbFaults(out.sockets, below, places.pins, linux::NetnsCookie().value_or(0));
   for (Problem& problem : ExternalFaults(out.sockets)) out.problems.push_back(std::move(problem));
   out.services.insert(out.services.end(), rules.begin(), rules.end());
-  RETURN_IF_ERROR(ReadServers(out.services));
+  KEELSON_RETURN_IF_ERROR(ReadServers(out.services));
   return out;
 }
 
@@ -76,7 +76,7 @@ void AddProxyDump(CLI::App& parent, Run& chosen) {
   verb->add_option("--ebpf-pin-directory", places->pins, "As kube-proxy has it");
   verb->callback([&chosen, places] {
     chosen = [places](const Settings& settings) -> Result<int> {
-      ASSIGN_OR_RETURN(Dump dump, ReadAll(*places));
+      KEELSON_ASSIGN_OR_RETURN(Dump dump, ReadAll(*places));
       if (settings.format() == OutputFormat::kTable) {
         std::cout << ToTable(dump);
       } else if (settings.format() == OutputFormat::kJson) {

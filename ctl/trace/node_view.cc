@@ -17,18 +17,18 @@ class LiveNode : public NodeView {
       : socket_(std::move(socket)), netfilter_(std::move(netfilter)), settings_(std::move(settings)) {}
 
   Result<> Read() {
-    ASSIGN_OR_RETURN(ebpf_, ReadEbpfMaps(settings_.pin_directory));
-    ASSIGN_OR_RETURN(tables_,
-                     nft::ReadLiveTables({nft::Family::kInet, nft::Family::kIpv4, nft::Family::kIpv6}));
-    ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket_));
+    KEELSON_ASSIGN_OR_RETURN(ebpf_, ReadEbpfMaps(settings_.pin_directory));
+    KEELSON_ASSIGN_OR_RETURN(
+        tables_, nft::ReadLiveTables({nft::Family::kInet, nft::Family::kIpv4, nft::Family::kIpv6}));
+    KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket_));
     for (const netlink::Address& address : addresses) {
       const IpAddress& ip = address.prefix.address();
       if (!ip.IsLoopback() && !ip.IsLinkLocal()) addresses_.push_back(ip);
     }
     // To ask a kernel for IPVS loads its module: only where it is in use.
     if (!ReadFile("/proc/thread-self/net/ip_vs")) return {};
-    ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
-    ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> servers, ipvs.Servers());
+    KEELSON_ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
+    KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> servers, ipvs.Servers());
     for (const netlink::FoundServer& found : servers) {
       schedulers_[found.server.address] = found.server.scheduler;
     }
@@ -42,9 +42,9 @@ class LiveNode : public NodeView {
   uint32_t masquerade_mark() const override { return 1u << settings_.masquerade_bit; }
 
   Result<Hop> Route(const IpAddress& to) override {
-    ASSIGN_OR_RETURN(netlink::Route route, netlink::LookUpRoute(socket_, to));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Route route, netlink::LookUpRoute(socket_, to));
     Hop out{.local = IsLocal(to), .gateway = route.gateway, .source = route.source};
-    ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket_, route.link_index));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket_, route.link_index));
     out.link = link.name;
     return out;
   }
@@ -84,10 +84,10 @@ const EbpfMaps* NodeView::Ebpf(bool v4) const {
 }
 
 Result<std::unique_ptr<NodeView>> ReadNode(const ProxySettings& settings) {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(netlink::Socket netfilter, netlink::Socket::OpenNetfilter());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket netfilter, netlink::Socket::OpenNetfilter());
   auto out = std::make_unique<LiveNode>(std::move(socket), std::move(netfilter), settings);
-  RETURN_IF_ERROR(out->Read());
+  KEELSON_RETURN_IF_ERROR(out->Read());
   return std::unique_ptr<NodeView>(std::move(out));
 }
 

@@ -140,7 +140,7 @@ class Follower {
   // Where the packet comes from, and by which link.
   Result<> FindSource(nft::Packet& packet) {
     if (source_.kind == Source::kHost) {
-      ASSIGN_OR_RETURN(Hop route, node_.Route(packet.destination));
+      KEELSON_ASSIGN_OR_RETURN(Hop route, node_.Route(packet.destination));
       packet.source = route.source.value_or(packet.destination);
       return {};
     }
@@ -293,8 +293,9 @@ class Follower {
       shared = i;
     }
     auto end = static_cast<std::ptrdiff_t>(shared);
-    if (shared > 0)
+    if (shared > 0) {
       path_.steps.insert(path_.steps.end(), backends[0].steps.begin(), backends[0].steps.begin() + end);
+    }
     for (Backend& backend : backends) backend.steps.erase(backend.steps.begin(), backend.steps.begin() + end);
   }
 

@@ -74,8 +74,9 @@ std::string PathTable(const TracedPath& traced) {
                     std::string(VerdictName(path.verdict)) + "\n";
   if (!path.steps.empty()) {
     std::vector<std::vector<std::string>> rows = {{"STEP", "WHERE", "WHAT"}};
-    for (const nft::TraceStep& step : path.steps)
+    for (const nft::TraceStep& step : path.steps) {
       rows.push_back({std::to_string(rows.size()), step.chain, step.what});
+    }
     out += TextTable(rows, 2);
   }
   if (!path.backends.empty()) {
@@ -95,10 +96,12 @@ std::string PathTable(const TracedPath& traced) {
     out += TextTable(rows, 2);
   }
   if (traced.connections > 0) out += "  " + std::to_string(traced.connections) + " connection(s) under way\n";
-  for (const std::string& what : path.not_understood)
+  for (const std::string& what : path.not_understood) {
     out += "  rule not understood, taken as not matching: " + what + "\n";
-  for (const Problem& problem : traced.problems)
+  }
+  for (const Problem& problem : traced.problems) {
     out += "  PROBLEM " + problem.reason + ": " + problem.message + "\n";
+  }
   return out;
 }
 
@@ -123,8 +126,9 @@ std::string ToTable(const TraceReport& report) {
   std::string out = report.type + " Service " + report.service + ", from " + report.source + ", on node " +
                     report.node + "\n";
   for (const std::string& note : report.notes) out += note + "\n";
-  for (const Problem& problem : report.problems)
+  for (const Problem& problem : report.problems) {
     out += "PROBLEM " + problem.reason + ": " + problem.message + "\n";
+  }
   for (const TracedPath& path : report.paths) out += "\n" + PathTable(path);
   return out;
 }

@@ -29,8 +29,9 @@ Error Usage(const std::string& what) { return Error(Code::kInvalid, what); }
 Result<Wanted> ParseWanted(const std::string& text) {
   Wanted out;
   size_t slash = text.find('/');
-  if (slash == std::string::npos || slash == 0)
+  if (slash == std::string::npos || slash == 0) {
     return Usage("want NAMESPACE/NAME[:PORT], not \"" + text + "\"");
+  }
   size_t colon = std::min(text.find(':', slash), text.size());
   out.ns = text.substr(0, slash);
   out.name = text.substr(slash + 1, colon - slash - 1);
@@ -46,7 +47,7 @@ struct ThisNode {
 };
 
 Result<ThisNode> FindThisNode(const client::RestClient& api, const NodeView& node) {
-  ASSIGN_OR_RETURN(std::vector<corev1::Node> nodes, api.List<corev1::Node>());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<corev1::Node> nodes, api.List<corev1::Node>());
   for (const corev1::Node& candidate : nodes) {
     ThisNode out{candidate.metadata().name(), {}};
     bool here = false;
@@ -63,12 +64,13 @@ Result<ThisNode> FindThisNode(const client::RestClient& api, const NodeView& nod
 }
 
 Result<Source> FindPod(const client::RestClient& api, const std::string& text, const ThisNode& here) {
-  ASSIGN_OR_RETURN(Wanted wanted, ParseWanted(text));
-  ASSIGN_OR_RETURN(corev1::Pod pod, api.Get<corev1::Pod>(wanted.ns, wanted.name));
+  KEELSON_ASSIGN_OR_RETURN(Wanted wanted, ParseWanted(text));
+  KEELSON_ASSIGN_OR_RETURN(corev1::Pod pod, api.Get<corev1::Pod>(wanted.ns, wanted.name));
   const std::string& node = pod.spec().node_name();
   if (node.empty()) return Usage("pod " + text + " is on no node yet");
-  if (node != here.name)
+  if (node != here.name) {
     return Usage("pod " + text + " is on " + node + ": run nodectl there, this is " + here.name);
+  }
   if (pod.spec().host_network()) return Source{Source::kHost, "pod " + text + " (host network)", {}};
   Source out{Source::kPod, "pod " + text, {}};
   for (const auto& entry : pod.status().pod_ips()) {
@@ -83,7 +85,7 @@ Result<Source> FindSource(const client::RestClient& api, const Options& options,
   if (from.size() == 1 && from[0] == "host") return Source{Source::kHost, "host", {}};
   if (from.size() == 2 && from[0] == "pod") return FindPod(api, from[1], here);
   if (from.size() != 1) return Usage("want --from pod NAMESPACE/NAME, --from host or --from ADDRESS");
-  ASSIGN_OR_RETURN(IpAddress ip, IpAddress::Parse(from[0]));
+  KEELSON_ASSIGN_OR_RETURN(IpAddress ip, IpAddress::Parse(from[0]));
   return Source{Source::kAddress, "address " + ip.ToString(), {ip}, device};
 }
 
@@ -106,7 +108,8 @@ Result<TracedPath> TraceOne(NodeView& node, const ServiceView& service, const Po
                  0,
                  {}};
   out.problems = Judge(service, port, out.path, source, node_name);
-  ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, node.Flows(frontend.ip.is_v4(), port.protocol_number()));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows,
+                           node.Flows(frontend.ip.is_v4(), port.protocol_number()));
   if (const EbpfMaps* maps = node.Ebpf(frontend.ip.is_v4()); maps && source.kind == Source::kAddress) {
     for (netlink::Flow& flow : NatFlows(*maps, port.protocol_number())) flows.push_back(std::move(flow));
   }
@@ -131,14 +134,15 @@ std::vector<SocketCall> CallsOf(const NodeView& node, const PortView& port, cons
 }
 
 Result<TraceReport> Trace(const client::RestClient& api, const Options& options) {
-  ASSIGN_OR_RETURN(Wanted wanted, ParseWanted(options.service));
-  ASSIGN_OR_RETURN(std::unique_ptr<NodeView> node, ReadNode(options.proxy));
-  ASSIGN_OR_RETURN(ThisNode here, FindThisNode(api, *node));
-  ASSIGN_OR_RETURN(Source source, FindSource(api, options, here));
-  ASSIGN_OR_RETURN(corev1::Service service, api.Get<corev1::Service>(wanted.ns, wanted.name));
-  ASSIGN_OR_RETURN(std::vector<discoveryv1::EndpointSlice> slices,
-                   api.List<discoveryv1::EndpointSlice>(
-                       wanted.ns, {.label_selector = std::string(kServiceNameLabel) + "=" + wanted.name}));
+  KEELSON_ASSIGN_OR_RETURN(Wanted wanted, ParseWanted(options.service));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<NodeView> node, ReadNode(options.proxy));
+  KEELSON_ASSIGN_OR_RETURN(ThisNode here, FindThisNode(api, *node));
+  KEELSON_ASSIGN_OR_RETURN(Source source, FindSource(api, options, here));
+  KEELSON_ASSIGN_OR_RETURN(corev1::Service service, api.Get<corev1::Service>(wanted.ns, wanted.name));
+  KEELSON_ASSIGN_OR_RETURN(
+      std::vector<discoveryv1::EndpointSlice> slices,
+      api.List<discoveryv1::EndpointSlice>(
+          wanted.ns, {.label_selector = std::string(kServiceNameLabel) + "=" + wanted.name}));
   ServiceView view = MakeServiceView(service, slices, here.ips);
   TraceReport out{.service = view.name, .type = view.type, .source = source.name, .node = here.name};
   out.problems = JudgeEbpf(*node, source, options.proxy.pin_directory, linux::NetnsCookie().value_or(0));
@@ -155,7 +159,8 @@ Result<TraceReport> Trace(const client::RestClient& api, const Options& options)
     for (const Frontend& frontend : port.frontends) {
       if (!Serves(frontend, source)) continue;
       for (SocketCall call : CallsOf(*node, port, frontend, source)) {
-        ASSIGN_OR_RETURN(TracedPath path, TraceOne(*node, view, port, frontend, call, source, here.name));
+        KEELSON_ASSIGN_OR_RETURN(TracedPath path,
+                                 TraceOne(*node, view, port, frontend, call, source, here.name));
         out.paths.push_back(std::move(path));
       }
     }
@@ -168,8 +173,8 @@ Result<TraceReport> Trace(const client::RestClient& api, const Options& options)
 }
 
 Result<int> RunTrace(const Settings& settings, const Options& options) {
-  ASSIGN_OR_RETURN(client::RestClient api, ConnectApi(settings));
-  ASSIGN_OR_RETURN(TraceReport report, Trace(api, options));
+  KEELSON_ASSIGN_OR_RETURN(client::RestClient api, ConnectApi(settings));
+  KEELSON_ASSIGN_OR_RETURN(TraceReport report, Trace(api, options));
   switch (settings.format()) {
     case OutputFormat::kTable:
       std::cout << ToTable(report);

@@ -25,8 +25,8 @@ Result<int> WhyPod(const Options& options, const Settings& settings) {
   }
   http::ClientOptions client_options;
   client_options.base_url = options.scheduler;
-  ASSIGN_OR_RETURN(const std::unique_ptr<http::Client> client,
-                   http::Client::Create(std::move(client_options)));
+  KEELSON_ASSIGN_OR_RETURN(const std::unique_ptr<http::Client> client,
+                           http::Client::Create(std::move(client_options)));
   http::ClientRequest request;
   request.target = "/debug/why?pod=" + PercentEncode(options.pod);
   Result<http::ClientResponse> response = client->Do(request, kTimeout);
@@ -37,8 +37,9 @@ Result<int> WhyPod(const Options& options, const Settings& settings) {
   }
   boost::system::error_code malformed;
   const boost::json::value answer = boost::json::parse(response->body, malformed);
-  if (malformed || !answer.is_object())
+  if (malformed || !answer.is_object()) {
     return Error(Code::kInternal, "the scheduler's answer is not understood");
+  }
   switch (settings.format()) {
     case OutputFormat::kJson:
       std::cout << ToJson(answer);

@@ -36,8 +36,9 @@ void CountPreemption(const k8s::AdmitFailure& failure) {
 
 Pods Without(const Pods& pods, const Pods& gone) {
   Pods out;
-  for (const corev1::Pod* pod : pods)
+  for (const corev1::Pod* pod : pods) {
     if (std::find(gone.begin(), gone.end(), pod) == gone.end()) out.push_back(pod);
+  }
   return out;
 }
 
@@ -80,8 +81,9 @@ corev1::Node Admission::Node(const std::string& uid) const {
   k8s::ResourceList allocatable = k8s::ToResourceList(node.status().allocatable());
   for (const auto& [name, amount] : allocatable_) allocatable[name] = amount;
   if (deps_.add_devices) deps_.add_devices(uid, allocatable);
-  for (const auto& [name, amount] : allocatable)
+  for (const auto& [name, amount] : allocatable) {
     (*node.mutable_status()->mutable_allocatable())[name] = amount.ToQuantity();
+  }
   return node;
 }
 
@@ -95,12 +97,13 @@ std::optional<k8s::AdmitFailure> Admission::Admit(const corev1::Pod& pod) const 
   if (failures.empty()) return std::nullopt;
   if (!IsCriticalPod(pod) || !LacksResourcesOnly(failures)) return failures.front();
   const Pods victims = PlanPreemption(pod, node, others);
-  if (victims.empty())
+  if (victims.empty()) {
     return k8s::AdmitFailure{
         "UnexpectedAdmissionError",
         "Unexpected error while attempting to recover from admission failure: preemption: "
         "error finding a set of pods to preempt: no set of running pods found to reclaim "
         "resources"};
+  }
   for (const corev1::Pod* victim : victims) {
     CountPreemption(failures.front());
     deps_.preempt(*victim);

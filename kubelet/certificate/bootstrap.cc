@@ -54,14 +54,14 @@ Result<std::string> PendingKey(const std::string& path) {
   if (auto key = ReadFile(path)) {
     if (crypto::SigningKey::FromPem(*key)) return key;
   }
-  ASSIGN_OR_RETURN(std::string key, crypto::NewPrivateKey());
-  RETURN_IF_ERROR(WriteFileAtomic(path, key, 0600));
+  KEELSON_ASSIGN_OR_RETURN(std::string key, crypto::NewPrivateKey());
+  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(path, key, 0600));
   return key;
 }
 
 // The same for the same key and node, so that requests do not pile up.
 Result<std::string> RequestName(const std::string& key_pem, const std::string& node_name) {
-  ASSIGN_OR_RETURN(std::vector<crypto::SigningKey> keys, crypto::SigningKey::FromPem(key_pem));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<crypto::SigningKey> keys, crypto::SigningKey::FromPem(key_pem));
   return "node-csr-" + crypto::Sha256Hex(keys.front().id() + "/" + node_name);
 }
 
@@ -90,22 +90,22 @@ Result<> Bootstrap(const BootstrapOptions& options, const Connect& connect, std:
   log::Info("Using bootstrap kubeconfig to generate TLS client cert, key and kubeconfig file");
   auto config = client::LoadKubeconfig(options.bootstrap_kubeconfig);
   if (!config) return config.error().Wrap("unable to load bootstrap kubeconfig");
-  ASSIGN_OR_RETURN(auto transport, connect(*config));
-  RETURN_IF_ERROR(MakeDirs(options.cert_dir));
+  KEELSON_ASSIGN_OR_RETURN(auto transport, connect(*config));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(options.cert_dir));
   const std::string pending = options.cert_dir + "/kubelet-client.key.tmp";
-  ASSIGN_OR_RETURN(std::string key, PendingKey(pending));
+  KEELSON_ASSIGN_OR_RETURN(std::string key, PendingKey(pending));
   CertificateTemplate wanted = ClientCertificateTemplate(options.node_name);
-  ASSIGN_OR_RETURN(wanted.name, RequestName(key, options.node_name));
+  KEELSON_ASSIGN_OR_RETURN(wanted.name, RequestName(key, options.node_name));
   auto certificate = RequestCertificate(client::RestClient(transport), wanted, key, kPatience, stop);
   if (!certificate) {
     // A decision stands as long as its request does: the next start asks anew.
-    if (certificate.error().Is(Code::kForbidden)) RETURN_IF_ERROR(RemoveFile(pending));
+    if (certificate.error().Is(Code::kForbidden)) KEELSON_RETURN_IF_ERROR(RemoveFile(pending));
     return certificate.error().Wrap("failed to run Kubelet: cannot bootstrap");
   }
   const CertificateStore store(options.cert_dir, "kubelet-client");
-  RETURN_IF_ERROR(store.Store(*certificate, key, clock.Now()));
-  RETURN_IF_ERROR(MakeDirs(options.kubeconfig.substr(0, options.kubeconfig.rfind('/') + 1) + "."));
-  RETURN_IF_ERROR(WriteFileAtomic(options.kubeconfig, KubeconfigText(*config, store.path()), 0600));
+  KEELSON_RETURN_IF_ERROR(store.Store(*certificate, key, clock.Now()));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(options.kubeconfig.substr(0, options.kubeconfig.rfind('/') + 1) + "."));
+  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(options.kubeconfig, KubeconfigText(*config, store.path()), 0600));
   return RemoveFile(pending);
 }
 

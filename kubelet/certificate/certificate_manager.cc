@@ -107,14 +107,15 @@ std::chrono::nanoseconds CertificateManager::UntilNextLook() const {
 
 Result<> CertificateManager::Rotate(const CertificateTemplate& wanted, std::stop_token stop) {
   log::Info("Rotating certificates", {{"signer", wanted.signer}});
-  ASSIGN_OR_RETURN(std::string key, crypto::NewPrivateKey());
-  ASSIGN_OR_RETURN(std::string certificate,
-                   RequestCertificate(api_, wanted, key, kPatience, std::move(stop)));
-  ASSIGN_OR_RETURN(crypto::CertificateInfo made, crypto::InspectCertificate(certificate));
+  KEELSON_ASSIGN_OR_RETURN(std::string key, crypto::NewPrivateKey());
+  KEELSON_ASSIGN_OR_RETURN(std::string certificate,
+                           RequestCertificate(api_, wanted, key, kPatience, std::move(stop)));
+  KEELSON_ASSIGN_OR_RETURN(crypto::CertificateInfo made, crypto::InspectCertificate(certificate));
   const WallTime now = clock_.Now();
-  RETURN_IF_ERROR(store_.Store(certificate, key, now));
-  if (current_ && purpose_ == Purpose::kServing)
+  KEELSON_RETURN_IF_ERROR(store_.Store(certificate, key, now));
+  if (current_ && purpose_ == Purpose::kServing) {
     ServingLives().Observe(std::chrono::duration<double>(now - current_->not_before).count());
+  }
   Take(std::move(made));
   changed_();
   return {};
@@ -144,7 +145,7 @@ Result<> CertificateManager::Run(std::stop_token stop) {
     if (std::optional<CertificateTemplate> wanted = Due()) {
       Result<> rotated = Rotate(*wanted, stop);
       if (stop.stop_requested()) break;
-      if (!rotated) RETURN_IF_ERROR(Failed(rotated.error()));
+      if (!rotated) KEELSON_RETURN_IF_ERROR(Failed(rotated.error()));
       if (rotated) failures_ = 0;
       pause =
           rotated ? UntilNextLook() : std::min(kFirstDelay * (1 << std::min(failures_ - 1, 4)), kLastDelay);

@@ -48,8 +48,9 @@ std::optional<Result<std::string>> Follow(client::WatchStream& stream, const std
     auto event = stream.Next(stop);
     if (!event) return std::nullopt;
     if (event->type == client::WatchEvent::Type::kBookmark) continue;
-    if (event->type == client::WatchEvent::Type::kDeleted)
+    if (event->type == client::WatchEvent::Type::kDeleted) {
       return Error(Code::kNotFound, "certificate signing request \"" + name + "\" was deleted");
+    }
     Csr request;
     if (auto decoded = client::RestClient::DecodeInto(event->raw, request); !decoded) return decoded.error();
     if (auto outcome = Outcome(request)) return outcome;
@@ -79,8 +80,8 @@ Result<std::string> Submit(const client::RestClient& api, const CertificateTempl
   } else {
     request.mutable_metadata()->set_name(wanted.name);
   }
-  ASSIGN_OR_RETURN(*request.mutable_spec()->mutable_request(),
-                   crypto::NewCertificateRequest(key_pem, wanted.subject));
+  KEELSON_ASSIGN_OR_RETURN(*request.mutable_spec()->mutable_request(),
+                           crypto::NewCertificateRequest(key_pem, wanted.subject));
   request.mutable_spec()->set_signer_name(wanted.signer);
   for (const std::string& usage : wanted.usages) request.mutable_spec()->add_usages(usage);
   auto created = api.Create(request);
@@ -112,11 +113,12 @@ Result<std::string> RequestCertificate(const client::RestClient& api, const Cert
                                        std::stop_token stop) {
   Deadline deadline(timeout, std::move(stop));
   const client::RestClient bounded = api.With(deadline.token());
-  ASSIGN_OR_RETURN(std::string name, Submit(bounded, wanted, key_pem));
+  KEELSON_ASSIGN_OR_RETURN(std::string name, Submit(bounded, wanted, key_pem));
   log::Info("Waiting for a certificate", {{"csr", name}, {"signer", wanted.signer}});
-  ASSIGN_OR_RETURN(std::string certificate, AwaitCertificate(bounded, name, deadline.token()));
-  if (!crypto::BelongTogether(certificate, key_pem))
+  KEELSON_ASSIGN_OR_RETURN(std::string certificate, AwaitCertificate(bounded, name, deadline.token()));
+  if (!crypto::BelongTogether(certificate, key_pem)) {
     return Error(Code::kInvalid, "the certificate of signing request " + name + " is not for our key");
+  }
   return certificate;
 }
 

@@ -12,9 +12,10 @@
 namespace keelson::kubelet {
 
 Result<crypto::CertificateInfo> CertificateStore::Load() const {
-  ASSIGN_OR_RETURN(std::string pem, ReadFile(path()));
-  if (!crypto::BelongTogether(pem, pem))
+  KEELSON_ASSIGN_OR_RETURN(std::string pem, ReadFile(path()));
+  if (!crypto::BelongTogether(pem, pem)) {
     return Error(Code::kInvalid, path() + ": private key does not match public key");
+  }
   return crypto::InspectCertificate(pem);
 }
 
@@ -26,10 +27,10 @@ Result<> CertificateStore::Store(const std::string& certificate_pem, const std::
   char stamp[32];
   const size_t size = strftime(stamp, sizeof(stamp), "%Y-%m-%d-%H-%M-%S", &parts);
   const std::string file = directory_ + "/" + name_ + "-" + std::string(stamp, size) + ".pem";
-  RETURN_IF_ERROR(MakeDirs(directory_));
-  RETURN_IF_ERROR(WriteFileAtomic(file, certificate_pem + key_pem, 0600));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(directory_));
+  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(file, certificate_pem + key_pem, 0600));
   const std::string updated = directory_ + "/" + name_ + "-updated.pem";
-  RETURN_IF_ERROR(RemoveFile(updated));
+  KEELSON_RETURN_IF_ERROR(RemoveFile(updated));
   if (symlink(file.c_str(), updated.c_str()) != 0) return ErrnoError("link " + updated);
   if (rename(updated.c_str(), path().c_str()) != 0) return ErrnoError("rename " + updated);
   return {};
@@ -48,11 +49,12 @@ Result<> EnsureSelfSigned(const std::string& directory, const std::string& hostn
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch());
   subject.common_name = hostname + "@" + std::to_string(seconds.count());
   (IpAddress::Parse(hostname) ? subject.ip_addresses : subject.dns_names).push_back(hostname);
-  ASSIGN_OR_RETURN(std::string new_key, crypto::NewPrivateKey());
-  ASSIGN_OR_RETURN(std::string made, crypto::NewSelfSigned(new_key, subject, std::chrono::hours(24 * 365)));
-  RETURN_IF_ERROR(MakeDirs(directory));
-  RETURN_IF_ERROR(WriteFileAtomic(key_file, new_key, 0600));
-  RETURN_IF_ERROR(WriteFileAtomic(certificate_file, made, 0644));
+  KEELSON_ASSIGN_OR_RETURN(std::string new_key, crypto::NewPrivateKey());
+  KEELSON_ASSIGN_OR_RETURN(std::string made,
+                           crypto::NewSelfSigned(new_key, subject, std::chrono::hours(24 * 365)));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(directory));
+  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(key_file, new_key, 0600));
+  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(certificate_file, made, 0644));
   log::Info("Using self-signed cert", {{"certFile", certificate_file}, {"keyFile", key_file}});
   return {};
 }

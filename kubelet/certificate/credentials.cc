@@ -33,9 +33,10 @@ Result<std::shared_ptr<client::Transport>> TransportFor(client::RestConfig confi
 Result<> UseStore(const CertificateStore& store, client::RestConfig& config) {
   if (config.certificate_pem.empty()) return {};
   auto stored = store.Load();
-  if (!stored || stored->not_after < Clock::Real().Now())
-    RETURN_IF_ERROR(store.Store(config.certificate_pem, config.key_pem, Clock::Real().Now()));
-  ASSIGN_OR_RETURN(config.certificate_pem, ReadFile(store.path()));
+  if (!stored || stored->not_after < Clock::Real().Now()) {
+    KEELSON_RETURN_IF_ERROR(store.Store(config.certificate_pem, config.key_pem, Clock::Real().Now()));
+  }
+  KEELSON_ASSIGN_OR_RETURN(config.certificate_pem, ReadFile(store.path()));
   config.key_pem = config.certificate_pem;
   config.certificate_file = config.key_file = store.path();
   return {};
@@ -47,8 +48,9 @@ std::optional<CertificateTemplate> WishFor(const std::string& node_name,
   std::vector<std::string> names, ips;
   for (const corev1::NodeAddress& address : addresses) {
     auto& list = IpAddress::Parse(address.address()) ? ips : names;
-    if (std::find(list.begin(), list.end(), address.address()) == list.end())
+    if (std::find(list.begin(), list.end(), address.address()) == list.end()) {
       list.push_back(address.address());
+    }
   }
   if (names.empty() && ips.empty()) return std::nullopt;
   std::sort(names.begin(), names.end());
@@ -69,20 +71,22 @@ void AddManager(ServiceGroup& group, const char* name, std::shared_ptr<Certifica
 Result<std::shared_ptr<client::Transport>> ConnectWithCredentials(const Settings& settings) {
   const KubeletFlags& flags = settings.flags;
   if (!flags.bootstrap_kubeconfig.empty()) {
-    RETURN_IF_ERROR(
+    KEELSON_RETURN_IF_ERROR(
         Bootstrap({flags.kubeconfig, flags.bootstrap_kubeconfig, flags.cert_dir, NodeName(settings)},
                   [](const client::RestConfig& config) { return TransportFor(config); }, {}));
   }
-  ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(flags.kubeconfig));
-  if (settings.config.rotate_certificates) RETURN_IF_ERROR(UseStore(ClientStore(settings), config));
+  KEELSON_ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(flags.kubeconfig));
+  if (settings.config.rotate_certificates) KEELSON_RETURN_IF_ERROR(UseStore(ClientStore(settings), config));
   return TransportFor(std::move(config));
 }
 
 void AddClientRotation(ServiceGroup& group, const Settings& settings, const client::RestClient& api) {
   const CertificateStore store = ClientStore(settings);
   // Who has no certificate but a token has nothing to renew.
-  if (settings.flags.kubeconfig.empty() || !settings.config.rotate_certificates || !PathExists(store.path()))
+  if (settings.flags.kubeconfig.empty() || !settings.config.rotate_certificates ||
+      !PathExists(store.path())) {
     return;
+  }
   const std::string name = NodeName(settings);
   // The client looks at its files itself.
   AddManager(group, "client-certificate",
@@ -123,14 +127,17 @@ void KubeletListener::AddServices(ServiceGroup& group, const client::RestClient&
 
 Result<> KubeletListener::Run(std::stop_token stop, const ServiceGroup::Ready& ready) {
   const KubeletConfig& config = settings_.config;
-  if (!rotated_ && config.tls_cert_file.empty())
-    RETURN_IF_ERROR(EnsureSelfSigned(settings_.flags.cert_dir, NodeName(settings_), Clock::Real().Now()));
+  if (!rotated_ && config.tls_cert_file.empty()) {
+    KEELSON_RETURN_IF_ERROR(
+        EnsureSelfSigned(settings_.flags.cert_dir, NodeName(settings_), Clock::Real().Now()));
+  }
   WatchFiles();  // which are there by now, and are read below
   ready();
   {
     MutexLock lock(mutex_);
-    while (!issued_ && !stop.stop_requested())
-      changed_.wait(mutex_, stop, [this]() NO_THREAD_SAFETY_ANALYSIS { return issued_; });
+    while (!issued_ && !stop.stop_requested()) {
+      changed_.wait(mutex_, stop, [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return issued_; });
+    }
   }
   if (stop.stop_requested()) return {};
   http::ServerOptions options;
@@ -142,13 +149,14 @@ Result<> KubeletListener::Run(std::stop_token stop, const ServiceGroup::Ready& r
   options.tls->client_ca_file = config.client_ca_file;
   options.tls->min_version = config.tls_min_version;
   options.tls->cipher_suites = config.tls_cipher_suites;
-  ASSIGN_OR_RETURN(std::shared_ptr<http::Server> server, http::Server::Listen(std::move(options), handler_));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<http::Server> server,
+                           http::Server::Listen(std::move(options), handler_));
   {
     MutexLock lock(mutex_);
     server_ = server;
     changed_.notify_all();
   }
-  if (rotated_) RETURN_IF_ERROR(server->ReloadTls());  // what has come since it was read
+  if (rotated_) KEELSON_RETURN_IF_ERROR(server->ReloadTls());  // what has come since it was read
   return server->Run(stop);
 }
 
@@ -171,8 +179,9 @@ void KubeletListener::WatchFiles() {
   const KubeletConfig& config = settings_.config;
   files_.Add({"client-ca-file", {config.client_ca_file}, [this] { return Reload(); }});
   // The cluster's certificate tells of itself.
-  if (!rotated_ && k8s::FeatureEnabled(config.feature_gates, "ReloadKubeletServerCertificateFile"))
+  if (!rotated_ && k8s::FeatureEnabled(config.feature_gates, "ReloadKubeletServerCertificateFile")) {
     files_.Add({"tls-cert-file", {certificate_file_, key_file_}, [this] { return Reload(); }});
+  }
 }
 
 void KubeletListener::CertificateChanged() {
@@ -181,8 +190,9 @@ void KubeletListener::CertificateChanged() {
     issued_ = true;
     changed_.notify_all();
   }
-  if (auto reloaded = Reload(); !reloaded)
+  if (auto reloaded = Reload(); !reloaded) {
     log::Error("Cannot use the new serving certificate", {{"err", reloaded.error()}});
+  }
 }
 
 }  // namespace keelson::kubelet

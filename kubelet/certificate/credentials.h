@@ -49,8 +49,8 @@ class KubeletListener {
   http::FileReloader files_;
   Mutex mutex_;
   CondVar changed_;
-  bool issued_ GUARDED_BY(mutex_) = false;
-  std::shared_ptr<http::Server> server_ GUARDED_BY(mutex_);
+  bool issued_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<http::Server> server_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

@@ -90,8 +90,9 @@ TEST_F(ServerFilesTest, ACertificateOfItsOwnIsThereBeforeItIsWatched) {
   // A change that is taken up: all files have been looked at by then.
   ASSERT_TRUE(WriteFileAtomic(own_.dir() + "/clients.pem", *ReadFile(second_.ca_file()), 0600));
   const auto late = std::chrono::steady_clock::now() + http::kSoon;
-  while (Reloads("client-ca-file", "success") == before && std::chrono::steady_clock::now() < late)
+  while (Reloads("client-ca-file", "success") == before && std::chrono::steady_clock::now() < late) {
     std::this_thread::yield();
+  }
   EXPECT_EQ(Reloads("client-ca-file", "success"), before + 1);
   EXPECT_EQ(Reloads("tls-cert-file", "failure"), failed);
   EXPECT_EQ(Reloads("tls-cert-file", "success"), taken);

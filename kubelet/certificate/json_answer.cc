@@ -9,8 +9,9 @@ constexpr std::chrono::seconds kTimeout(30);
 Result<json::object> ParseObject(const client::ApiRequest& request, const client::ApiResponse& response) {
   boost::system::error_code failed;
   json::value parsed = json::parse(response.body, failed);
-  if (failed || !parsed.is_object())
+  if (failed || !parsed.is_object()) {
     return Error(Code::kInternal, "the API server's answer to " + request.target + " is no JSON object");
+  }
   return std::move(parsed.get_object());
 }
 
@@ -18,7 +19,7 @@ Result<json::object> ParseObject(const client::ApiRequest& request, const client
 
 Result<json::object> AskJson(client::Transport& transport, client::ApiRequest request) {
   request.accept = request.content_type = "application/json";
-  ASSIGN_OR_RETURN(client::ApiResponse answer, transport.Do(request, kTimeout, {}));
+  KEELSON_ASSIGN_OR_RETURN(client::ApiResponse answer, transport.Do(request, kTimeout, {}));
   auto object = ParseObject(request, answer);
   if (answer.status >= 200 && answer.status < 300) return object;
   std::string message = object ? Text(*object, "message") : "";

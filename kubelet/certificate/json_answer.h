@@ -21,8 +21,9 @@ template <typename Each>
 void ForEachObject(const json::object& object, const char* name, const Each& each) {
   const json::value* items = object.if_contains(name);
   if (!items || !items->is_array()) return;
-  for (const json::value& item : items->get_array())
+  for (const json::value& item : items->get_array()) {
     if (item.is_object()) each(item.get_object());
+  }
 }
 
 }  // namespace keelson::kubelet

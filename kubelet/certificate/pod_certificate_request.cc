@@ -61,7 +61,7 @@ Result<CreatedRequest> PodCertificateRequests::Create(const corev1::Pod& pod,
   const std::string& account = pod.spec().service_account_name();
   auto known = api_.Get<corev1::ServiceAccount>(ns, account);
   if (!known) return known.error().Wrap("while fetching service account");
-  ASSIGN_OR_RETURN(std::string stub, crypto::NewCertificateRequest(key_pem, {}));
+  KEELSON_ASSIGN_OR_RETURN(std::string stub, crypto::NewCertificateRequest(key_pem, {}));
   json::object spec = SpecOf(pod, source);
   spec["serviceAccountName"] = account;
   spec["serviceAccountUID"] = known->metadata().uid();
@@ -78,7 +78,7 @@ Result<CreatedRequest> PodCertificateRequests::Create(const corev1::Pod& pod,
   auto stored = AskJson(api_.transport(), std::move(request));
   if (!stored) return stored.error().Wrap("while creating on API");
   const json::object& meta = Member(*stored, "metadata");
-  ASSIGN_OR_RETURN(WallTime created, TimeAt(meta, "creationTimestamp"));
+  KEELSON_ASSIGN_OR_RETURN(WallTime created, TimeAt(meta, "creationTimestamp"));
   return CreatedRequest{Text(meta, "name"), created};
 }
 
@@ -86,7 +86,7 @@ Result<RequestState> PodCertificateRequests::Get(const std::string& ns, const st
   using Outcome = RequestState::Outcome;
   client::ApiRequest request;
   request.target = Target(ns, name);
-  ASSIGN_OR_RETURN(json::object object, AskJson(api_.transport(), std::move(request)));
+  KEELSON_ASSIGN_OR_RETURN(json::object object, AskJson(api_.transport(), std::move(request)));
   const json::object& status = Member(object, "status");
   RequestState out;
   ForEachObject(status, "conditions", [&out](const json::object& condition) {
@@ -102,8 +102,8 @@ Result<RequestState> PodCertificateRequests::Get(const std::string& ns, const st
   });
   if (out.outcome != Outcome::kIssued) return out;
   out.chain = Text(status, "certificateChain");
-  ASSIGN_OR_RETURN(out.begin_refresh_at, TimeAt(status, "beginRefreshAt"));
-  ASSIGN_OR_RETURN(out.not_after, TimeAt(status, "notAfter"));
+  KEELSON_ASSIGN_OR_RETURN(out.begin_refresh_at, TimeAt(status, "beginRefreshAt"));
+  KEELSON_ASSIGN_OR_RETURN(out.not_after, TimeAt(status, "notAfter"));
   return out;
 }
 
@@ -113,10 +113,10 @@ Result<> PodCertificateRequests::Watch(const std::function<void(const std::strin
   request.accept = "application/json";
   request.target = std::string("/apis/") + kVersion + "/" + kResource +
                    "?watch=true&fieldSelector=spec.nodeName%3D" + node_name_;
-  ASSIGN_OR_RETURN(auto stream, api_.transport().Open(request, stop));
+  KEELSON_ASSIGN_OR_RETURN(auto stream, api_.transport().Open(request, stop));
   json::stream_parser parser;
   for (;;) {
-    ASSIGN_OR_RETURN(const std::string bytes, stream->Read(stop, kSilence));
+    KEELSON_ASSIGN_OR_RETURN(const std::string bytes, stream->Read(stop, kSilence));
     if (bytes.empty()) return {};
     for (std::string_view rest = bytes; !rest.empty();) {
       const size_t line = std::min(rest.find('\n'), rest.size() - 1) + 1;

@@ -61,7 +61,7 @@ struct PodCertificates::Record {
 
 struct PodCertificates::Table {
   Mutex mutex;
-  std::map<std::string, Record> records GUARDED_BY(mutex);  // by pod's UID, volume and index
+  std::map<std::string, Record> records KEELSON_GUARDED_BY(mutex);  // by pod's UID, volume and index
 
   void Tell(WallTime now) {
     metrics::Family& family =
@@ -110,14 +110,16 @@ Result<CredentialBundle> PodCertificates::Get(const corev1::Pod& pod, const core
     table_->records[key] = record;
   }
   if (record.HasBundle()) {
-    if (!stepped)
+    if (!stepped) {
       log::Warn("Cannot refresh a pod's certificate", {{"pod", api::KeyOf(pod)}, {"err", stepped.error()}});
+    }
     return record.bundle;
   }
-  if (record.state == State::kDenied || record.state == State::kFailed)
+  if (record.state == State::kDenied || record.state == State::kFailed) {
     return Error(Code::kForbidden,
                  std::string("PodCertificateRequest was permanently ") + record.InMetrics(clock_.Now()) +
                      ": reason=" + k8s::Quote(record.reason) + " message=" + k8s::Quote(record.message));
+  }
   return Error(Code::kUnavailable, "credential bundle is not issued yet" +
                                        (stepped ? std::string() : ": " + stepped.error().message()));
 }
@@ -126,7 +128,7 @@ Result<> PodCertificates::Step(const Asked& asked, Record& record) {
   using State = Record::State;
   switch (record.state) {
     case State::kInitial:
-      RETURN_IF_ERROR(Request(asked, record));
+      KEELSON_RETURN_IF_ERROR(Request(asked, record));
       record.state = State::kWaiting;
       return {};
     case State::kWaiting:
@@ -135,7 +137,7 @@ Result<> PodCertificates::Step(const Asked& asked, Record& record) {
     case State::kFresh:
       if (clock_.Now() < record.begin_refresh_at) return {};
       TellLateness(asked.pod, record);
-      RETURN_IF_ERROR(Request(asked, record));
+      KEELSON_RETURN_IF_ERROR(Request(asked, record));
       record.state = State::kRefreshing;
       return {};
     case State::kDenied:
@@ -147,18 +149,20 @@ Result<> PodCertificates::Step(const Asked& asked, Record& record) {
 
 Result<> PodCertificates::Request(const Asked& asked, Record& record) {
   const std::string node_uid = deps_.node_uid();
-  if (node_uid.empty())
+  if (node_uid.empty()) {
     return Error(Code::kUnavailable,
                  "while getting node object from local cache: node \"" + deps_.node_name + "\" not found");
+  }
   auto made = [&]() -> Result<CreatedRequest> {
     auto key = crypto::NewPrivateKey(asked.source.key_type());
     if (!key) return key.error().Wrap("while generating keypair");
     record.key = std::move(*key);
     return requests_.Create(asked.pod, asked.source, node_uid, record.key);
   }();
-  if (!made)
+  if (!made) {
     return made.error().Wrap(std::string("while creating ") + (record.HasBundle() ? "refresh" : "initial") +
                              " PodCertificateRequest");
+  }
   record.request = std::move(made->name);
   record.abandon_at =
       made->created + kAssumeDeleted + std::chrono::duration_cast<WallTime::duration>(deps_.jitter());
@@ -202,10 +206,12 @@ Result<> PodCertificates::Look(const Asked& asked, Record& record) {
 
 void PodCertificates::TellLateness(const corev1::Pod& pod, Record& record) const {
   const WallTime now = clock_.Now();
-  if (record.IsOverdue(now) && !std::exchange(record.told_overdue, true))
+  if (record.IsOverdue(now) && !std::exchange(record.told_overdue, true)) {
     deps_.warn(pod, "CertificateOverdueForRefresh", "PodCertificate refresh overdue");
-  if (now > record.not_after && !std::exchange(record.told_expired, true))
+  }
+  if (now > record.not_after && !std::exchange(record.told_expired, true)) {
     deps_.warn(pod, "CertificateExpired", "PodCertificate expired");
+  }
 }
 
 void PodCertificates::ForgetPod(const std::string& uid) {
@@ -219,8 +225,9 @@ void PodCertificates::Watch(const std::function<void(const std::string& uid)>& c
   client::ReconnectBackoff backoff(Clock::Real());
   do {
     auto ended = requests_.Watch(changed, stop);
-    if (!ended && !stop.stop_requested() && !ended.error().Is(Code::kTimeout))
+    if (!ended && !stop.stop_requested() && !ended.error().Is(Code::kTimeout)) {
       log::Debug("The watch of pods' certificate requests ended", {{"err", ended.error()}});
+    }
   } while (client::SleepFor(Clock::Real(), backoff.Next(), stop));
 }
 

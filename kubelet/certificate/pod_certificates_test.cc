@@ -50,8 +50,9 @@ class PodCertificatesTest : public ::testing::Test {
       return answer(201, json::serialize(object));
     }
     auto it = requests_.find(request.target.substr(request.target.rfind('/') + 1));
-    if (it == requests_.end())
+    if (it == requests_.end()) {
       return answer(404, R"({"kind":"Status","message":"it is not there","reason":"NotFound"})");
+    }
     return answer(200, json::serialize(it->second));
   }
   std::string Stamp(std::chrono::nanoseconds from_now) {
@@ -149,9 +150,10 @@ TEST_F(PodCertificatesTest, ASignersNoIsForGood) {
     EXPECT_FALSE(Get());
     Conclude(name, type);
     const std::string state = type == std::string("Denied") ? "denied" : "failed";
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < 2; ++i) {
       EXPECT_EQ(Problem(), "PodCertificateRequest was permanently " + state +
                                R"(: reason="Why" message="so \"it\" is")");
+    }
     EXPECT_EQ(told_, std::vector<std::string>{std::string(type) + ": PodCertificateRequest n/" + name + " " +
                                               verb + R"(, reason="Why", message="so \"it\" is")"});
     EXPECT_TRUE(Shows(state));

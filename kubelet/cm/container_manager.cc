@@ -18,9 +18,11 @@ int64_t AmountIn(const std::map<std::string, std::string>& amounts, const std::s
 Result<> CheckReservedCpus(const std::string& list, const MachineTopology& machine) {
   auto cpus = CpuSet::Parse(list);
   if (!cpus) return cpus.error().Wrap("unable to parse reserved CPU list");
-  for (int cpu : *cpus)
-    if (!machine.cpus.count(cpu))
+  for (int cpu : *cpus) {
+    if (!machine.cpus.count(cpu)) {
       return Error(Code::kInvalid, "invalid cpuset \"" + list + "\" specified by --reserved-cpus");
+    }
+  }
   return {};
 }
 
@@ -28,10 +30,10 @@ Result<CpuManagerOptions> CpuOptions(const Settings& settings, const Reservation
   CpuManagerOptions out;
   out.state_file = settings.flags.root_dir + "/cpu_manager_state";
   out.reconcile_period = settings.config.cpu_manager_reconcile_period;
-  ASSIGN_OR_RETURN(out.reserved, CpuSet::Parse(settings.config.reserved_system_cpus));
+  KEELSON_ASSIGN_OR_RETURN(out.reserved, CpuSet::Parse(settings.config.reserved_system_cpus));
   int64_t milli = AmountIn(reservations.system, "cpu", true) + AmountIn(reservations.kube, "cpu", true);
   out.reserved_count = static_cast<int>((milli + 999) / 1000);
-  RETURN_IF_ERROR(ParseCpuManagerOptions(settings.config.cpu_manager_policy_options, out));
+  KEELSON_RETURN_IF_ERROR(ParseCpuManagerOptions(settings.config.cpu_manager_policy_options, out));
   return out;
 }
 
@@ -39,13 +41,18 @@ Result<MemoryManagerOptions> MemoryOptions(const Settings& settings, const Reser
                                            int64_t memory_bytes) {
   MemoryManagerOptions out;
   out.state_file = settings.flags.root_dir + "/memory_manager_state";
-  for (const MemoryReservation& reservation : settings.config.reserved_memory)
-    for (const auto& [type, amount] : reservation.limits)
+  for (const MemoryReservation& reservation : settings.config.reserved_memory) {
+    for (const auto& [type, amount] : reservation.limits) {
       out.reserved[reservation.numa_node][type] += AmountIn(reservation.limits, type, false);
-  for (const auto* amounts : {&reservations.system, &reservations.kube})
-    for (const auto& [type, amount] : *amounts)
-      if (type == "memory" || k8s::IsHugePages(type))
+    }
+  }
+  for (const auto* amounts : {&reservations.system, &reservations.kube}) {
+    for (const auto& [type, amount] : *amounts) {
+      if (type == "memory" || k8s::IsHugePages(type)) {
         out.node_reserved[type] += AmountIn(*amounts, type, false);
+      }
+    }
+  }
   out.node_reserved["memory"] += ThresholdOf(reservations.eviction_hard, "memory.available", memory_bytes);
   return out;
 }
@@ -94,7 +101,7 @@ Result<std::unique_ptr<ContainerManager>> ContainerManager::Make(const Settings&
                                                                  const Reservations& reservations,
                                                                  cri::RuntimeService& runtime, Clock& clock) {
   const int64_t memory_bytes = ReadMachine(settings.flags.root_dir).memory_bytes;
-  ASSIGN_OR_RETURN(MachineTopology machine, MachineTopology::Read(memory_bytes));
+  KEELSON_ASSIGN_OR_RETURN(MachineTopology machine, MachineTopology::Read(memory_bytes));
   return Make(settings, reservations, runtime, std::move(machine), memory_bytes, clock);
 }
 
@@ -104,24 +111,26 @@ Result<std::unique_ptr<ContainerManager>> ContainerManager::Make(const Settings&
                                                                  MachineTopology machine,
                                                                  int64_t memory_bytes, Clock& clock) {
   const KubeletConfig& config = settings.config;
-  RETURN_IF_ERROR(CheckReservedCpus(config.reserved_system_cpus, machine));
+  KEELSON_RETURN_IF_ERROR(CheckReservedCpus(config.reserved_system_cpus, machine));
   std::unique_ptr<ContainerManager> out(new ContainerManager(settings, runtime, std::move(machine), clock));
   std::vector<ResourceProvider*> providers;
   if (config.cpu_manager_policy == "static") {
-    ASSIGN_OR_RETURN(CpuManagerOptions options, CpuOptions(settings, reservations));
-    ASSIGN_OR_RETURN(out->cpus_, CpuManager::Make(out->machine_, options, clock));
+    KEELSON_ASSIGN_OR_RETURN(CpuManagerOptions options, CpuOptions(settings, reservations));
+    KEELSON_ASSIGN_OR_RETURN(out->cpus_, CpuManager::Make(out->machine_, options, clock));
     providers.push_back(out->cpus_.get());
   }
   if (config.memory_manager_policy == "Static") {
-    ASSIGN_OR_RETURN(MemoryManagerOptions options, MemoryOptions(settings, reservations, memory_bytes));
-    ASSIGN_OR_RETURN(out->memory_, MemoryManager::Make(out->machine_, options));
+    KEELSON_ASSIGN_OR_RETURN(MemoryManagerOptions options,
+                             MemoryOptions(settings, reservations, memory_bytes));
+    KEELSON_ASSIGN_OR_RETURN(out->memory_, MemoryManager::Make(out->machine_, options));
     providers.push_back(out->memory_.get());
   }
   providers.push_back(&out->devices_);
-  ASSIGN_OR_RETURN(TopologyOptions topology,
-                   ParseTopologyOptions(config.topology_manager_policy, config.topology_manager_scope,
-                                        config.topology_manager_policy_options));
-  ASSIGN_OR_RETURN(out->topology_, TopologyManager::Make(out->machine_, topology, std::move(providers)));
+  KEELSON_ASSIGN_OR_RETURN(TopologyOptions topology,
+                           ParseTopologyOptions(config.topology_manager_policy, config.topology_manager_scope,
+                                                config.topology_manager_policy_options));
+  KEELSON_ASSIGN_OR_RETURN(out->topology_,
+                           TopologyManager::Make(out->machine_, topology, std::move(providers)));
   return out;
 }
 
@@ -140,9 +149,11 @@ CpuManager::Runtime ContainerManager::CpuRuntime() {
     for (const PodPtr& pod : callbacks_.active_pods()) {
       auto status = callbacks_.runtime_status(pod->metadata().uid());
       if (!status) continue;
-      for (const ContainerRecord& record : status->containers)
-        if (record.state == cri::ContainerState::kRunning)
+      for (const ContainerRecord& record : status->containers) {
+        if (record.state == cri::ContainerState::kRunning) {
           running.push_back({pod->metadata().uid(), record.name, record.id});
+        }
+      }
     }
     return running;
   };
@@ -197,8 +208,9 @@ void ContainerManager::UpdateResourceHealth(const std::string& uid, corev1::PodS
 }
 
 void ContainerManager::UpdatePluginResources(const std::string& uid, k8s::ResourceList& allocatable) const {
-  for (const auto& [name, amount] : devices_.NodeResources())
+  for (const auto& [name, amount] : devices_.NodeResources()) {
     allocatable[name] = api::Amount::FromInt(amount.allocatable);
+  }
   devices_.RaiseAllocatable(uid, allocatable);
 }
 

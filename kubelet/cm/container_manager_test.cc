@@ -93,7 +93,7 @@ class ContainerManagerTest : public testing::Test {
   cri::FakeRuntime runtime_;
   Mutex mutex_;
   CondVar changed_;
-  bool up_ GUARDED_BY(mutex_) = false;
+  bool up_ KEELSON_GUARDED_BY(mutex_) = false;
   std::unique_ptr<ContainerManager> manager_;
   std::jthread thread_;
 };

@@ -33,11 +33,14 @@ std::vector<std::string> DeclaredFeatures(const KubeletConfig& config) {
   const std::string& policy = config.cpu_manager_policy;
   std::vector<std::string> out;
   if (on("ExtendWebSocketsToKubelet")) out.push_back("ExtendWebSocketsToKubelet");
-  if (policy == "none" || (policy == "static" && on("InPlacePodVerticalScalingExclusiveCPUs")))
+  if (policy == "none" || (policy == "static" && on("InPlacePodVerticalScalingExclusiveCPUs"))) {
     out.push_back("GuaranteedQoSPodCPUResize");
-  for (const char* gate : {"InPlacePodLevelResourcesVerticalScaling",
-                           "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"})
+  }
+  for (const char* gate :
+       {"InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers",
+        "RestartAllContainersOnContainerExits"}) {
     if (on(gate)) out.push_back(gate);
+  }
   return out;
 }
 
@@ -145,8 +148,9 @@ NodeContext MakeNodeContext(const Settings& settings, const NodeOptions& node, c
   out.allocatable = AllocatableOf(machine, node.reservations);
   out.memory_capacity = machine.memory_bytes;
   out.swap_capacity = machine.swap_bytes;
-  for (const auto& [size, bytes] : machine.huge_pages)
+  for (const auto& [size, bytes] : machine.huge_pages) {
     out.huge_page_sizes.push_back(HugePageSizeName(api::Amount::Parse(size).value_or(api::Amount()).Value()));
+  }
   out.cluster_domain = config.cluster_domain;
   out.cluster_dns = config.cluster_dns;
   out.resolv_conf = config.resolv_conf;
@@ -179,8 +183,9 @@ void AddReserved(const KubeletConfig& config, const std::string& level, const ch
   const bool all = Enforces(config, level);
   if (!all && !Enforces(config, level + "-compressible")) return;
   ReservedCgroup reserved{what, path, {}};
-  if (const int64_t milli = AmountOf(amounts, "cpu").MilliValue(); milli > 0)
+  if (const int64_t milli = AmountOf(amounts, "cpu").MilliValue(); milli > 0) {
     reserved.limits.cpu_shares = MilliCpuToShares(milli);
+  }
   const int64_t memory = AmountOf(amounts, "memory").Value(), pids = AmountOf(amounts, "pid").Value();
   if (all && memory > 0) reserved.limits.memory_limit_bytes = memory;
   if (all && pids > 0) reserved.limits.pids_max = pids;
@@ -196,8 +201,9 @@ CgroupOptions MakeCgroupOptions(const Settings& settings, const Machine& machine
   out.per_qos = config.cgroups_per_qos;
   out.pod_pids_limit = config.pod_pids_limit;
   out.pressure = k8s::FeatureEnabled(config.feature_gates, "KubeletPSI");
-  if (k8s::FeatureEnabled(config.feature_gates, "QOSReserved"))
+  if (k8s::FeatureEnabled(config.feature_gates, "QOSReserved")) {
     out.memory_percent_reserved = ParseQosReserved(config.qos_reserved).value_or(std::nullopt);
+  }
   // What is not set aside, eviction thresholds included: crossing them is what eviction is for.
   Reservations reservations = MakeReservations(settings, machine);
   reservations.eviction_hard.clear();

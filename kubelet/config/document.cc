@@ -47,9 +47,9 @@ void ReadFields(DocumentReader& in, NodeTaint& out) {
 
 Result<json::object> ParseDocument(const std::string& text, std::vector<std::string>& problems) {
   component::DocumentProblems found;
-  ASSIGN_OR_RETURN(json::object document, component::ParseDocument(text, found));
+  KEELSON_ASSIGN_OR_RETURN(json::object document, component::ParseDocument(text, found));
   problems.insert(problems.end(), found.strict.begin(), found.strict.end());
-  RETURN_IF_ERROR(component::CheckType(document, {kKind, {kVersion}}));
+  KEELSON_RETURN_IF_ERROR(component::CheckType(document, {kKind, {kVersion}}));
   return document;
 }
 
@@ -58,9 +58,10 @@ Result<> FillConfig(const json::object& document, KubeletConfig& config, std::ve
   {
     DocumentReader in(document, found);
     in.Ignore({"kind", "apiVersion"});
-    for (const Field& field : Fields())
+    for (const Field& field : Fields()) {
       std::visit([&](auto place) { ReadPlace(in, field, config.*place); }, field.place);
-    k8s::ReadLoggingOptions(in);
+    }
+    component::ReadLoggingOptions(in);
   }
   problems.insert(problems.end(), found.strict.begin(), found.strict.end());
   if (found.wrong.empty()) return {};

@@ -38,8 +38,9 @@ class Parser {
   Result<> Parse(const std::string& text, bool& out) const {
     static const std::string kTrue[] = {"1", "t", "T", "true", "TRUE", "True"};
     static const std::string kFalse[] = {"0", "f", "F", "false", "FALSE", "False"};
-    if (!Contains(kTrue, text) && !Contains(kFalse, text))
+    if (!Contains(kTrue, text) && !Contains(kFalse, text)) {
       return Error(Code::kBadRequest, "strconv.ParseBool: parsing \"" + text + "\": invalid syntax");
+    }
     out = Contains(kTrue, text);
     return {};
   }
@@ -48,8 +49,9 @@ class Parser {
   Result<> Parse(const std::string& text, double& out) const {
     char* end = nullptr;
     out = std::strtod(text.c_str(), &end);
-    if (text.empty() || *end)
+    if (text.empty() || *end) {
       return Error(Code::kBadRequest, "strconv.ParseFloat: parsing \"" + text + "\": invalid syntax");
+    }
     return {};
   }
   Result<> Parse(const std::string& text, std::string& out) const {
@@ -57,7 +59,7 @@ class Parser {
     return {};
   }
   Result<> Parse(const std::string& text, Duration& out) const {
-    ASSIGN_OR_RETURN(int64_t nanos, api::ParseGoDuration(text));
+    KEELSON_ASSIGN_OR_RETURN(int64_t nanos, api::ParseGoDuration(text));
     out = std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(nanos));
     return {};
   }
@@ -77,10 +79,11 @@ class Parser {
   Result<> Parse(const std::string& text, std::map<std::string, bool>& out) const {
     return Pairs(text, '=', [&](const std::string& key, const std::string& value) -> Result<> {
       bool on = false;
-      if (!Parse(value, on))
+      if (!Parse(value, on)) {
         return Error(Code::kBadRequest, "invalid value of " + key + "=" + value +
                                             ", err: strconv.ParseBool: parsing \"" + value +
                                             "\": invalid syntax");
+      }
       out[key] = on;
       return {};
     });
@@ -102,8 +105,9 @@ class Parser {
       if (colon != std::string::npos) taint.effect = part.substr(colon + 1);
       taint.key = key.substr(0, key.find('='));
       if (key.find('=') != std::string::npos) taint.value = key.substr(key.find('=') + 1);
-      if (taint.key.empty() || taint.effect.empty())
+      if (taint.key.empty() || taint.effect.empty()) {
         return Error(Code::kBadRequest, "invalid taint spec: " + part);
+      }
       out.push_back(std::move(taint));
     }
     return {};
@@ -114,16 +118,17 @@ class Parser {
     for (const std::string& part : Split(text, ';')) {
       size_t colon = part.find(':');
       MemoryReservation one;
-      if (colon == std::string::npos || !Parse(part.substr(0, colon), one.numa_node))
+      if (colon == std::string::npos || !Parse(part.substr(0, colon), one.numa_node)) {
         return Error(Code::kBadRequest,
                      "the reserved memory has incorrect format, expected numaNodeID:type=quantity[,type="
                      "quantity...], got " +
                          part);
-      RETURN_IF_ERROR(Pairs(part.substr(colon + 1), '=',
-                            [&](const std::string& key, const std::string& value) -> Result<> {
-                              one.limits[key] = value;
-                              return {};
-                            }));
+      }
+      KEELSON_RETURN_IF_ERROR(Pairs(part.substr(colon + 1), '=',
+                                    [&](const std::string& key, const std::string& value) -> Result<> {
+                                      one.limits[key] = value;
+                                      return {};
+                                    }));
       out.push_back(std::move(one));
     }
     return {};
@@ -134,12 +139,14 @@ class Parser {
   static Result<> Number(const std::string& text, const char* function, T& out) {
     const char* begin = text.data() + (!text.empty() && text[0] == '+' ? 1 : 0);
     auto [end, problem] = std::from_chars(begin, text.data() + text.size(), out);
-    if (problem == std::errc::result_out_of_range)
+    if (problem == std::errc::result_out_of_range) {
       return Error(Code::kBadRequest,
                    std::string("strconv.") + function + ": parsing \"" + text + "\": value out of range");
-    if (problem != std::errc() || end != text.data() + text.size())
+    }
+    if (problem != std::errc() || end != text.data() + text.size()) {
       return Error(Code::kBadRequest,
                    std::string("strconv.") + function + ": parsing \"" + text + "\": invalid syntax");
+    }
     return {};
   }
   template <typename Each>
@@ -153,7 +160,7 @@ class Parser {
         part.erase(part.find_last_not_of(' ') + 1);
         return part;
       };
-      RETURN_IF_ERROR(each(trim(pair.substr(0, at)), trim(pair.substr(at + 1))));
+      KEELSON_RETURN_IF_ERROR(each(trim(pair.substr(0, at)), trim(pair.substr(at + 1))));
     }
     return {};
   }
@@ -191,14 +198,16 @@ class Printer {
   std::string Print(const std::vector<ShutdownPeriod>&) const { return ""; }  // has no flag
   std::string Print(const std::vector<NodeTaint>& value) const {
     std::string out;
-    for (const NodeTaint& taint : value)
+    for (const NodeTaint& taint : value) {
       out += (out.empty() ? "" : ",") + taint.key + "=" + taint.value + ":" + taint.effect;
+    }
     return out;
   }
   std::string Print(const std::vector<MemoryReservation>& value) const {
     std::string out;
-    for (const MemoryReservation& item : value)
+    for (const MemoryReservation& item : value) {
       out += (out.empty() ? "" : ";") + std::to_string(item.numa_node) + ":" + Print(item.limits);
+    }
     return out;
   }
 

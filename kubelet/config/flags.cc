@@ -5,9 +5,9 @@
 #include "kubelet/config/flag_values.h"
 #include "kubelet/config/flags_without_effect.h"
 #include "kubelet/config/settings.h"
+#include "lib/base/text.h"
 #include "lib/base/version.h"
 #include "lib/component/flags.h"
-#include "lib/base/text.h"
 
 namespace keelson::kubelet {
 
@@ -97,8 +97,9 @@ struct FlagText {
 // `set` is called for each time that the flag is given, in order.
 CLI::Option* Add(CLI::App& app, const FlagText& flag, std::function<Result<>(const std::string&)> set) {
   const auto take = [name = flag.name, set = std::move(set)](const std::string& value) {
-    if (auto done = set(value); !done)
+    if (auto done = set(value); !done) {
       throw CLI::ValidationError(InvalidArgument(name, value, done.error()).message());
+    }
   };
   const std::string names = (flag.name.size() == 1 ? "-" + flag.name + "," : "") + "--" + flag.name;
   CLI::Option* option = nullptr;
@@ -133,7 +134,7 @@ void AddConfigFlags(CLI::App& app, CommandLine& out) {
     text.is_switch = std::holds_alternative<In<bool>>(field.place);
     Add(app, text, [&field, &out](const std::string& value) -> Result<> {
       KubeletConfig scratch;  // that the value can be read is told before any file is
-      RETURN_IF_ERROR(SetConfig(field, value, true, scratch));
+      KEELSON_RETURN_IF_ERROR(SetConfig(field, value, true, scratch));
       out.config_flags.emplace_back(field.flag, value);
       return {};
     })->group("Flags that set a field of KubeletConfiguration, and win over the files");
@@ -178,8 +179,9 @@ Result<> ApplyFlags(const std::vector<std::pair<std::string, std::string>>& flag
   for (const auto& [name, value] : flags) {
     for (const Field& field : Fields()) {
       if (field.flag != name) continue;
-      if (auto set = SetConfig(field, value, !Contains(seen, name), config); !set)
+      if (auto set = SetConfig(field, value, !Contains(seen, name), config); !set) {
         return InvalidArgument(name, value, set.error());
+      }
     }
     seen.push_back(name);
   }
@@ -191,8 +193,9 @@ StringMap FlagValues(const CommandLine& given) {
   for (const OwnFlag& flag : kOwnFlags) out[std::string(flag.name)] = PrintOwn(flag, given.flags);
   KubeletConfig config;
   (void)ApplyFlags(given.config_flags, config);  // they have been read once
-  for (const Field& field : Fields())
+  for (const Field& field : Fields()) {
     if (!field.flag.empty()) out[std::string(field.flag)] = PrintConfig(field, config);
+  }
   return out;
 }
 

@@ -21,11 +21,11 @@ Result<Settings> LoadSettings(int argc, char** argv, std::optional<int>& exit_co
   Settings out;
   out.flag_values = FlagValues(*given);
   out.flags = std::move(given->flags);
-  ASSIGN_OR_RETURN(out.config, LoadKubeletConfig(out.flags.config, out.flags.config_dir));
-  RETURN_IF_ERROR(ApplyFlags(given->config_flags, out.config));
-  RETURN_IF_ERROR(component::StartLogging({out.config.logging_format, out.config.logging_verbosity},
-                                          given->without_effect));
-  RETURN_IF_ERROR(ValidateKubeletConfig(out.config));
+  KEELSON_ASSIGN_OR_RETURN(out.config, LoadKubeletConfig(out.flags.config, out.flags.config_dir));
+  KEELSON_RETURN_IF_ERROR(ApplyFlags(given->config_flags, out.config));
+  KEELSON_RETURN_IF_ERROR(component::StartLogging({out.config.logging_format, out.config.logging_verbosity},
+                                                  given->without_effect));
+  KEELSON_RETURN_IF_ERROR(ValidateKubeletConfig(out.config));
   if (out.flags.cert_dir.empty()) out.flags.cert_dir = out.flags.root_dir + "/pki";
   return out;
 }

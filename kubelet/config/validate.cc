@@ -101,125 +101,152 @@ std::string Text(Duration duration) {
 void CheckDurations(const KubeletConfig& config, Problems& out) {
   using std::chrono::seconds;
   auto whole_second = [&](const char* name, Duration value) {
-    if (value < Duration(0) || (value > Duration(0) && value < seconds(1)))
+    if (value < Duration(0) || (value > Duration(0) && value < seconds(1))) {
       out.push_back(fmt::format("{} {{{}}} must be either zero or otherwise >= 1 sec", name, Text(value)));
+    }
   };
   if (config.cpu_cfs_quota_period != std::chrono::milliseconds(100) &&
-      !k8s::FeatureEnabled(config.feature_gates, "CustomCPUCFSQuotaPeriod"))
+      !k8s::FeatureEnabled(config.feature_gates, "CustomCPUCFSQuotaPeriod")) {
     out.push_back(
         fmt::format("cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{}}} requires feature gate "
                     "CustomCPUCFSQuotaPeriod",
                     Text(config.cpu_cfs_quota_period)));
-  else if (config.cpu_cfs_quota_period < std::chrono::milliseconds(1) ||
-           config.cpu_cfs_quota_period > seconds(1))
+  } else if (config.cpu_cfs_quota_period < std::chrono::milliseconds(1) ||
+             config.cpu_cfs_quota_period > seconds(1)) {
     out.push_back(
         fmt::format("cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{}}} must be between 1ms and 1sec, "
                     "inclusive",
                     Text(config.cpu_cfs_quota_period)));
+  }
   const Duration least = config.image_minimum_gc_age, most = config.image_maximum_gc_age;
-  if (least < Duration(0))
+  if (least < Duration(0)) {
     out.push_back(fmt::format("imageMinimumGCAge {} must not be negative", Text(least)));
+  }
   if (most < Duration(0)) out.push_back(fmt::format("imageMaximumGCAge {} must not be negative", Text(most)));
-  if (most > Duration(0) && most <= least)
+  if (most > Duration(0) && most <= least) {
     out.push_back(fmt::format("imageMaximumGCAge {} must be greater than imageMinimumGCAge {}", Text(most),
                               Text(least)));
-  if (config.shutdown_grace_period_critical_pods > config.shutdown_grace_period)
+  }
+  if (config.shutdown_grace_period_critical_pods > config.shutdown_grace_period) {
     out.push_back(fmt::format("shutdownGracePeriodCriticalPods {{{}}} must be <= shutdownGracePeriod {{{}}}",
                               Text(config.shutdown_grace_period_critical_pods),
                               Text(config.shutdown_grace_period)));
+  }
   whole_second("shutdownGracePeriod", config.shutdown_grace_period);
   whole_second("shutdownGracePeriodCriticalPods", config.shutdown_grace_period_critical_pods);
   if (!config.shutdown_grace_period_by_pod_priority.empty() &&
       (config.shutdown_grace_period > Duration(0) ||
-       config.shutdown_grace_period_critical_pods > Duration(0)))
+       config.shutdown_grace_period_critical_pods > Duration(0))) {
     out.push_back(
         "Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time");
+  }
   const Duration restart = config.max_container_restart_period;
-  if (restart < seconds(1) || restart > seconds(300))
+  if (restart < seconds(1) || restart > seconds(300)) {
     out.push_back(fmt::format(
         "CrashLoopBackOff.MaxContainerRestartPeriod (got: {} seconds) must be set between 1s and 300s",
         std::chrono::duration<double>(restart).count()));
-  if (config.container_log_monitor_interval < seconds(3))
+  }
+  if (config.container_log_monitor_interval < seconds(3)) {
     out.push_back("containerLogMonitorInterval must be a positive time duration greater than or equal to 3s");
+  }
 }
 
 void CheckTogether(const KubeletConfig& config, Problems& out) {
-  if (config.node_lease_duration_seconds <= 0)
+  if (config.node_lease_duration_seconds <= 0) {
     out.push_back("nodeLeaseDurationSeconds must be greater than 0");
-  if (!config.system_cgroups.empty() && config.cgroup_root.empty())
+  }
+  if (!config.system_cgroups.empty() && config.cgroup_root.empty()) {
     out.push_back(
         "systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was not specified");
-  if (config.image_gc_low_threshold_percent >= config.image_gc_high_threshold_percent)
+  }
+  if (config.image_gc_low_threshold_percent >= config.image_gc_high_threshold_percent) {
     out.push_back(
         fmt::format("imageGCLowThresholdPercent (--image-gc-low-threshold) {} must be less than "
                     "imageGCHighThresholdPercent (--image-gc-high-threshold) {}",
                     config.image_gc_low_threshold_percent, config.image_gc_high_threshold_percent));
-  if (config.max_open_files < 0)
+  }
+  if (config.max_open_files < 0) {
     out.push_back(fmt::format("maxOpenFiles (--max-open-files) {} {}", config.max_open_files, kNotNegative));
-  if (config.serialize_image_pulls && config.max_parallel_image_pulls > 1)
+  }
+  if (config.serialize_image_pulls && config.max_parallel_image_pulls > 1) {
     out.push_back(
         "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls "
         "(--serialize-image-pulls) is set to false");
+  }
   if (config.server_tls_bootstrap &&
-      !k8s::FeatureEnabled(config.feature_gates, "RotateKubeletServerCertificate"))
+      !k8s::FeatureEnabled(config.feature_gates, "RotateKubeletServerCertificate")) {
     out.push_back("serverTLSBootstrap true requires feature gate RotateKubeletServerCertificate");
-  if (config.run_once)
+  }
+  if (config.run_once) {
     out.push_back("runOnce (--runOnce) true, Runonce mode has been deprecated and should not be set");
+  }
   if (!config.reserved_system_cpus.empty() &&
-      (!config.system_reserved_cgroup.empty() || !config.kube_reserved_cgroup.empty()))
+      (!config.system_reserved_cgroup.empty() || !config.kube_reserved_cgroup.empty())) {
     out.push_back(
         "can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup "
         "(--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)");
+  }
   if (!config.preloaded_images_verification_allowlist.empty() &&
-      config.image_pull_credentials_verification_policy != "NeverVerifyAllowlistedImages")
+      config.image_pull_credentials_verification_policy != "NeverVerifyAllowlistedImages") {
     out.push_back(
         "can't set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is "
         "not \"NeverVerifyAllowlistedImages\"");
+  }
   if (config.memory_reservation_policy == "TieredReservation" &&
-      !k8s::FeatureEnabled(config.feature_gates, "MemoryQoS"))
+      !k8s::FeatureEnabled(config.feature_gates, "MemoryQoS")) {
     out.push_back(
         "memoryReservationPolicy \"TieredReservation\" requires MemoryQoS feature gate to be enabled");
+  }
   const int64_t ids = config.user_namespaces_ids_per_pod;
-  if (ids < 65536 || ids % 65536 != 0 || ids > kMostIds)
+  if (ids < 65536 || ids % 65536 != 0 || ids > kMostIds) {
     out.push_back(fmt::format("userNamespaces.idsPerPod {} must be a multiple of 65536, and at most {}", ids,
                               kMostIds));
-  if (config.container_runtime_endpoint.empty())
+  }
+  if (config.container_runtime_endpoint.empty()) {
     out.push_back("the containerRuntimeEndpoint was not specified or empty");
-  if (config.memory_throttling_factor <= 0 || config.memory_throttling_factor > 1)
+  }
+  if (config.memory_throttling_factor <= 0 || config.memory_throttling_factor > 1) {
     out.push_back(
         fmt::format("memoryThrottlingFactor {} must be greater than 0 and less than or equal to 1.0",
                     config.memory_throttling_factor));
-  if (config.enable_system_log_query && !k8s::FeatureEnabled(config.feature_gates, "NodeLogQuery"))
+  }
+  if (config.enable_system_log_query && !k8s::FeatureEnabled(config.feature_gates, "NodeLogQuery")) {
     out.push_back("NodeLogQuery feature gate is required for enableSystemLogQuery");
-  if (config.enable_system_log_query && !config.enable_system_log_handler)
+  }
+  if (config.enable_system_log_query && !config.enable_system_log_handler) {
     out.push_back("enableSystemLogHandler is required for enableSystemLogQuery");
-  if (config.container_log_max_workers < 1)
+  }
+  if (config.container_log_max_workers < 1) {
     out.push_back("containerLogMaxWorkers must be greater than or equal to 1");
+  }
   if (config.container_log_max_files <= 1) out.push_back("containerLogMaxFiles must be greater than 1");
 }
 
 }  // namespace
 
 Result<> ValidateKubeletConfig(const KubeletConfig& config) {
-  RETURN_IF_ERROR(k8s::CheckFeatureGates(config.feature_gates));
+  KEELSON_RETURN_IF_ERROR(k8s::CheckFeatureGates(config.feature_gates));
   Problems problems;
   for (const Range& range : kRanges) {
     const int64_t value = config.*range.place;
-    if (value < range.least || value > range.most)
+    if (value < range.least || value > range.most) {
       problems.push_back(fmt::format("{} {} {}", range.name, value, range.rule));
+    }
   }
   for (const Choice& choice : kChoices) {
     const std::string& value = config.*choice.place;
-    if (std::find(choice.values.begin(), choice.values.end(), value) == choice.values.end())
+    if (std::find(choice.values.begin(), choice.values.end(), value) == choice.values.end()) {
       problems.push_back(fmt::format(fmt::runtime(choice.message), value));
+    }
   }
   CheckDurations(config, problems);
   CheckTogether(config, problems);
   CheckParts(config, problems);
   if (problems.empty()) return {};
   std::string all;
-  for (const std::string& problem : problems)
+  for (const std::string& problem : problems) {
     all += (all.empty() ? "" : ", ") + ("invalid configuration: " + problem);
+  }
   if (problems.size() > 1) all = "[" + all + "]";
   return Error(Code::kInvalid,
                "failed to validate kubelet configuration, error: " + all + ", path: KubeletConfiguration");

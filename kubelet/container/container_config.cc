@@ -36,16 +36,19 @@ Result<std::string> SubPath(const corev1::VolumeMount& mount, const Env& env) {
   if (!mount.sub_path_expr().empty()) {
     std::string unknown;
     sub = Expand(mount.sub_path_expr(), Lookup(env), &unknown);
-    if (!unknown.empty())
+    if (!unknown.empty()) {
       return Error(Code::kInvalid,
                    "missing value for \"" + unknown + "\" in subPathExpr of volume \"" + mount.name() + "\"");
+    }
   }
-  if (!sub.empty() && sub[0] == '/')
+  if (!sub.empty() && sub[0] == '/') {
     return Error(Code::kInvalid, "error SubPath `" + sub + "` must not be an absolute path");
+  }
   for (size_t begin = 0; begin <= sub.size();) {
     size_t end = std::min(sub.find('/', begin), sub.size());
-    if (sub.compare(begin, end - begin, "..") == 0)
+    if (sub.compare(begin, end - begin, "..") == 0) {
       return Error(Code::kInvalid, "unable to provision SubPath `" + sub + "`: must not contain '..'");
+    }
     begin = end + 1;
   }
   return sub;
@@ -60,7 +63,7 @@ Result<std::string> HostPath(const ContainerInput& input, const corev1::VolumeMo
                              const Env& env) {
   auto it = input.volumes.find(mount.name());
   if (it == input.volumes.end()) return NotMounted(input, mount.name());
-  ASSIGN_OR_RETURN(std::string sub, SubPath(mount, env));
+  KEELSON_ASSIGN_OR_RETURN(std::string sub, SubPath(mount, env));
   if (sub.empty()) return it->second.path;
   return input.sub_path(it->second.path, sub, mount.name(), input.container.name(), index,
                         mount.read_only() || it->second.read_only);
@@ -70,21 +73,23 @@ Result<cri::Mount> VolumeMount(const ContainerInput& input, const corev1::Volume
                                const Env& env, const NodeContext& node) {
   cri::Mount item;
   item.container_path = mount.mount_path();
-  if (!item.container_path.empty() && item.container_path[0] != '/')
+  if (!item.container_path.empty() && item.container_path[0] != '/') {
     item.container_path = "/" + item.container_path;
+  }
   auto known = input.volumes.find(mount.name());
   if (known != input.volumes.end() && !known->second.image.empty()) {
     item.image = known->second.image;
-    ASSIGN_OR_RETURN(item.image_sub_path, SubPath(mount, env));
+    KEELSON_ASSIGN_OR_RETURN(item.image_sub_path, SubPath(mount, env));
     item.readonly = true;
     return item;
   }
-  ASSIGN_OR_RETURN(item.host_path, HostPath(input, mount, index, env));
+  KEELSON_ASSIGN_OR_RETURN(item.host_path, HostPath(input, mount, index, env));
   const MountedVolume& volume = input.volumes.at(mount.name());
   item.readonly = mount.read_only() || volume.read_only;
   item.selinux_relabel = volume.selinux_relabel;
   item.user_ids = input.user_ids;
-  ASSIGN_OR_RETURN(item.recursive_read_only, RecursiveReadOnly(mount, node.RecursiveReadOnly(input.handler)));
+  KEELSON_ASSIGN_OR_RETURN(item.recursive_read_only,
+                           RecursiveReadOnly(mount, node.RecursiveReadOnly(input.handler)));
   item.propagation = Propagation(mount.mount_propagation());
   return item;
 }
@@ -104,7 +109,7 @@ Result<> AddMounts(const ContainerInput& input, const Env& env, const NodeContex
   bool own_hosts = false;
   int index = 0;
   for (const auto& mount : input.container.volume_mounts()) {
-    ASSIGN_OR_RETURN(cri::Mount item, VolumeMount(input, mount, index++, env, node));
+    KEELSON_ASSIGN_OR_RETURN(cri::Mount item, VolumeMount(input, mount, index++, env, node));
     own_hosts = own_hosts || item.container_path == "/etc/hosts";
     out.mounts.push_back(std::move(item));
   }
@@ -136,16 +141,19 @@ void AddLabels(const ContainerInput& input, cri::ContainerConfig& out) {
   out.annotations[kMessagePathAnnotation] = path.empty() ? kDefaultMessagePath : path;
   const std::string& policy = input.container.termination_message_policy();
   out.annotations[kMessagePolicyAnnotation] = policy.empty() ? "File" : policy;
-  if (input.pod.spec().has_termination_grace_period_seconds())
+  if (input.pod.spec().has_termination_grace_period_seconds()) {
     out.annotations[kGraceAnnotation] = std::to_string(input.pod.spec().termination_grace_period_seconds());
+  }
 }
 
 // Of all the pod's volumes, not only those that the container mounts.
 void AddGroups(const ContainerInput& input, cri::ContainerConfig& out) {
   std::vector<int64_t>& groups = out.supplemental_groups;
-  for (const auto& [name, volume] : input.volumes)
-    if (volume.group && std::find(groups.begin(), groups.end(), *volume.group) == groups.end())
+  for (const auto& [name, volume] : input.volumes) {
+    if (volume.group && std::find(groups.begin(), groups.end(), *volume.group) == groups.end()) {
       groups.push_back(*volume.group);
+    }
+  }
 }
 
 }  // namespace
@@ -159,9 +167,9 @@ Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, O
   out.image = input.image_ref;
   out.user_specified_image = container.image();
   AddLabels(input, out);
-  ASSIGN_OR_RETURN(Env env, BuildEnv(input.pod, container, objects, node, input.volumes));
-  RETURN_IF_ERROR(AddDevices(input, out));
-  RETURN_IF_ERROR(AddMounts(input, env, node, out));
+  KEELSON_ASSIGN_OR_RETURN(Env env, BuildEnv(input.pod, container, objects, node, input.volumes));
+  KEELSON_RETURN_IF_ERROR(AddDevices(input, out));
+  KEELSON_RETURN_IF_ERROR(AddMounts(input, env, node, out));
   auto lookup = Lookup(env);
   for (const std::string& word : container.command()) out.command.push_back(Expand(word, lookup));
   for (const std::string& word : container.args()) out.args.push_back(Expand(word, lookup));
@@ -173,7 +181,7 @@ Result<cri::ContainerConfig> BuildContainerConfig(const ContainerInput& input, O
   out.tty = container.tty();
   if (node.stop_signals) out.stop_signal = container.lifecycle().stop_signal();
   out.resources = ContainerResources(input.pod, container, node);
-  RETURN_IF_ERROR(ApplyContainerSecurity(input.pod, container, input.image, node, out));
+  KEELSON_RETURN_IF_ERROR(ApplyContainerSecurity(input.pod, container, input.image, node, out));
   AddGroups(input, out);
   out.namespaces.user_ids = input.user_ids;
   if (!input.target_id.empty()) {
@@ -189,8 +197,9 @@ Result<bool> RecursiveReadOnly(const corev1::VolumeMount& mount, bool supported)
   std::string what = "volume \"" + mount.name() + "\" requested recursive read-only mode, but it is not ";
   if (!mount.read_only()) return Error(Code::kInvalid, what + "read-only");
   const std::string& propagation = mount.mount_propagation();
-  if (!propagation.empty() && propagation != "None")
+  if (!propagation.empty() && propagation != "None") {
     return Error(Code::kInvalid, what + "compatible with propagation \"" + propagation + "\"");
+  }
   if (!supported && mode == "Enabled") return Error(Code::kInvalid, what + "supported by the runtime");
   return supported;
 }

@@ -77,8 +77,9 @@ std::string ContainerHash(const corev1::Container& container) {
   AppendGoJson(container.name(), json);
   json += '}';
   std::string printed = "([]uint8)[";
-  for (size_t i = 0; i < json.size(); ++i)
+  for (size_t i = 0; i < json.size(); ++i) {
     printed += (i ? " " : "") + std::to_string(static_cast<unsigned char>(json[i]));
+  }
   printed += ']';
   uint32_t hash = 2166136261u;
   for (unsigned char c : printed) hash = (hash ^ c) * 16777619u;

@@ -42,8 +42,9 @@ TEST(ContainerHash, ContainersOfEarlierKubeletsAreTakenOver) {
                {"2340cf721d222946", true},  // 64 bit, of earlier kubelets
                {"d7e0a3d", false},
                {"af63dc4c8601ec8c", false}};
-  for (const auto& c : cases)
+  for (const auto& c : cases) {
     EXPECT_EQ(IsMadeFrom(Named("c", "registry.k8s.io/pause:3.10.2"), c.hash), c.made_from) << c.hash;
+  }
 }
 
 }  // namespace

@@ -51,8 +51,9 @@ TEST(Expand, FollowsTheRules) {
                         {"$A", "$A"},
                         {"$(A", "$(A"},
                         {"$", "$"},
-                        {"a$$", "a$"}})
+                        {"a$$", "a$"}}) {
     EXPECT_EQ(Expand(c.in, lookup), c.out) << c.in;
+  }
 }
 
 TEST(Env, ResolvesEverySource) {

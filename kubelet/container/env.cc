@@ -53,11 +53,13 @@ void AddService(const corev1::Service& service, Values& out) {
 // The API server's Service is in every pod; the others only where service links are on (the default).
 Values PodServices(const corev1::Pod& pod, ObjectSource& objects) {
   std::vector<std::shared_ptr<const corev1::Service>> services;
-  for (auto& service : objects.Services("default"))
+  for (auto& service : objects.Services("default")) {
     if (service->metadata().name() == "kubernetes") services.push_back(service);
+  }
   bool links = !pod.spec().has_enable_service_links() || pod.spec().enable_service_links();
-  if (links)
+  if (links) {
     for (auto& service : objects.Services(pod.metadata().namespace_())) services.push_back(service);
+  }
   return ServiceEnv(services);
 }
 
@@ -73,11 +75,12 @@ class Builder {
         services_(PodServices(pod, objects)) {}
 
   Result<Env> Build() {
-    for (const auto& source : container_.env_from()) RETURN_IF_ERROR(AddFrom(source));
-    for (const auto& variable : container_.env()) RETURN_IF_ERROR(Add(variable));
+    for (const auto& source : container_.env_from()) KEELSON_RETURN_IF_ERROR(AddFrom(source));
+    for (const auto& variable : container_.env()) KEELSON_RETURN_IF_ERROR(Add(variable));
     Env out(values_.begin(), values_.end());
-    for (const auto& [name, value] : services_)
+    for (const auto& [name, value] : services_) {
       if (!values_.count(name)) out.emplace_back(name, value);
+    }
     return out;
   }
 
@@ -92,8 +95,9 @@ class Builder {
     if (source.has_secret_ref()) {
       const auto& ref = source.secret_ref();
       auto secret = objects_.GetSecret(pod_.metadata().namespace_(), ref.local_object_reference().name());
-      if (!secret)
+      if (!secret) {
         return Absent(secret.error(), ref.optional(), "secret", ref.local_object_reference().name());
+      }
       for (const auto& [key, value] : (*secret)->data()) Set(source.prefix() + key, value);
     }
     return {};
@@ -118,10 +122,10 @@ class Builder {
     }
     const corev1::EnvVarSource& source = variable.value_from();
     if (source.has_field_ref()) {
-      ASSIGN_OR_RETURN(values_[variable.name()], FieldValue(pod_, source.field_ref().field_path()));
+      KEELSON_ASSIGN_OR_RETURN(values_[variable.name()], FieldValue(pod_, source.field_ref().field_path()));
     } else if (source.has_resource_field_ref()) {
-      ASSIGN_OR_RETURN(values_[variable.name()], ResourceValue(pod_, source.resource_field_ref(),
-                                                               container_.name(), node_.allocatable));
+      KEELSON_ASSIGN_OR_RETURN(values_[variable.name()], ResourceValue(pod_, source.resource_field_ref(),
+                                                                       container_.name(), node_.allocatable));
     } else if (source.has_config_map_key_ref()) {
       return AddConfigMapKey(variable.name(), source.config_map_key_ref());
     } else if (source.has_secret_key_ref()) {
@@ -158,17 +162,19 @@ class Builder {
 
   Result<> AddFileKey(const std::string& variable, const corev1::FileKeySelector& ref) {
     auto volume = volumes_.find(ref.volume_name());
-    if (volume == volumes_.end())
+    if (volume == volumes_.end()) {
       return Error(Code::kInvalid,
                    "cannot find the volume \"" + ref.volume_name() + "\" referenced by FileKeyRef");
+    }
     auto value = ReadEnvFile(volume->second.path, ref.path(), ref.key());
     if (!value && ref.optional() && value.error().Is(Code::kNotFound)) return {};
     if (!value) return value.error().Wrap("couldn't parse env file");
-    if (*value)
+    if (*value) {
       values_[variable] = std::move(**value);
-    else if (!ref.optional())
+    } else if (!ref.optional()) {
       return Error(Code::kInvalid,
                    "environment variable key \"" + ref.key() + "\" not found in file \"" + ref.path() + "\"");
+    }
     return {};
   }
 

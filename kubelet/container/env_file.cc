@@ -40,8 +40,9 @@ Result<std::optional<std::string>> FindInEnvFile(std::string_view text, std::str
     end = std::min(text.find('\n', close), text.size());
     std::string_view rest = Trim(text.substr(close + 1, end - close - 1), kBlank);
     if (!rest.empty() && rest[0] != '#') return Malformed(text, close);
-    if (Trim(text.substr(at, equals - at), kBlank) == key)
+    if (Trim(text.substr(at, equals - at), kBlank) == key) {
       return std::optional<std::string>(text.substr(equals + 2, close - equals - 2));
+    }
     at = end + 1;
   }
   return std::optional<std::string>();
@@ -49,14 +50,14 @@ Result<std::optional<std::string>> FindInEnvFile(std::string_view text, std::str
 
 Result<std::optional<std::string>> ReadEnvFile(const std::string& volume_path, const std::string& path,
                                                std::string_view key) {
-  ASSIGN_OR_RETURN(UniqueFd root, OpenFile(volume_path, O_PATH | O_DIRECTORY));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd root, OpenFile(volume_path, O_PATH | O_DIRECTORY));
   // Not blocked by a pipe that a container has put there.
-  ASSIGN_OR_RETURN(UniqueFd file, linux::OpenBeneath(root.get(), path, O_RDONLY | O_NONBLOCK));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd file, linux::OpenBeneath(root.get(), path, O_RDONLY | O_NONBLOCK));
   struct stat info = {};
   if (::fstat(file.get(), &info) != 0) return ErrnoError("stat " + path);
   if (!S_ISREG(info.st_mode)) return Error(Code::kInvalid, path + " is not a file");
   if (info.st_size > kMaxFile) return Error(Code::kTooLarge, path + " is larger than 64 KiB");
-  ASSIGN_OR_RETURN(std::string text, ReadAll(file.get(), path));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadAll(file.get(), path));
   return FindInEnvFile(text, key);
 }
 

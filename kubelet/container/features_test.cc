@@ -113,12 +113,14 @@ TEST(Dns, LimitsAreToldAndKept) {
       dns.left_out[0].second,
       "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line "
       "is: 1.1.1.1 2.2.2.2 3.3.3.3");
-  for (int i = 0; i < 40; ++i)
+  for (int i = 0; i < 40; ++i) {
     many.mutable_spec()->mutable_dns_config()->add_searches("d" + std::to_string(i));
+  }
   EXPECT_EQ(PodDns(many, node, {}).searches.size(), 32u);
   many.mutable_spec()->mutable_dns_config()->clear_searches();
-  for (int i = 0; i < 10; ++i)
+  for (int i = 0; i < 10; ++i) {
     many.mutable_spec()->mutable_dns_config()->add_searches(std::string(253, static_cast<char>('a' + i)));
+  }
   EXPECT_EQ(PodDns(many, node, {}).searches.size(), 8u) << "2048 bytes";
   node.cluster_dns.clear();
   dns = PodDns(Parse<corev1::Pod>(R"({"metadata":{"namespace":"n"}})"), node, {});
@@ -141,10 +143,11 @@ TEST(Sandbox, NameSeccompAndOverhead) {
   EXPECT_EQ(good->overhead.memory_limit_bytes, 32 << 20);
   EXPECT_EQ(good->overhead.cpu_shares, 256);
   EXPECT_EQ(good->seccomp->localhost_ref, "/var/lib/kubelet/seccomp/profiles/a.json");
-  for (const char* path : {"../x", "/etc/x", "a/../../x", ""})
+  for (const char* path : {"../x", "/etc/x", "a/../../x", ""}) {
     EXPECT_FALSE(build(R"({"securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":")" +
                        std::string(path) + "\"}}}"))
         << path;
+  }
   std::string subdomain(50, 's');
   auto late = build(R"({"hostname":"h","setHostnameAsFQDN":true,"subdomain":")" + subdomain + "\"}");
   ASSERT_FALSE(late);
@@ -191,10 +194,11 @@ TEST_F(ConfigTest, Mounts) {
   EXPECT_EQ(config->mounts[2].image, "sha256:abc");
   EXPECT_EQ(config->mounts[2].image_sub_path, "bin");
   EXPECT_EQ(config->mounts[2].host_path, "");
-  for (const char* path : {"/abs", "a/../b", ".."})
+  for (const char* path : {"/abs", "a/../b", ".."}) {
     EXPECT_FALSE(Build(R"({"name":"c","volumeMounts":[{"name":"v","mountPath":"/v","subPath":")" +
                        std::string(path) + "\"}]}"))
         << path;
+  }
 }
 
 TEST_F(ConfigTest, StopSignalAndDebugTarget) {

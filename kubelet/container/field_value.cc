@@ -73,8 +73,9 @@ Result<std::string> ResourceValue(const corev1::Pod& pod, const corev1::Resource
   const std::string& wanted = selector.resource();
   size_t dot = wanted.find('.');
   std::string_view kind = std::string_view(wanted).substr(0, dot);
-  if (dot == std::string::npos || (kind != "limits" && kind != "requests"))
+  if (dot == std::string::npos || (kind != "limits" && kind != "requests")) {
     return Error(Code::kInvalid, "unsupported container resource : " + wanted);
+  }
   std::string resource = wanted.substr(dot + 1);
   const auto& amounts =
       kind == "limits" ? container->resources().limits() : container->resources().requests();

@@ -27,10 +27,11 @@ int64_t SwapOf(const corev1::Pod& pod, const corev1::Container& container, const
 void AddSwap(const corev1::Pod& pod, const corev1::Container& container, const NodeContext& node,
              cri::LinuxResources& out) {
   if (!node.limits_swap) return;
-  if (node.cgroup_v2)
+  if (node.cgroup_v2) {
     out.unified["memory.swap.max"] = std::to_string(SwapOf(pod, container, node));
-  else
+  } else {
     out.memory_swap_limit_bytes = out.memory_limit_bytes;
+  }
 }
 
 void AddMemoryQos(const corev1::Pod& pod, const corev1::Container& container, const NodeContext& node,

@@ -102,11 +102,12 @@ DnsConfig PodDns(const corev1::Pod& pod, const NodeContext& node, const DnsConfi
   }
   if (spec.has_dns_config()) Merge(spec.dns_config(), out);
   Cut(out);
-  if (cluster && node.cluster_dns.empty())
+  if (cluster && node.cluster_dns.empty()) {
     out.left_out.emplace_back(
         "MissingClusterDNS", "kubelet does not have ClusterDNS IP configured and cannot create Pod using \"" +
                                  (policy.empty() ? "ClusterFirst" : policy) +
                                  "\" policy. Falling back to \"Default\" policy.");
+  }
   return out;
 }
 
@@ -126,8 +127,9 @@ std::string PodHostname(const corev1::Pod& pod, const NodeContext& node, std::st
     while (!name.empty() && (name.back() == '-' || name.back() == '.')) name.pop_back();
   }
   std::string suffix;
-  if (!spec.subdomain().empty())
+  if (!spec.subdomain().empty()) {
     suffix = spec.subdomain() + "." + pod.metadata().namespace_() + ".svc." + node.cluster_domain;
+  }
   if (spec.has_hostname_override()) {
     name = spec.hostname_override();
     suffix.clear();
@@ -156,8 +158,9 @@ std::string EtcHosts(const corev1::Pod& pod, const NodeContext& node, const std:
     std::string domain;
     std::string hostname = PodHostname(pod, node, &domain);
     std::string shorter = domain.empty() ? hostname : hostname.substr(0, hostname.find('.'));
-    for (const std::string& ip : pod_ips)
+    for (const std::string& ip : pod_ips) {
       out += ip + "\t" + (domain.empty() ? "" : shorter + "." + domain + "\t") + shorter + "\n";
+    }
   }
   if (pod.spec().host_aliases_size() > 0) out += "\n# Entries added by HostAliases.\n";
   for (const auto& alias : pod.spec().host_aliases()) {

@@ -41,8 +41,9 @@ struct NodeContext {
 
   // Null: the runtime has no such handler.
   const cri::RuntimeHandler* Handler(const std::string& name) const {
-    for (const auto& handler : handlers)
+    for (const auto& handler : handlers) {
       if (handler.name == name) return &handler;
+    }
     return nullptr;
   }
   bool RecursiveReadOnly(const std::string& handler) const {

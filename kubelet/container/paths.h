@@ -53,8 +53,9 @@ struct Paths {
   // The plugin's name as a directory name.
   static std::string Escape(std::string_view plugin) {
     std::string out(plugin);
-    for (char& c : out)
+    for (char& c : out) {
       if (c == '/') c = '~';
+    }
     return out;
   }
 };

@@ -81,9 +81,11 @@ cri::LinuxResources ContainerResources(const corev1::Pod& pod, const corev1::Con
   out.memory_limit_bytes = MemoryOf(resources.limits()) ? MemoryOf(resources.limits()) : MemoryOf(of_pod);
   out.oom_score_adj = OomScoreAdjust(pod, container, node.memory_capacity);
   for (const std::string& size : node.huge_page_sizes) out.hugepage_limits[size] = 0;
-  for (const auto* limits : {&of_pod, &resources.limits()})
-    for (const auto& [size, bytes] : HugePages(*limits))
+  for (const auto* limits : {&of_pod, &resources.limits()}) {
+    for (const auto& [size, bytes] : HugePages(*limits)) {
       out.hugepage_limits[size] = static_cast<uint64_t>(bytes);
+    }
+  }
   AddMemoryControl(pod, container, node, out);
   return out;
 }
@@ -119,8 +121,9 @@ linux::CgroupLimits PodCgroupLimits(const corev1::Pod& pod, const NodeContext& n
   out.cpu_shares = k8s::QosClass(pod) == k8s::kBestEffort ? 2 : MilliCpuToShares(milli);
   out.cpu_period_us = static_cast<uint64_t>(node.cpu_cfs_period_us);
   out.cpu_quota_us = -1;
-  if (cpu_limited && node.cpu_cfs_quota && !own_cpus)
+  if (cpu_limited && node.cpu_cfs_quota && !own_cpus) {
     out.cpu_quota_us = MilliCpuToQuota(k8s::AmountOf(limits, "cpu").MilliValue(), node.cpu_cfs_period_us);
+  }
   out.memory_limit_bytes = memory_limited ? k8s::AmountOf(limits, "memory").Value() : -1;
   for (const std::string& size : node.huge_page_sizes) out.huge_pages[size] = 0;
   k8s::QuantityMap amounts;

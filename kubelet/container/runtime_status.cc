@@ -59,12 +59,14 @@ void NewestFirst(std::vector<T>& items) {
 
 Result<> InspectSandboxes(cri::RuntimeService& runtime, const cri::Filter& filter,
                           const PodRuntimeStatus* previous, std::stop_token stop, PodRuntimeStatus& out) {
-  ASSIGN_OR_RETURN(auto sandboxes, runtime.ListPodSandbox(filter, stop));
+  KEELSON_ASSIGN_OR_RETURN(auto sandboxes, runtime.ListPodSandbox(filter, stop));
   for (const cri::Sandbox& sandbox : sandboxes) {
     const cri::SandboxStatus* known = nullptr;
-    if (previous)
-      for (const auto& item : previous->sandboxes)
+    if (previous) {
+      for (const auto& item : previous->sandboxes) {
         if (item.id == sandbox.id && item.state == sandbox.state) known = &item;
+      }
+    }
     if (known && (!known->ips.empty() || known->network == cri::NamespaceMode::kNode ||
                   known->state == cri::SandboxState::kNotReady)) {
       out.sandboxes.push_back(*known);
@@ -81,7 +83,7 @@ Result<> InspectSandboxes(cri::RuntimeService& runtime, const cri::Filter& filte
 
 Result<> InspectContainers(cri::RuntimeService& runtime, const cri::Filter& filter,
                            const PodRuntimeStatus* previous, std::stop_token stop, PodRuntimeStatus& out) {
-  ASSIGN_OR_RETURN(auto containers, runtime.ListContainers(filter, stop));
+  KEELSON_ASSIGN_OR_RETURN(auto containers, runtime.ListContainers(filter, stop));
   for (const cri::Container& container : containers) {
     const ContainerRecord* known = previous ? previous->ById(container.id) : nullptr;
     if (known && known->state == container.state &&
@@ -106,8 +108,9 @@ const cri::SandboxStatus* PodRuntimeStatus::ReadySandbox() const {
 }
 
 const ContainerRecord* PodRuntimeStatus::Latest(std::string_view wanted) const {
-  for (const ContainerRecord& record : containers)
+  for (const ContainerRecord& record : containers) {
     if (record.name == wanted) return &record;
+  }
   return nullptr;
 }
 
@@ -122,8 +125,9 @@ const ContainerRecord* PodRuntimeStatus::Previous(std::string_view wanted) const
 }
 
 const ContainerRecord* PodRuntimeStatus::ById(std::string_view id) const {
-  for (const ContainerRecord& record : containers)
+  for (const ContainerRecord& record : containers) {
     if (record.id == id) return &record;
+  }
   return nullptr;
 }
 
@@ -166,8 +170,8 @@ Result<PodRuntimeStatus> InspectPod(cri::RuntimeService& runtime, const std::str
   out.uid = uid;
   cri::Filter filter;
   filter.labels[kPodUidLabel] = uid;
-  RETURN_IF_ERROR(InspectSandboxes(runtime, filter, previous, stop, out));
-  RETURN_IF_ERROR(InspectContainers(runtime, filter, previous, stop, out));
+  KEELSON_RETURN_IF_ERROR(InspectSandboxes(runtime, filter, previous, stop, out));
+  KEELSON_RETURN_IF_ERROR(InspectContainers(runtime, filter, previous, stop, out));
   if (!out.sandboxes.empty()) {
     out.name = out.sandboxes.front().metadata.name;
     out.ns = out.sandboxes.front().metadata.ns;
@@ -181,7 +185,7 @@ Result<PodRuntimeStatus> InspectPod(cri::RuntimeService& runtime, const std::str
 
 Result<PodRuntimeStatus> WithSandbox(cri::RuntimeService& runtime, PodRuntimeStatus known,
                                      const std::string& id, std::stop_token stop) {
-  ASSIGN_OR_RETURN(cri::SandboxStatus made, runtime.PodSandboxStatus(id, stop));
+  KEELSON_ASSIGN_OR_RETURN(cri::SandboxStatus made, runtime.PodSandboxStatus(id, stop));
   known.name = made.metadata.name;
   known.ns = made.metadata.ns;
   known.sandboxes.push_back(std::move(made));

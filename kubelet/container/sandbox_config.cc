@@ -32,7 +32,7 @@ Result<cri::SandboxConfig> BuildSandboxConfig(const corev1::Pod& pod, const Node
   // On the host network the pod shares the host's UTS namespace: runtimes refuse to set a name there.
   if (!pod.spec().host_network()) {
     out.hostname = PodHostname(pod, node);
-    RETURN_IF_ERROR(CheckHostname(out.hostname));
+    KEELSON_RETURN_IF_ERROR(CheckHostname(out.hostname));
   }
   out.log_directory = node.paths.PodLogs(meta.namespace_(), meta.name(), meta.uid());
   DnsConfig dns = PodDns(pod, node, host_dns);
@@ -40,8 +40,9 @@ Result<cri::SandboxConfig> BuildSandboxConfig(const corev1::Pod& pod, const Node
   out.dns_searches = std::move(dns.searches);
   out.dns_options = std::move(dns.options);
   if (!pod.spec().host_network()) {
-    for (const auto& container : pod.spec().init_containers())
+    for (const auto& container : pod.spec().init_containers()) {
       if (k8s::IsSidecar(container)) AddPorts(container, out.port_mappings);
+    }
     for (const auto& container : pod.spec().containers()) AddPorts(container, out.port_mappings);
   }
   out.labels = cri::Labels(meta.labels().begin(), meta.labels().end());
@@ -50,7 +51,7 @@ Result<cri::SandboxConfig> BuildSandboxConfig(const corev1::Pod& pod, const Node
   out.labels[kPodUidLabel] = meta.uid();
   out.annotations = cri::Labels(meta.annotations().begin(), meta.annotations().end());
   out.cgroup_parent = cgroup_parent;
-  RETURN_IF_ERROR(ApplySandboxSecurity(pod.spec(), node, out));
+  KEELSON_RETURN_IF_ERROR(ApplySandboxSecurity(pod.spec(), node, out));
 
   linux::CgroupLimits limits = PodCgroupLimits(pod, node, 0);
   out.resources.cpu_shares = static_cast<int64_t>(limits.cpu_shares.value_or(0));
@@ -58,8 +59,9 @@ Result<cri::SandboxConfig> BuildSandboxConfig(const corev1::Pod& pod, const Node
     out.resources.cpu_period = static_cast<int64_t>(limits.cpu_period_us);
     out.resources.cpu_quota = *limits.cpu_quota_us;
   }
-  if (limits.memory_limit_bytes.value_or(-1) > 0)
+  if (limits.memory_limit_bytes.value_or(-1) > 0) {
     out.resources.memory_limit_bytes = *limits.memory_limit_bytes;
+  }
   out.overhead = OverheadResources(pod.spec(), node);
   return out;
 }

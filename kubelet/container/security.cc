@@ -15,10 +15,13 @@ const std::vector<std::string>& MaskedPaths() {
         "/proc/sched_debug", "/proc/scsi",          "/sys/firmware",    "/sys/devices/virtual/powercap"};
     // When a CPU is too hot tells what others compute on it.
     const std::string cpus = "/sys/devices/system/cpu";
-    if (auto names = ListDir(cpus))
-      for (const std::string& name : *names)
-        if (const std::string path = cpus + "/" + name + "/thermal_throttle"; PathExists(path))
+    if (auto names = ListDir(cpus)) {
+      for (const std::string& name : *names) {
+        if (const std::string path = cpus + "/" + name + "/thermal_throttle"; PathExists(path)) {
           paths.push_back(path);
+        }
+      }
+    }
     return paths;
   }();
   return kPaths;
@@ -44,12 +47,14 @@ cri::SecurityProfile Profile(const std::string& type, const std::string& localho
 Result<cri::SecurityProfile> Seccomp(const corev1::SeccompProfile& profile, const NodeContext& node) {
   if (profile.type() != "Localhost") return Profile(profile.type(), "");
   const std::string& file = profile.localhost_profile();
-  if (file.empty())
+  if (file.empty()) {
     return Error(Code::kInvalid, "localhostProfile must be set if seccompProfile type is Localhost.");
+  }
   bool leaves = file[0] == '/' || ("/" + file + "/").find("/../") != std::string::npos;
-  if (leaves)
+  if (leaves) {
     return Error(Code::kInvalid,
                  "localhostProfile \"" + file + "\" leaves the directory of seccomp profiles");
+  }
   return Profile("Localhost", node.paths.root + "/seccomp/" + file);
 }
 
@@ -75,8 +80,9 @@ Result<> CheckNonRoot(const corev1::Pod& pod, const corev1::Container& container
     return Error(Code::kInvalid, "container's runAsUser breaks non-root policy" + where);
   }
   if (image.uid && *image.uid != 0) return {};
-  if (image.uid || image.username.empty())
+  if (image.uid || image.username.empty()) {
     return Error(Code::kInvalid, "container has runAsNonRoot and image will run as root" + where);
+  }
   return Error(Code::kInvalid, "container has runAsNonRoot and image has non-numeric user (" +
                                    image.username + "), cannot verify user is non-root" + where);
 }
@@ -86,10 +92,11 @@ Result<> CheckNonRoot(const corev1::Pod& pod, const corev1::Container& container
 cri::NamespaceOptions PodNamespaces(const corev1::PodSpec& spec) {
   cri::NamespaceOptions out;
   if (spec.host_network()) out.network = cri::NamespaceMode::kNode;
-  if (spec.host_pid())
+  if (spec.host_pid()) {
     out.pid = cri::NamespaceMode::kNode;
-  else if (spec.share_process_namespace())
+  } else if (spec.share_process_namespace()) {
     out.pid = cri::NamespaceMode::kPod;
+  }
   if (spec.host_ipc()) out.ipc = cri::NamespaceMode::kNode;
   return out;
 }
@@ -114,7 +121,7 @@ Result<> ApplySandboxSecurity(const corev1::PodSpec& spec, const NodeContext& no
   for (const auto& sysctl : context.sysctls()) out.sysctls[sysctl.name()] = sysctl.value();
   out.seccomp = Profile("RuntimeDefault", "");
   if (context.has_seccomp_profile()) {
-    ASSIGN_OR_RETURN(out.seccomp, Seccomp(context.seccomp_profile(), node));
+    KEELSON_ASSIGN_OR_RETURN(out.seccomp, Seccomp(context.seccomp_profile(), node));
   }
   for (const auto& container : spec.init_containers()) out.privileged |= IsPrivileged(container);
   for (const auto& container : spec.containers()) out.privileged |= IsPrivileged(container);
@@ -126,7 +133,7 @@ Result<> ApplyContainerSecurity(const corev1::Pod& pod, const corev1::Container&
   const corev1::PodSpec& spec = pod.spec();
   const corev1::SecurityContext& own = container.security_context();
   const corev1::PodSecurityContext& pods = spec.security_context();
-  RETURN_IF_ERROR(CheckNonRoot(pod, container, image));
+  KEELSON_RETURN_IF_ERROR(CheckNonRoot(pod, container, image));
 
   out.namespaces = PodNamespaces(spec);
   out.privileged = own.privileged();
@@ -140,29 +147,32 @@ Result<> ApplyContainerSecurity(const corev1::Pod& pod, const corev1::Container&
     out.run_as_user = image.uid;
     if (!image.uid) out.run_as_username = image.username;
   }
-  if (own.has_run_as_group())
+  if (own.has_run_as_group()) {
     out.run_as_group = own.run_as_group();
-  else if (pods.has_run_as_group())
+  } else if (pods.has_run_as_group()) {
     out.run_as_group = pods.run_as_group();
+  }
   for (int64_t group : pods.supplemental_groups()) out.supplemental_groups.push_back(group);
   if (pods.has_fs_group()) out.supplemental_groups.push_back(pods.fs_group());
   out.strict_supplemental_groups = pods.supplemental_groups_policy() == "Strict";
 
-  if (own.has_se_linux_options())
+  if (own.has_se_linux_options()) {
     out.selinux = SeLinux(own.se_linux_options());
-  else if (pods.has_se_linux_options())
+  } else if (pods.has_se_linux_options()) {
     out.selinux = SeLinux(pods.se_linux_options());
+  }
   out.seccomp = DefaultSeccomp(node);
   if (own.has_seccomp_profile()) {
-    ASSIGN_OR_RETURN(out.seccomp, Seccomp(own.seccomp_profile(), node));
+    KEELSON_ASSIGN_OR_RETURN(out.seccomp, Seccomp(own.seccomp_profile(), node));
   } else if (pods.has_seccomp_profile()) {
-    ASSIGN_OR_RETURN(out.seccomp, Seccomp(pods.seccomp_profile(), node));
+    KEELSON_ASSIGN_OR_RETURN(out.seccomp, Seccomp(pods.seccomp_profile(), node));
   }
   if (out.privileged) out.seccomp = Profile("Unconfined", "");
-  if (own.has_app_armor_profile())
+  if (own.has_app_armor_profile()) {
     out.apparmor = Profile(own.app_armor_profile().type(), own.app_armor_profile().localhost_profile());
-  else if (pods.has_app_armor_profile())
+  } else if (pods.has_app_armor_profile()) {
     out.apparmor = Profile(pods.app_armor_profile().type(), pods.app_armor_profile().localhost_profile());
+  }
 
   if (own.proc_mount() != "Unmasked" && !out.privileged) {
     out.masked_paths = MaskedPaths();

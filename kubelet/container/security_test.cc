@@ -58,8 +58,9 @@ TEST(Security, WhatIsHiddenBelowProcAndSys) {
   for (const char* hidden : {"{}", R"({"procMount":"Default"})"}) {
     const auto config = Apply(WithContext(hidden));
     const auto& paths = config.masked_paths;
-    for (const char* path : {"/proc/kcore", "/proc/interrupts", "/sys/firmware"})
+    for (const char* path : {"/proc/kcore", "/proc/interrupts", "/sys/firmware"}) {
       EXPECT_EQ(std::count(paths.begin(), paths.end(), path), 1) << hidden << path;
+    }
     EXPECT_EQ(std::count(paths.begin(), paths.end(), "/sys/devices/system/cpu/cpu0/thermal_throttle"),
               PathExists("/sys/devices/system/cpu/cpu0/thermal_throttle") ? 1 : 0);
     EXPECT_EQ(std::count(config.readonly_paths.begin(), config.readonly_paths.end(), "/proc/sys"), 1);

@@ -44,8 +44,9 @@ Result<> WatchContainerdEvents(const std::shared_ptr<grpc::Channel>& channel,
   for (const char* filter : kFilters) request.add_filters(filter);
   auto stream = stub->Subscribe(call.context(), request);
   events::Envelope envelope;
-  while (stream->Read(&envelope))
+  while (stream->Read(&envelope)) {
     if (auto event = Read(envelope)) each(*event);
+  }
   return call.Done(stream->Finish(), "watch events of containerd");
 }
 

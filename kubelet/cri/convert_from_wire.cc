@@ -54,8 +54,9 @@ std::optional<uint64_t> Number(bool has, const Value& value) {
 std::vector<FilesystemUsage> Filesystems(
     const google::protobuf::RepeatedPtrField<v1::FilesystemUsage>& systems) {
   std::vector<FilesystemUsage> out;
-  for (const auto& item : systems)
+  for (const auto& item : systems) {
     out.push_back({item.fs_id().mountpoint(), item.used_bytes().value(), item.inodes_used().value()});
+  }
   return out;
 }
 
@@ -154,11 +155,13 @@ Image FromWire(const v1::Image& in) {
 
 RuntimeStatus FromWire(const v1::StatusResponse& in) {
   RuntimeStatus out;
-  for (const auto& condition : in.status().conditions())
+  for (const auto& condition : in.status().conditions()) {
     out.conditions.push_back({condition.type(), condition.status(), condition.reason(), condition.message()});
-  for (const auto& handler : in.runtime_handlers())
+  }
+  for (const auto& handler : in.runtime_handlers()) {
     out.handlers.push_back({handler.name(), handler.features().recursive_read_only_mounts(),
                             handler.features().user_namespaces()});
+  }
   out.supplemental_groups_policy = in.features().supplemental_groups_policy();
   return out;
 }

@@ -68,8 +68,9 @@ TEST(ConvertTest, LayersOfContainersMayBeApart) {
                         {"nothing yet", {}, {}, {}}}) {
     runtime::v1::ImageFsInfoResponse wire;
     for (const auto& path : c.images) wire.add_image_filesystems()->mutable_fs_id()->set_mountpoint(path);
-    for (const auto& path : c.containers)
+    for (const auto& path : c.containers) {
       wire.add_container_filesystems()->mutable_fs_id()->set_mountpoint(path);
+    }
     const ImageFilesystems systems = FromWire(wire);
     EXPECT_EQ(systems.images.size(), c.images.size()) << c.what;
     std::vector<std::string> got;

@@ -67,8 +67,9 @@ void SecurityToWire(const SandboxConfig& in, v1::LinuxSandboxSecurityContext& ou
 
 void SecurityToWire(const ContainerConfig& in, v1::LinuxContainerSecurityContext& out) {
   for (const std::string& name : in.add_capabilities) out.mutable_capabilities()->add_add_capabilities(name);
-  for (const std::string& name : in.drop_capabilities)
+  for (const std::string& name : in.drop_capabilities) {
     out.mutable_capabilities()->add_drop_capabilities(name);
+  }
   out.set_privileged(in.privileged);
   ToWire(in.namespaces, *out.mutable_namespace_options());
   if (in.selinux) ToWire(*in.selinux, *out.mutable_selinux_options());

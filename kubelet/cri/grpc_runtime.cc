@@ -81,14 +81,14 @@ class GrpcRuntime : public RuntimeService {
     v1::VersionRequest request;
     v1::VersionResponse reply;
     request.set_version("v1");
-    RETURN_IF_ERROR(Call(&Stub::Version, request, reply, stop, "get the runtime's version"));
+    KEELSON_RETURN_IF_ERROR(Call(&Stub::Version, request, reply, stop, "get the runtime's version"));
     return Version{reply.runtime_name(), reply.runtime_version(), reply.runtime_api_version()};
   }
 
   Result<RuntimeStatus> Status(std::stop_token stop) override {
     v1::StatusRequest request;
     v1::StatusResponse reply;
-    RETURN_IF_ERROR(Call(&Stub::Status, request, reply, stop, "get the runtime's status"));
+    KEELSON_RETURN_IF_ERROR(Call(&Stub::Status, request, reply, stop, "get the runtime's status"));
     return FromWire(reply);
   }
 
@@ -109,8 +109,8 @@ class GrpcRuntime : public RuntimeService {
     ToWire(config, *request.mutable_config());
     request.set_runtime_handler(handler);
     // Network set-up may take long: twice the time of other calls.
-    RETURN_IF_ERROR(InvokeShown(Shown::kGo, *stub_, &Stub::RunPodSandbox, request, reply, timeout_ * 2, stop,
-                                "run pod sandbox"));
+    KEELSON_RETURN_IF_ERROR(InvokeShown(Shown::kGo, *stub_, &Stub::RunPodSandbox, request, reply,
+                                        timeout_ * 2, stop, "run pod sandbox"));
     return reply.pod_sandbox_id();
   }
 
@@ -132,7 +132,7 @@ class GrpcRuntime : public RuntimeService {
     v1::PodSandboxStatusRequest request;
     v1::PodSandboxStatusResponse reply;
     request.set_pod_sandbox_id(id);
-    RETURN_IF_ERROR(Call(&Stub::PodSandboxStatus, request, reply, stop, "get pod sandbox status"));
+    KEELSON_RETURN_IF_ERROR(Call(&Stub::PodSandboxStatus, request, reply, stop, "get pod sandbox status"));
     return FromWire(reply.status());
   }
 
@@ -140,7 +140,7 @@ class GrpcRuntime : public RuntimeService {
     v1::ListPodSandboxRequest request;
     v1::ListPodSandboxResponse reply;
     FilterLabels(filter, *request.mutable_filter());
-    RETURN_IF_ERROR(Call(&Stub::ListPodSandbox, request, reply, stop, "list pod sandboxes"));
+    KEELSON_RETURN_IF_ERROR(Call(&Stub::ListPodSandbox, request, reply, stop, "list pod sandboxes"));
     std::vector<Sandbox> out;
     for (const auto& item : reply.items()) out.push_back(FromWire(item));
     return out;
@@ -153,8 +153,8 @@ class GrpcRuntime : public RuntimeService {
     request.set_pod_sandbox_id(sandbox_id);
     ToWire(config, *request.mutable_config());
     ToWire(sandbox, *request.mutable_sandbox_config());
-    RETURN_IF_ERROR(InvokeShown(Shown::kMessage, *stub_, &Stub::CreateContainer, request, reply, timeout_,
-                                stop, "create container"));
+    KEELSON_RETURN_IF_ERROR(InvokeShown(Shown::kMessage, *stub_, &Stub::CreateContainer, request, reply,
+                                        timeout_, stop, "create container"));
     return reply.container_id();
   }
 
@@ -186,7 +186,7 @@ class GrpcRuntime : public RuntimeService {
     v1::ContainerStatusRequest request;
     v1::ContainerStatusResponse reply;
     request.set_container_id(id);
-    RETURN_IF_ERROR(Call(&Stub::ContainerStatus, request, reply, stop, "get container status"));
+    KEELSON_RETURN_IF_ERROR(Call(&Stub::ContainerStatus, request, reply, stop, "get container status"));
     cri::ContainerStatus status = FromWire(reply.status());
     SetOomKilled(oom_killed_, status);
     return status;
@@ -197,7 +197,7 @@ class GrpcRuntime : public RuntimeService {
     v1::ListContainersResponse reply;
     FilterLabels(filter, *request.mutable_filter());
     if (!filter.sandbox_id.empty()) request.mutable_filter()->set_pod_sandbox_id(filter.sandbox_id);
-    RETURN_IF_ERROR(Call(&Stub::ListContainers, request, reply, stop, "list containers"));
+    KEELSON_RETURN_IF_ERROR(Call(&Stub::ListContainers, request, reply, stop, "list containers"));
     std::vector<Container> out;
     for (const auto& item : reply.containers()) out.push_back(FromWire(item));
     return out;
@@ -241,7 +241,7 @@ class GrpcRuntime : public RuntimeService {
     v1::ListContainerStatsResponse reply;
     FilterLabels(filter, *request.mutable_filter());
     if (!filter.sandbox_id.empty()) request.mutable_filter()->set_pod_sandbox_id(filter.sandbox_id);
-    RETURN_IF_ERROR(Call(&Stub::ListContainerStats, request, reply, stop, "list container stats"));
+    KEELSON_RETURN_IF_ERROR(Call(&Stub::ListContainerStats, request, reply, stop, "list container stats"));
     std::vector<ContainerStats> out;
     for (const auto& item : reply.stats()) out.push_back(FromWire(item));
     return out;
@@ -256,7 +256,8 @@ class GrpcRuntime : public RuntimeService {
     request.set_timeout(timeout.count());
     // The runtime enforces `timeout`; ours is for a runtime that hangs.
     milliseconds deadline = timeout.count() > 0 ? milliseconds(timeout + timeout_) : milliseconds(0);
-    RETURN_IF_ERROR(Invoke(*stub_, &Stub::ExecSync, request, reply, deadline, stop, "exec in container"));
+    KEELSON_RETURN_IF_ERROR(
+        Invoke(*stub_, &Stub::ExecSync, request, reply, deadline, stop, "exec in container"));
     return ExecResult{reply.stdout() + reply.stderr(), reply.exit_code()};
   }
 
@@ -267,7 +268,7 @@ class GrpcRuntime : public RuntimeService {
     request.set_container_id(id);
     for (const std::string& word : command) request.add_cmd(word);
     SetStreams(options, request);
-    RETURN_IF_ERROR(Call(&Stub::Exec, request, reply, stop, "prepare exec"));
+    KEELSON_RETURN_IF_ERROR(Call(&Stub::Exec, request, reply, stop, "prepare exec"));
     return reply.url();
   }
 
@@ -277,7 +278,7 @@ class GrpcRuntime : public RuntimeService {
     v1::AttachResponse reply;
     request.set_container_id(id);
     SetStreams(options, request);
-    RETURN_IF_ERROR(Call(&Stub::Attach, request, reply, stop, "prepare attach"));
+    KEELSON_RETURN_IF_ERROR(Call(&Stub::Attach, request, reply, stop, "prepare attach"));
     return reply.url();
   }
 
@@ -287,7 +288,7 @@ class GrpcRuntime : public RuntimeService {
     v1::PortForwardResponse reply;
     request.set_pod_sandbox_id(sandbox_id);
     for (int32_t port : ports) request.add_port(port);
-    RETURN_IF_ERROR(Call(&Stub::PortForward, request, reply, stop, "prepare port forward"));
+    KEELSON_RETURN_IF_ERROR(Call(&Stub::PortForward, request, reply, stop, "prepare port forward"));
     return reply.url();
   }
 
@@ -335,7 +336,7 @@ class GrpcImages : public ImageService {
 
   Result<std::vector<Image>> ListImages(std::stop_token stop) override {
     v1::ListImagesResponse reply;
-    RETURN_IF_ERROR(
+    KEELSON_RETURN_IF_ERROR(
         Invoke(*stub_, &Stub::ListImages, v1::ListImagesRequest(), reply, timeout_, stop, "list images"));
     std::vector<Image> out;
     for (const auto& item : reply.images()) out.push_back(FromWire(item));
@@ -346,7 +347,8 @@ class GrpcImages : public ImageService {
     v1::ImageStatusRequest request;
     v1::ImageStatusResponse reply;
     request.mutable_image()->set_image(image);
-    RETURN_IF_ERROR(Invoke(*stub_, &Stub::ImageStatus, request, reply, timeout_, stop, "get image status"));
+    KEELSON_RETURN_IF_ERROR(
+        Invoke(*stub_, &Stub::ImageStatus, request, reply, timeout_, stop, "get image status"));
     if (!reply.has_image()) return std::optional<Image>();
     return std::optional<Image>(FromWire(reply.image()));
   }
@@ -358,8 +360,8 @@ class GrpcImages : public ImageService {
     request.mutable_image()->set_image(image);
     if (auth) ToWire(*auth, *request.mutable_auth());
     ToWire(sandbox, *request.mutable_sandbox_config());
-    RETURN_IF_ERROR(InvokeShown(Shown::kGoIfKnown, *stub_, &Stub::PullImage, request, reply, milliseconds(0),
-                                stop, "pull image"));
+    KEELSON_RETURN_IF_ERROR(InvokeShown(Shown::kGoIfKnown, *stub_, &Stub::PullImage, request, reply,
+                                        milliseconds(0), stop, "pull image"));
     return reply.image_ref();
   }
 
@@ -372,8 +374,8 @@ class GrpcImages : public ImageService {
 
   Result<ImageFilesystems> ImageFsInfo(std::stop_token stop) override {
     v1::ImageFsInfoResponse reply;
-    RETURN_IF_ERROR(Invoke(*stub_, &Stub::ImageFsInfo, v1::ImageFsInfoRequest(), reply, timeout_, stop,
-                           "get image file system usage"));
+    KEELSON_RETURN_IF_ERROR(Invoke(*stub_, &Stub::ImageFsInfo, v1::ImageFsInfoRequest(), reply, timeout_,
+                                   stop, "get image file system usage"));
     return FromWire(reply);
   }
 

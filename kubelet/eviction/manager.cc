@@ -57,11 +57,13 @@ std::optional<k8s::AdmitFailure> EvictionManager::Admit(const corev1::Pod& pod) 
   const std::set<Pressure> pressures = this->pressures();
   if (pressures.empty() || IsCriticalPod(pod)) return std::nullopt;
   if (pressures == std::set<Pressure>{Pressure::kMemory} &&
-      (k8s::ComputeQosClass(pod) != k8s::kBestEffort || ToleratesMemoryPressure(pod)))
+      (k8s::ComputeQosClass(pod) != k8s::kBestEffort || ToleratesMemoryPressure(pod))) {
     return std::nullopt;
+  }
   std::string names;
-  for (Pressure pressure : pressures)
+  for (Pressure pressure : pressures) {
     names += (names.empty() ? "" : " ") + std::string(ConditionOf(pressure));
+  }
   return k8s::AdmitFailure{"Evicted", "The node had condition: [" + names + "]. "};
 }
 
@@ -147,8 +149,9 @@ std::vector<EvictionManager::Evicted> EvictionManager::Synchronize(std::stop_tok
                          state_);
   }
   const std::vector<PodPtr> pods = deps_.pods();
-  if (options_.local_storage)
+  if (options_.local_storage) {
     if (auto evicted = EvictForLimits(pods); !evicted.empty()) return evicted;
+  }
   if (due.empty()) return {};
   const Threshold& threshold = due.front();
   const std::string resource = ResourceOfSignal(threshold.signal);
@@ -172,9 +175,11 @@ void EvictionManager::Await(linux::MemoryAlarm* alarm, std::stop_token stop) {
   }
   size_t index = 0;
   for (const char* signal : kAlarmed) {
-    if (auto growth = MemoryLeft(thresholds_, last, signal))
-      if (auto armed = alarm->Arm(index, *growth); !armed)
+    if (auto growth = MemoryLeft(thresholds_, last, signal)) {
+      if (auto armed = alarm->Arm(index, *growth); !armed) {
         log::Debug("Memory is only looked at now and then", {{"err", armed.error()}});
+      }
+    }
     ++index;
   }
   alarm->Wait(kPeriod, stop);
@@ -197,10 +202,11 @@ void EvictionManager::Run(std::stop_token stop) {
   const std::unique_ptr<linux::MemoryAlarm> alarm = deps_.alarm ? deps_.alarm() : nullptr;
   while (!stop.stop_requested()) {
     const std::vector<Evicted> evicted = Synchronize(stop);
-    if (evicted.empty())
+    if (evicted.empty()) {
       Await(alarm.get(), stop);
-    else
+    } else {
       AwaitCleanup(evicted, stop);
+    }
   }
 }
 

@@ -63,8 +63,8 @@ class EvictionManager {  // thread safe
   const std::vector<Threshold> thresholds_;
   Clock& clock_;
   mutable Mutex mutex_;
-  EvictionState state_ GUARDED_BY(mutex_);
-  Observations last_ GUARDED_BY(mutex_);
+  EvictionState state_ KEELSON_GUARDED_BY(mutex_);
+  Observations last_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

@@ -42,8 +42,9 @@ int64_t UsageOf(const std::string& signal, const DiskLayout& layout, const PodUs
   if (resource == "pids") return usage.processes;
   const Disk disk = DiskOf(signal);
   const bool inodes = resource == "inodes";  // those of writable layers are not known
-  if (!layout.images_apart || (layout.split && disk != Disk::kImages))
+  if (!layout.images_apart || (layout.split && disk != Disk::kImages)) {
     return inodes ? usage.inodes : usage.disk;
+  }
   if (disk == Disk::kNode) return inodes ? usage.inodes : usage.disk - usage.writable;
   return layout.split || inodes ? 0 : usage.writable;
 }
@@ -74,8 +75,9 @@ std::vector<Threshold> UpdateEviction(const std::vector<Threshold>& thresholds,
                                       const Observations& observations, const EvictionOptions& options,
                                       SteadyTime now, EvictionState& state) {
   std::vector<Threshold> met;
-  for (const Threshold& threshold : thresholds)
+  for (const Threshold& threshold : thresholds) {
     if (IsMet(threshold, observations, Contains(state.due, threshold))) met.push_back(threshold);
+  }
   std::vector<std::pair<Threshold, SteadyTime>> seen;
   for (const Threshold& threshold : met) {
     auto before = std::find_if(state.first_seen.begin(), state.first_seen.end(),
@@ -84,11 +86,13 @@ std::vector<Threshold> UpdateEviction(const std::vector<Threshold>& thresholds,
     if (auto pressure = PressureOf(threshold.signal)) state.last_seen[*pressure] = now;
   }
   state.pressures.clear();
-  for (const auto& [pressure, when] : state.last_seen)
+  for (const auto& [pressure, when] : state.last_seen) {
     if (when == now || now - when < options.pressure_transition_period) state.pressures.insert(pressure);
+  }
   std::vector<Threshold> due;
-  for (const auto& [threshold, since] : seen)
+  for (const auto& [threshold, since] : seen) {
     if (now - since >= threshold.grace) due.push_back(threshold);
+  }
   state.first_seen = std::move(seen);
   state.due = due;
   std::stable_sort(due.begin(), due.end(),
@@ -166,9 +170,11 @@ std::string EvictionMessage(const Threshold& threshold, const Observations& obse
 }
 
 bool HasStorageLimit(const corev1::Pod& pod) {
-  for (const auto& volume : pod.spec().volumes())
-    if (volume.volume_source().has_empty_dir() && volume.volume_source().empty_dir().has_size_limit())
+  for (const auto& volume : pod.spec().volumes()) {
+    if (volume.volume_source().has_empty_dir() && volume.volume_source().empty_dir().has_size_limit()) {
       return true;
+    }
+  }
   bool limited = false;
   k8s::ForEachContainer(pod.spec(), [&](const corev1::Container& container) {
     limited = limited || container.resources().limits().count("ephemeral-storage");
@@ -182,26 +188,29 @@ std::optional<StorageExcess> StorageLimitExceeded(const corev1::Pod& pod, const 
     if (!source.has_empty_dir() || !source.empty_dir().has_size_limit()) continue;
     auto used = usage.empty_dirs.find(volume.name());
     const int64_t limit = api::Amount::Of(source.empty_dir().size_limit()).Value();
-    if (limit > 0 && used != usage.empty_dirs.end() && used->second > limit)
+    if (limit > 0 && used != usage.empty_dirs.end() && used->second > limit) {
       return StorageExcess{"emptydirfs.limit",
                            fmt::format("Usage of EmptyDir volume \"{}\" exceeds the limit \"{}\". ",
                                        volume.name(), source.empty_dir().size_limit().string())};
+    }
   }
   const int64_t pod_limit = k8s::AmountOf(k8s::PodLimits(pod), "ephemeral-storage").Value();
-  if (pod_limit > 0 && usage.disk > pod_limit)
+  if (pod_limit > 0 && usage.disk > pod_limit) {
     return StorageExcess{
         "ephemeralpodfs.limit",
         fmt::format("Pod ephemeral local storage usage exceeds the total limit of containers {}. ",
                     Quantity("ephemeral-storage", pod_limit))};
+  }
   for (const ContainerUsage& container : usage.containers) {
     const corev1::Container* spec = k8s::FindContainer(pod.spec(), container.name);
     if (!spec) continue;
     auto limit = spec->resources().limits().find("ephemeral-storage");
     if (limit == spec->resources().limits().end()) continue;
-    if (container.disk > api::Amount::Of(limit->second).Value())
+    if (container.disk > api::Amount::Of(limit->second).Value()) {
       return StorageExcess{"ephemeralcontainerfs.limit",
                            fmt::format("Container {} exceeded its local ephemeral storage limit \"{}\". ",
                                        container.name, limit->second.string())};
+    }
   }
   return std::nullopt;
 }

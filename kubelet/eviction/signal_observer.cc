@@ -25,16 +25,18 @@ Observations SignalObserver::Observe(std::stop_token stop) {
   Observations out;
   const MachineLoad load = ReadMachineLoad();
   out["memory.available"] = {load.memory_available, memory_capacity_};
-  if (auto used = cgroups_.UsageOfAll().memory_working_set_bytes)
+  if (auto used = cgroups_.UsageOfAll().memory_working_set_bytes) {
     out["allocatableMemory.available"] = {pods_memory_ - static_cast<int64_t>(*used), pods_memory_};
+  }
   if (max_pids_ > 0) out["pid.available"] = {max_pids_ - load.processes, max_pids_};
   (void)ObserveDisk("nodefs", paths_.root, out);
   if (auto systems = images_.ImageFsInfo(stop); systems && !systems->images.empty()) {
     const auto node = ReadFileSystem(paths_.root);
     const auto images = ObserveDisk("imagefs", systems->images.front().mountpoint, out);
     const auto containers = ObserveDisk("containerfs", systems->containers.front().mountpoint, out);
-    if (node && images && containers)
+    if (node && images && containers) {
       layout_ = {images->id != node->id, images->id != node->id && containers->id == node->id};
+    }
   }
   return out;
 }
@@ -48,7 +50,7 @@ PodUsage SignalObserver::Usage(const corev1::Pod& pod) {
   cri::Filter filter;
   filter.labels[kPodUidLabel] = uid;
   const std::string logs = paths_.PodLogs(pod.metadata().namespace_(), pod.metadata().name(), uid);
-  if (auto stats = runtime_.ListContainerStats(filter))
+  if (auto stats = runtime_.ListContainerStats(filter)) {
     for (const cri::ContainerStats& item : *stats) {
       ContainerUsage& container = out.containers.emplace_back();
       const DirectoryUsage log = UsageOfDirectory(logs + "/" + item.name);
@@ -60,11 +62,13 @@ PodUsage SignalObserver::Usage(const corev1::Pod& pod) {
       out.disk += container.disk;
       out.inodes += container.inodes;
     }
+  }
   out.known = group.memory_working_set_bytes || !out.containers.empty();
   for (const auto& volume : pod.spec().volumes()) {
     const auto& source = volume.volume_source();
-    if (!source.has_empty_dir() || !source.empty_dir().medium().empty())
+    if (!source.has_empty_dir() || !source.empty_dir().medium().empty()) {
       continue;  // memory has its own limit
+    }
     const DirectoryUsage used = UsageOfDirectory(paths_.Volume(uid, kEmptyDir, volume.name()));
     out.empty_dirs[volume.name()] = used.bytes;
     out.disk += used.bytes;

@@ -29,8 +29,9 @@ const Signal kSignals[] = {
 };
 
 const Signal* FindSignal(const std::string& name) {
-  for (const Signal& signal : kSignals)
+  for (const Signal& signal : kSignals) {
     if (name == signal.name) return &signal;
+  }
   return nullptr;
 }
 
@@ -40,20 +41,24 @@ Result<ThresholdValue> ParseValue(const std::string& signal, const std::string& 
   if (!text.empty() && text.back() == '%') {
     char* end = nullptr;
     value.percent = std::strtod(text.c_str(), &end);
-    if (end != text.c_str() + text.size() - 1)
+    if (end != text.c_str() + text.size() - 1) {
       return Error(Code::kInvalid,
                    "strconv.ParseFloat: parsing \"" + text.substr(0, text.size() - 1) + "\": invalid syntax");
-    if (value.percent < 0)
+    }
+    if (value.percent < 0) {
       return Error(Code::kInvalid, "eviction percentage threshold " + signal + " must be >= 0%: " + text);
-    if (value.percent > 100)
+    }
+    if (value.percent > 100) {
       return Error(Code::kInvalid, "eviction percentage threshold " + signal + " must be <= 100%: " + text);
+    }
     return value;
   }
   auto amount = api::Amount::Parse(text);
   if (!amount) return amount.error();
   value.quantity = amount->Value();
-  if (value.quantity < 0)
+  if (value.quantity < 0) {
     return Error(Code::kInvalid, "eviction threshold " + signal + " must be positive: " + text);
+  }
   return value;
 }
 
@@ -67,7 +72,7 @@ Result<std::vector<Threshold>> ParseOne(const std::map<std::string, std::string>
     Threshold threshold;
     threshold.signal = signal;
     threshold.soft = soft;
-    ASSIGN_OR_RETURN(threshold.value, ParseValue(signal, text));
+    KEELSON_ASSIGN_OR_RETURN(threshold.value, ParseValue(signal, text));
     if (!IsOff(threshold.value)) out.push_back(std::move(threshold));
   }
   return out;
@@ -78,18 +83,23 @@ Result<> SetGracePeriods(const std::map<std::string, std::string>& periods, std:
     if (!FindSignal(signal)) return Error(Code::kInvalid, "unsupported eviction signal " + signal);
     auto nanos = api::ParseGoDuration(text);
     if (!nanos) return nanos.error();
-    if (*nanos < 0)
+    if (*nanos < 0) {
       return Error(Code::kInvalid,
                    "invalid eviction grace period specified: " + signal + ", must be a positive value");
-    for (Threshold& threshold : soft)
-      if (threshold.signal == signal)
+    }
+    for (Threshold& threshold : soft) {
+      if (threshold.signal == signal) {
         threshold.grace =
             std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(*nanos));
+      }
+    }
   }
-  for (const Threshold& threshold : soft)
-    if (!periods.count(threshold.signal))
+  for (const Threshold& threshold : soft) {
+    if (!periods.count(threshold.signal)) {
       return Error(Code::kInvalid,
                    "grace period must be specified for the soft eviction threshold " + threshold.signal);
+    }
+  }
   return {};
 }
 
@@ -98,11 +108,13 @@ Result<std::map<std::string, ThresholdValue>> ParseReclaims(const std::map<std::
   for (const auto& [signal, text] : from) {
     if (!FindSignal(signal)) return Error(Code::kInvalid, "unsupported eviction signal " + signal);
     auto value = ParseValue(signal, text);
-    if (!text.empty() && text.back() == '%' && (!value || value->percent <= 0))
+    if (!text.empty() && text.back() == '%' && (!value || value->percent <= 0)) {
       return Error(Code::kInvalid,
                    "eviction percentage minimum reclaim " + signal + " must be positive: " + text);
-    if (!value && text.starts_with('-'))
+    }
+    if (!value && text.starts_with('-')) {
       return Error(Code::kInvalid, "negative eviction minimum reclaim specified for " + signal);
+    }
     if (!value) return value.error();
     out[signal] = *value;
   }
@@ -132,14 +144,17 @@ std::string ResourceOfSignal(const std::string& signal) {
 }
 
 Result<std::vector<Threshold>> ParseThresholds(const EvictionOptions& options) {
-  ASSIGN_OR_RETURN(std::vector<Threshold> out, ParseOne(options.hard, false));
-  ASSIGN_OR_RETURN(std::vector<Threshold> soft, ParseOne(options.soft, true));
-  RETURN_IF_ERROR(SetGracePeriods(options.soft_grace_period, soft));
-  ASSIGN_OR_RETURN(const auto reclaims, ParseReclaims(options.minimum_reclaim));
-  for (std::vector<Threshold>* thresholds : {&out, &soft})
-    for (Threshold& threshold : *thresholds)
-      if (auto reclaim = reclaims.find(threshold.signal); reclaim != reclaims.end())
+  KEELSON_ASSIGN_OR_RETURN(std::vector<Threshold> out, ParseOne(options.hard, false));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<Threshold> soft, ParseOne(options.soft, true));
+  KEELSON_RETURN_IF_ERROR(SetGracePeriods(options.soft_grace_period, soft));
+  KEELSON_ASSIGN_OR_RETURN(const auto reclaims, ParseReclaims(options.minimum_reclaim));
+  for (std::vector<Threshold>* thresholds : {&out, &soft}) {
+    for (Threshold& threshold : *thresholds) {
+      if (auto reclaim = reclaims.find(threshold.signal); reclaim != reclaims.end()) {
         threshold.min_reclaim = reclaim->second;
+      }
+    }
+  }
   if (options.enforce_allocatable) {
     auto memory = std::find_if(out.begin(), out.end(),
                                [](const Threshold& item) { return item.signal == "memory.available"; });

@@ -67,32 +67,37 @@ std::vector<std::string> PlanContainerGc(const std::vector<cri::Container>& cont
 
 Result<> RemoveRun(cri::RuntimeService& runtime, const Paths& paths, const cri::ContainerStatus& run,
                    std::stop_token stop) {
-  RETURN_IF_ERROR(runtime.RemoveContainer(run.id, stop));
+  KEELSON_RETURN_IF_ERROR(runtime.RemoveContainer(run.id, stop));
   if (const size_t slash = run.log_path.rfind('/'); slash != std::string::npos) {
     const std::string directory = run.log_path.substr(0, slash), log = run.log_path.substr(slash + 1);
-    if (auto names = ListDir(directory))
-      for (const std::string& name : *names)
-        if (name == log || name.compare(0, log.size() + 1, log + ".") == 0)
+    if (auto names = ListDir(directory)) {
+      for (const std::string& name : *names) {
+        if (name == log || name.compare(0, log.size() + 1, log + ".") == 0) {
           (void)RemoveFile(directory + "/" + name);
+        }
+      }
+    }
   }
   auto uid = run.labels.find(kPodUidLabel), name = run.labels.find(kContainerNameLabel);
   if (uid == run.labels.end() || name == run.labels.end()) return {};
   // Ours only: a volume may be mounted at the message's place.
   const std::string own = paths.Container(uid->second, name->second) + "/";
-  for (const cri::Mount& mount : run.mounts)
+  for (const cri::Mount& mount : run.mounts) {
     if (mount.host_path.compare(0, own.size(), own) == 0) (void)RemoveFile(mount.host_path);
+  }
   return {};
 }
 
 Result<> CollectContainers(cri::RuntimeService& runtime, const Paths& paths,
                            const ContainerGcOptions& options, WallTime now, std::stop_token stop) {
-  ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime.ListContainers({}, stop));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime.ListContainers({}, stop));
   for (const std::string& id : PlanContainerGc(containers, options, now)) {
     if (stop.stop_requested()) break;
     auto run = runtime.GetContainerStatus(id, stop);
     if (!run && run.error().Is(Code::kNotFound)) continue;
-    if (auto removed = run ? RemoveRun(runtime, paths, *run, stop) : Result<>(run.error()); !removed)
+    if (auto removed = run ? RemoveRun(runtime, paths, *run, stop) : Result<>(run.error()); !removed) {
       log::Debug("Cannot remove a dead container", {{"containerID", id}, {"err", removed.error()}});
+    }
   }
   return {};
 }

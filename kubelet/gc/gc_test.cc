@@ -282,8 +282,9 @@ TEST(ContainerGc, KeepsTheNewestOfEachAndFewInAll) {
            {{seconds(45), 0, -1}, {"b1"}},
            {{milliseconds(0), 2, 2}, {"b1", "a1"}},
            {{milliseconds(0), 1, 1}, {"b1", "b2", "a1"}},
-       })
+       }) {
     EXPECT_EQ(PlanContainerGc(containers, c.options, now), c.removed);
+  }
 }
 
 // The latest run is the one of the highest number: times may come from a clock that was set back in between.
@@ -317,8 +318,9 @@ TEST(ContainerGc, TakesTheFilesOfARunWithIt) {
                          run.log_path + ".20260101-000000.gz", run.mounts[0].host_path};
   ASSERT_TRUE(MakeDirs(root + "/logs/main"));
   ASSERT_TRUE(MakeDirs(paths.Container("uid", "main")));
-  for (const Names& files : {kept, removed})
+  for (const Names& files : {kept, removed}) {
     for (const std::string& file : files) ASSERT_TRUE(WriteFile(file, ""));
+  }
   ASSERT_TRUE(RemoveRun(runtime, paths, run, {}));
   for (const std::string& file : kept) EXPECT_TRUE(PathExists(file)) << file;
   for (const std::string& file : removed) EXPECT_FALSE(PathExists(file)) << file;

@@ -51,9 +51,10 @@ uint64_t BytesToFree(const FileSystemSpace& space, const ImageGcOptions& options
 std::vector<ImageRecord> RemovableImages(const std::map<std::string, ImageRecord>& images, WallTime now,
                                          std::chrono::milliseconds minimum_age) {
   std::vector<ImageRecord> out;
-  for (const auto& [id, image] : images)
+  for (const auto& [id, image] : images) {
     // An image that is young may have been pulled for a pod whose container is not made yet.
     if (!image.in_use && !image.pinned && now - image.first_detected >= minimum_age) out.push_back(image);
+  }
   std::sort(out.begin(), out.end(), [](const ImageRecord& a, const ImageRecord& b) {
     if (a.last_used != b.last_used) return a.last_used < b.last_used;
     if (a.first_detected != b.first_detected) return a.first_detected < b.first_detected;
@@ -63,7 +64,7 @@ std::vector<ImageRecord> RemovableImages(const std::map<std::string, ImageRecord
 }
 
 Result<std::set<std::string>> ImageGc::InUse(std::stop_token stop) {
-  ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime_.ListContainers({}, stop));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime_.ListContainers({}, stop));
   std::set<std::string> names;
   std::map<std::string, std::set<std::string>> mounted;
   for (cri::Container& container : containers) {
@@ -77,8 +78,9 @@ Result<std::set<std::string>> ImageGc::InUse(std::stop_token stop) {
     if (!status && status.error().Is(Code::kNotFound)) continue;
     if (!status) return status.error();  // nothing goes that may be in use
     std::set<std::string>& images = mounted[container.id];
-    for (cri::Mount& mount : status->mounts)
+    for (cri::Mount& mount : status->mounts) {
       if (!mount.image.empty()) images.insert(std::move(mount.image));
+    }
   }
   mounted_ = std::move(mounted);
   for (const auto& [container, images] : mounted_) names.insert(images.begin(), images.end());
@@ -86,8 +88,8 @@ Result<std::set<std::string>> ImageGc::InUse(std::stop_token stop) {
 }
 
 Result<> ImageGc::Detect(WallTime now, std::stop_token stop) {
-  ASSIGN_OR_RETURN(std::set<std::string> used, InUse(stop));
-  ASSIGN_OR_RETURN(std::vector<cri::Image> images, images_.ListImages(stop));
+  KEELSON_ASSIGN_OR_RETURN(std::set<std::string> used, InUse(stop));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<cri::Image> images, images_.ListImages(stop));
   std::map<std::string, ImageRecord> found;
   for (const cri::Image& image : images) {
     auto known = records_.find(image.id);
@@ -96,13 +98,14 @@ Result<> ImageGc::Detect(WallTime now, std::stop_token stop) {
     record.size = image.size;
     record.pinned = image.pinned;
     record.in_use = used.count(image.id) > 0;
-    for (const auto* names : {&image.repo_tags, &image.repo_digests})
+    for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
       for (const std::string& name : *names) {
         record.in_use = record.in_use || used.count(name);
-        // Runtimes before containerd 1.7 do not say that they need it.
-        record.pinned =
-            record.pinned || cri::IsPauseImage(name) || (!name.empty() && name == options_.pause_image);
       }
+      // Runtimes before containerd 1.7 do not say that they need it.
+      record.pinned =
+          record.pinned || cri::IsPauseImage(name) || (!name.empty() && name == options_.pause_image);
+    }
     if (record.in_use) record.last_used = now;
     found[image.id] = std::move(record);
   }
@@ -140,7 +143,7 @@ Result<uint64_t> ImageGc::Free(uint64_t bytes, WallTime now, std::stop_token sto
 Result<> ImageGc::Collect(std::stop_token stop) {
   MutexLock lock(mutex_);
   const WallTime now = clock_.Now();
-  RETURN_IF_ERROR(Detect(now, stop));
+  KEELSON_RETURN_IF_ERROR(Detect(now, stop));
   if (options_.maximum_age.count() > 0) {
     for (const ImageRecord& image : RemovableImages(records_, now, options_.minimum_age)) {
       const WallTime since = std::max(image.last_used, image.first_detected);
@@ -150,14 +153,14 @@ Result<> ImageGc::Collect(std::stop_token stop) {
       records_.erase(image.id);
     }
   }
-  ASSIGN_OR_RETURN(FileSystemSpace space, space_(stop));
+  KEELSON_ASSIGN_OR_RETURN(FileSystemSpace space, space_(stop));
   if (space.capacity == 0) {
     event_("InvalidDiskCapacity", "invalid capacity 0 on image filesystem");
     return Error(Code::kUnavailable, "invalid capacity 0 on image filesystem");
   }
   const uint64_t wanted = BytesToFree(space, options_);
   if (wanted == 0) return {};
-  ASSIGN_OR_RETURN(uint64_t freed, Free(wanted, now, stop));
+  KEELSON_ASSIGN_OR_RETURN(uint64_t freed, Free(wanted, now, stop));
   if (freed >= wanted) return {};
   const std::string message = fmt::format(
       "Insufficient free disk space on the node's image filesystem ({}% of {} used). Failed to free "
@@ -171,7 +174,7 @@ Result<> ImageGc::Collect(std::stop_token stop) {
 Result<> ImageGc::RemoveUnused(std::stop_token stop) {
   MutexLock lock(mutex_);
   const WallTime now = clock_.Now();
-  RETURN_IF_ERROR(Detect(now, stop));
+  KEELSON_RETURN_IF_ERROR(Detect(now, stop));
   auto freed = Free(std::numeric_limits<int64_t>::max(), now, stop);
   if (!freed) return freed.error();
   return {};
@@ -192,7 +195,7 @@ void ImageGc::Run(std::stop_token stop) {
 }
 
 Result<FileSystemSpace> ImageSpace(cri::ImageService& images, std::stop_token stop) {
-  ASSIGN_OR_RETURN(const cri::ImageFilesystems systems, images.ImageFsInfo(stop));
+  KEELSON_ASSIGN_OR_RETURN(const cri::ImageFilesystems systems, images.ImageFsInfo(stop));
   for (const cri::FilesystemUsage& system : systems.images) {
     struct statvfs disk = {};
     if (::statvfs(system.mountpoint.c_str(), &disk) != 0) return ErrnoError("statvfs " + system.mountpoint);

@@ -61,10 +61,10 @@ class ImageGc {  // thread safe
 
  private:
   // Images that containers run or mount, by all their names.
-  Result<std::set<std::string>> InUse(std::stop_token stop) REQUIRES(mutex_);
-  Result<> Detect(WallTime now, std::stop_token stop) REQUIRES(mutex_);
+  Result<std::set<std::string>> InUse(std::stop_token stop) KEELSON_REQUIRES(mutex_);
+  Result<> Detect(WallTime now, std::stop_token stop) KEELSON_REQUIRES(mutex_);
   // Returns the bytes freed.
-  Result<uint64_t> Free(uint64_t bytes, WallTime now, std::stop_token stop) REQUIRES(mutex_);
+  Result<uint64_t> Free(uint64_t bytes, WallTime now, std::stop_token stop) KEELSON_REQUIRES(mutex_);
 
   cri::RuntimeService& runtime_;
   cri::ImageService& images_;
@@ -73,9 +73,9 @@ class ImageGc {  // thread safe
   const ImageGcOptions options_;
   Clock& clock_;
   Mutex mutex_;  // held while the runtime is asked: one collection at a time
-  std::map<std::string, ImageRecord> records_ GUARDED_BY(mutex_);
+  std::map<std::string, ImageRecord> records_ KEELSON_GUARDED_BY(mutex_);
   // Image volumes by container: asked once, since they never change.
-  std::map<std::string, std::set<std::string>> mounted_ GUARDED_BY(mutex_);
+  std::map<std::string, std::set<std::string>> mounted_ KEELSON_GUARDED_BY(mutex_);
 };
 
 // The space on the runtime's image file system.

@@ -33,15 +33,16 @@ std::string Stamp(WallTime now) {
 Result<> Compress(const std::string& path) {
   const std::string temporary = path + std::string(kTemporary);
   // Pods may be able to write to this directory: no link of theirs leads to another file.
-  ASSIGN_OR_RETURN(UniqueFd in, OpenFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
-  ASSIGN_OR_RETURN(UniqueFd out, OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0640));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd in, OpenFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd out, OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0640));
   gzFile zipped = ::gzdopen(out.Release(), "wb");
   if (!zipped) return Error(Code::kInternal, "compress " + path);
   std::vector<char> buffer(256 << 10);
   bool written = true;
   ssize_t got = 0;
-  while (written && (got = ::read(in.get(), buffer.data(), buffer.size())) > 0)
+  while (written && (got = ::read(in.get(), buffer.data(), buffer.size())) > 0) {
     written = ::gzwrite(zipped, buffer.data(), static_cast<unsigned>(got)) == got;
+  }
   written = ::gzclose(zipped) == Z_OK && written && got == 0;
   if (!written || ::rename(temporary.c_str(), (path + std::string(kCompressed)).c_str()) != 0) {
     Error failed = ErrnoError("compress " + path);
@@ -68,8 +69,9 @@ LogPlan PlanLogs(std::vector<std::string> names, int max_files) {
   const size_t most = static_cast<size_t>(std::max(max_files - 2, 0));
   const size_t excess = kept.size() > most ? kept.size() - most : 0;
   plan.remove.insert(plan.remove.end(), kept.begin(), kept.begin() + static_cast<ptrdiff_t>(excess));
-  for (size_t i = excess; i < kept.size(); ++i)
+  for (size_t i = excess; i < kept.size(); ++i) {
     if (!kept[i].ends_with(kCompressed)) plan.compress.push_back(kept[i]);
+  }
   return plan;
 }
 
@@ -77,19 +79,21 @@ Result<> LogRotator::Rotate(const std::string& id, const std::string& log, std::
   const size_t slash = log.rfind('/');
   const std::string directory = log.substr(0, slash), prefix = log.substr(slash + 1) + ".";
   std::vector<std::string> parts;
-  ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(directory));
-  for (std::string& name : names)
+  KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(directory));
+  for (std::string& name : names) {
     if (name.compare(0, prefix.size(), prefix) == 0) parts.push_back(std::move(name));
+  }
   const LogPlan plan = PlanLogs(std::move(parts), options_.max_files);
-  for (const std::string& name : plan.remove) RETURN_IF_ERROR(RemoveFile(directory + "/" + name));
-  for (const std::string& name : plan.compress) RETURN_IF_ERROR(Compress(directory + "/" + name));
+  for (const std::string& name : plan.remove) KEELSON_RETURN_IF_ERROR(RemoveFile(directory + "/" + name));
+  for (const std::string& name : plan.compress) KEELSON_RETURN_IF_ERROR(Compress(directory + "/" + name));
   const std::string rotated = log + "." + Stamp(clock_.Now());
   if (::rename(log.c_str(), rotated.c_str()) != 0) return ErrnoError("rotate log " + log);
   auto reopened = runtime_.ReopenContainerLog(id, stop);
   if (reopened) return {};
   // The runtime still writes where it did: that has to be found under the name it had.
-  if (::rename(rotated.c_str(), log.c_str()) != 0)
+  if (::rename(rotated.c_str(), log.c_str()) != 0) {
     log::Error("Cannot take back the rotation of a log", {{"log", log}});
+  }
   return reopened.error().Wrap("reopen container log " + id);
 }
 
@@ -101,20 +105,24 @@ void LogRotator::RotateAll(std::stop_token stop) {
       if (info.st_size >= options_.max_size) grown.push_back(std::move(log));
     } else if (errno == ENOENT) {
       // A rotation that was cut short before the runtime was told.
-      if (auto reopened = runtime_.ReopenContainerLog(log.container_id, stop); !reopened)
+      if (auto reopened = runtime_.ReopenContainerLog(log.container_id, stop); !reopened) {
         log::Debug("Cannot reopen a log", {{"log", log.path}, {"err", reopened.error()}});
+      }
     }
   }
   std::atomic<size_t> next{0};
   auto work = [&] {
-    for (size_t i = next++; i < grown.size() && !stop.stop_requested(); i = next++)
-      if (auto rotated = Rotate(grown[i].container_id, grown[i].path, stop); !rotated)
+    for (size_t i = next++; i < grown.size() && !stop.stop_requested(); i = next++) {
+      if (auto rotated = Rotate(grown[i].container_id, grown[i].path, stop); !rotated) {
         log::Error("Failed to rotate log for container",
                    {{"containerID", grown[i].container_id}, {"err", rotated.error()}});
+      }
+    }
   };
   std::vector<std::jthread> others;
-  for (int i = 1; i < options_.workers && static_cast<size_t>(i) < grown.size(); ++i)
+  for (int i = 1; i < options_.workers && static_cast<size_t>(i) < grown.size(); ++i) {
     others.emplace_back(work);
+  }
   work();
 }
 

@@ -45,8 +45,9 @@ echo '{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kube
   void Annotate(const std::string& name, const std::map<std::string, std::string>& annotations) {
     auto account = std::make_shared<corev1::ServiceAccount>();
     account->mutable_metadata()->set_uid(name + "-uid");
-    for (const auto& [key, value] : annotations)
+    for (const auto& [key, value] : annotations) {
       (*account->mutable_metadata()->mutable_annotations())[key] = value;
+    }
     accounts_[name] = std::move(account);
   }
   void Load(const std::string& attributes, const std::string& password) {

@@ -42,7 +42,7 @@ class Backoff {  // thread safe
   const std::chrono::milliseconds first_, max_, quiet_;
   Clock& clock_;
   mutable Mutex mutex_;
-  std::map<std::string, Entry> entries_ GUARDED_BY(mutex_);
+  std::map<std::string, Entry> entries_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

@@ -40,14 +40,16 @@ Result<std::string> RunProvider(const CredentialProvider& provider, const std::s
   options.env = provider.env;
   options.input = request;
   options.output_fd = output.get();
-  ASSIGN_OR_RETURN(auto process, event::Process::Start(options));
-  ASSIGN_OR_RETURN(auto status, process.Wait(stop, kPatience));
-  if (!status.ok())
+  KEELSON_ASSIGN_OR_RETURN(auto process, event::Process::Start(options));
+  KEELSON_ASSIGN_OR_RETURN(auto status, process.Wait(stop, kPatience));
+  if (!status.ok()) {
     return Error(Code::kUnavailable, "error execing credential provider plugin " + provider.name +
                                          " for image: " + status.ToString());
+  }
   off_t size = ::lseek(output.get(), 0, SEEK_END);
-  if (size < 0 || static_cast<size_t>(size) > kMaxAnswer)
+  if (size < 0 || static_cast<size_t>(size) > kMaxAnswer) {
     return Error(Code::kInvalid, "credential provider plugin " + provider.name + " says too much");
+  }
   if (::lseek(output.get(), 0, SEEK_SET) < 0) return ErrnoError("lseek");
   return ReadAll(output.get(), "credentials");
 }
@@ -62,14 +64,15 @@ std::string Member(const json::object& object, const char* name) {
 Result<std::shared_ptr<CredentialProviders>> CredentialProviders::Load(const std::string& config_file,
                                                                        const std::string& bin_dir,
                                                                        bool tokens, Clock& clock) {
-  ASSIGN_OR_RETURN(std::string yaml, ReadFile(config_file));
+  KEELSON_ASSIGN_OR_RETURN(std::string yaml, ReadFile(config_file));
   auto providers = ParseCredentialProviders(yaml, tokens);
   if (!providers) return providers.error().Wrap(config_file);
   SetCredentialConfigHash(crypto::Sha256Hex(yaml));
   for (const CredentialProvider& provider : *providers) {
     std::string program = bin_dir + "/" + provider.name;
-    if (::access(program.c_str(), X_OK) != 0)
+    if (::access(program.c_str(), X_OK) != 0) {
       return ErrnoError("plugin binary executable " + program + " did not exist");
+    }
   }
   return std::make_shared<CredentialProviders>(std::move(*providers), bin_dir, clock);
 }
@@ -99,10 +102,12 @@ std::vector<Credential> CredentialProviders::Collect(const std::string& image, c
     const auto answer = AnswerOf(provider, image, *account, stop);
     if (!answer) continue;
     const auto from = account->name.empty() ? Credential::From::kNode : Credential::From::kServiceAccount;
-    for (const auto& [pattern, auth] : answer->auth)
-      if (CoversImage(pattern, image))
+    for (const auto& [pattern, auth] : answer->auth) {
+      if (CoversImage(pattern, image)) {
         out.push_back({auth, from, account->ns, account->name, account->uid,
                        crypto::Sha256Hex(auth.username + '\0' + auth.password)});
+      }
+    }
   }
   return out;
 }
@@ -145,22 +150,24 @@ Result<CredentialProviders::Answer> CredentialProviders::Ask(const CredentialPro
   Stopwatch watch;
   auto answer = RunProvider(provider, bin_dir_ + "/" + provider.name, json::serialize(request), stop);
   CountCredentialPlugin(provider.name, answer.has_value(), watch.Seconds());
-  ASSIGN_OR_RETURN(const std::string text, std::move(answer));
+  KEELSON_ASSIGN_OR_RETURN(const std::string text, std::move(answer));
   json::error_code failed;
   json::value parsed = json::parse(text, failed);
   if (failed || !parsed.is_object() || Member(parsed.as_object(), "kind") != "CredentialProviderResponse" ||
-      Member(parsed.as_object(), "apiVersion") != provider.api_version)
+      Member(parsed.as_object(), "apiVersion") != provider.api_version) {
     return Error(Code::kInvalid, "the answer is no CredentialProviderResponse of " + provider.api_version);
+  }
   const json::object& response = parsed.as_object();
   std::string kind = Member(response, "cacheKeyType");
-  if (kind != "Image" && kind != "Registry" && kind != "Global")
+  if (kind != "Image" && kind != "Registry" && kind != "Global") {
     return Error(Code::kInvalid,
                  "credential provider plugin did not return a valid cacheKeyType: \"" + kind + "\"");
+  }
   scope = kind == "Image" ? image : kind == "Registry" ? RegistryOf(image) : "";
   Answer out;
   auto duration = provider.default_cache_duration;
   if (std::string own = Member(response, "cacheDuration"); !own.empty()) {
-    ASSIGN_OR_RETURN(duration, ParseCacheDuration(own));
+    KEELSON_ASSIGN_OR_RETURN(duration, ParseCacheDuration(own));
   }
   out.expires = clock_.Now() + duration;
   const auto* auth = response.if_contains("auth");
@@ -172,11 +179,12 @@ Result<CredentialProviders::Answer> CredentialProviders::Ask(const CredentialPro
     entry.password = Member(item.value().as_object(), "password");
     // It would be handed to other pods of the account.
     if (provider.token && !provider.token->kept_by_token && !account.token.empty() &&
-        entry.password == account.token)
+        entry.password == account.token) {
       return Error(
           Code::kInvalid,
           "credential provider plugin returned the service account token as the password for image \"" +
               image + "\", which is not allowed when service account cache type is not set to 'Token'");
+    }
   }
   return out;
 }

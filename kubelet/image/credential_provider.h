@@ -53,7 +53,7 @@ class CredentialProviders {  // thread safe
   Clock& clock_;
   Mutex mutex_;
   // By "<provider> <image, registry or nothing> <account>".
-  std::map<std::string, Answer> cache_ GUARDED_BY(mutex_);
+  std::map<std::string, Answer> cache_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

@@ -38,8 +38,9 @@ TEST(Keyring, PatternsCoverImages) {
                         {"r.io:5000", "r.io:5000/app", true},
                         {"r.io", "r.io:5000/app", false},
                         {"r.io/team", "r.io/team/app", true},
-                        {"r.io/team", "r.io/other/app", false}})
+                        {"r.io/team", "r.io/other/app", false}}) {
     EXPECT_EQ(CoversImage(c.pattern, c.image), c.covers) << c.pattern << " " << c.image;
+  }
 }
 
 TEST(Keyring, LongestPatternFirst) {
@@ -146,8 +147,9 @@ TEST(CredentialProviderConfig, SaysAllThatIsWrong) {
             "\"credentialprovider.kubelet.k8s.io/v1beta1\""},
            {"providers: [{name: a, apiVersion: credentialprovider.kubelet.k8s.io/v1, matchImages: [x]}]",
             "providers[0].defaultCacheDuration: Required value: defaultCacheDuration is required"},
-       })
+       }) {
     EXPECT_EQ(ParseCredentialProviders(head + c.yaml).error().message(), c.problem) << c.yaml;
+  }
   EXPECT_FALSE(ParseCredentialProviders("kind: Pod"));
   EXPECT_FALSE(ParseCredentialProviders("{"));
 }

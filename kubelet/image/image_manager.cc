@@ -17,8 +17,9 @@ std::string Seconds(std::chrono::steady_clock::duration time) {
 
 // The kinds of failure that runtimes tell apart in their message; ErrImagePull for all others.
 std::string ReasonOf(const Error& error) {
-  for (const char* reason : {"RegistryUnavailable", "SignatureValidationFailed"})
+  for (const char* reason : {"RegistryUnavailable", "SignatureValidationFailed"}) {
     if (error.message().compare(0, std::string_view(reason).size(), reason) == 0) return reason;
+  }
   return "ErrImagePull";
 }
 
@@ -35,8 +36,9 @@ std::string NormalizeImage(const std::string& image) {
       slash != std::string::npos &&
       (first.find('.') != std::string::npos || first.find(':') != std::string::npos || first == "localhost");
   if (!has_registry) name = "docker.io/" + (slash == std::string::npos ? "library/" : std::string()) + name;
-  if (name.find('@') == std::string::npos && name.find(':', name.rfind('/')) == std::string::npos)
+  if (name.find('@') == std::string::npos && name.find(':', name.rfind('/')) == std::string::npos) {
     name += ":latest";
+  }
   return name;
 }
 
@@ -60,8 +62,9 @@ void ImageManager::ForgetPod(const std::string& uid) {
   backoff_.ForgetPrefix(uid + "/");
   MutexLock lock(mutex_);
   auto it = failures_.lower_bound(uid + "/");
-  while (it != failures_.end() && it->first.compare(0, uid.size() + 1, uid + "/") == 0)
+  while (it != failures_.end() && it->first.compare(0, uid.size() + 1, uid + "/") == 0) {
     it = failures_.erase(it);
+  }
 }
 
 void ImageManager::ForgetImages(const std::set<std::string>& present, WallTime as_of) {
@@ -72,9 +75,11 @@ std::vector<Credential> ImageManager::Credentials(const ImageRequest& request, c
                                                   std::stop_token stop) {
   std::vector<Credential> out = FindCredentials(image, request.pull_secrets);
   for (Credential& own : FindNodeCredentials(image, options_.credential_dirs)) out.push_back(std::move(own));
-  if (options_.providers)
-    for (Credential& given : options_.providers->Get(image, request.pod, options_.accounts, stop))
+  if (options_.providers) {
+    for (Credential& given : options_.providers->Get(image, request.pod, options_.accounts, stop)) {
       out.push_back(std::move(given));
+    }
+  }
   return out;
 }
 
@@ -98,8 +103,9 @@ Result<std::string> ImageManager::Pull(const ImageRequest& request, const std::s
   int most = options_.serialize_pulls ? 1 : options_.max_parallel_pulls;
   if (most > 0) {
     MutexLock lock(mutex_);
-    if (!free_.wait(mutex_, stop, [&]() NO_THREAD_SAFETY_ANALYSIS { return pulling_ < most; }))
+    if (!free_.wait(mutex_, stop, [&]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return pulling_ < most; })) {
       return Error(Code::kCancelled, "image pull was cancelled");
+    }
     ++pulling_;
   }
   const Credential* used = nullptr;
@@ -108,8 +114,9 @@ Result<std::string> ImageManager::Pull(const ImageRequest& request, const std::s
   if (auto begun = records_.Begin(known_as); !begun) ref = begun.error();
   if (ref && limit_ && !limit_->Allow()) ref = Error(Code::kTooManyRequests, "pull QPS exceeded");
   if (ref) ref = PullWithAny(request, image, credentials, used, stop);
-  if (auto noted = records_.End(known_as, ref ? IdOf(*ref, stop) : "", used); !noted && ref)
+  if (auto noted = records_.End(known_as, ref ? IdOf(*ref, stop) : "", used); !noted && ref) {
     ref = noted.error();
+  }
   if (most > 0) {
     MutexLock lock(mutex_);
     --pulling_;
@@ -201,9 +208,10 @@ bool ImageManager::Ensure(const ImageRequest& request, std::stop_token stop, Ens
     }
     failure.reason = "ErrImageNeverPull";
     failure.message = "Container image \"" + name + "\" is not present with pull policy of Never";
-    if (present)
+    if (present) {
       failure.message = "Container image \"" + name +
                         "\" is present with pull policy of Never but does not have the proper credentials";
+    }
     request.event("Warning", "ErrImageNeverPull", failure.message);
     return false;
   }

@@ -91,12 +91,12 @@ class ImageManager {  // thread safe; calls block for as long as a pull takes
   std::optional<RateLimit> limit_;
   Mutex mutex_;
   CondVar free_;
-  int pulling_ GUARDED_BY(mutex_) = 0;
+  int pulling_ KEELSON_GUARDED_BY(mutex_) = 0;
   struct Failure {
     WallTime at;
     std::string reason, message;
   };
-  std::map<std::string, Failure> failures_ GUARDED_BY(mutex_);
+  std::map<std::string, Failure> failures_ KEELSON_GUARDED_BY(mutex_);
 };
 
 // "busybox" -> "docker.io/library/busybox:latest"; empty: not an image name.

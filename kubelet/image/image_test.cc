@@ -25,8 +25,9 @@ TEST(NormalizeImage, AddsRegistryAndTag) {
                         {"r.io/x@sha256:0123456789012345678901234567890123456789012345678901234567890123",
                          "r.io/x@sha256:0123456789012345678901234567890123456789012345678901234567890123"},
                         {"Bad Name", ""},
-                        {"UPPER", ""}})
+                        {"UPPER", ""}}) {
     EXPECT_EQ(NormalizeImage(c.in), c.out) << c.in;
+  }
 }
 
 TEST(Backoff, DoublesUpToTheMaximumAndForgets) {
@@ -178,7 +179,8 @@ class SlowRegistry : public cri::FakeRuntime {
  private:
   Mutex mutex_;
   CondVar changed_;
-  int under_way_ GUARDED_BY(mutex_) = 0, most_ GUARDED_BY(mutex_) = 0, allowed_ GUARDED_BY(mutex_) = 0;
+  int under_way_ KEELSON_GUARDED_BY(mutex_) = 0, most_ KEELSON_GUARDED_BY(mutex_) = 0,
+                 allowed_ KEELSON_GUARDED_BY(mutex_) = 0;
 };
 
 TEST(PullRate, WhatIsBeyondItFailsAndIsTriedAgain) {

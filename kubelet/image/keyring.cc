@@ -21,16 +21,18 @@ std::string Decode64(std::string_view text) {
     size_t value = kAlphabet.find(c);
     if (value == std::string_view::npos) break;
     bits = bits << 6 | static_cast<unsigned>(value);
-    if (++count % 4 != 1)
+    if (++count % 4 != 1) {
       out.push_back(static_cast<char>(bits >> (count % 4 == 0 ? 0 : count % 4 == 3 ? 2 : 4) & 0xff));
+    }
   }
   return out;
 }
 
 // "https://index.docker.io/v1/" -> "docker.io": what images are matched with.
 std::string PatternOfKey(std::string key) {
-  for (std::string_view scheme : {"https://", "http://"})
+  for (std::string_view scheme : {"https://", "http://"}) {
     if (key.compare(0, scheme.size(), scheme) == 0) key.erase(0, scheme.size());
+  }
   size_t slash = std::min(key.find('/'), key.size());
   std::string host = key.substr(0, slash), path = key.substr(slash);
   if (path.compare(0, 4, "/v1/") == 0 || path.compare(0, 4, "/v2/") == 0) path.erase(0, 3);
@@ -59,8 +61,9 @@ bool PartMatches(std::string_view pattern, std::string_view part) {
   size_t star = pattern.find('*');
   if (star == std::string_view::npos) return pattern == part;
   if (part.size() < star || pattern.substr(0, star) != part.substr(0, star)) return false;
-  for (size_t skip = star; skip <= part.size(); ++skip)
+  for (size_t skip = star; skip <= part.size(); ++skip) {
     if (PartMatches(pattern.substr(star + 1), part.substr(skip))) return true;
+  }
   return false;
 }
 
@@ -92,8 +95,9 @@ Credential FromEntry(const json::object& entry) {
   }
   const cri::AuthConfig& auth = out.auth;
   std::string all = auth.username;
-  for (const std::string* part : {&auth.password, &auth.identity_token, &auth.registry_token})
+  for (const std::string* part : {&auth.password, &auth.identity_token, &auth.registry_token}) {
     all += std::string(1, '\0') + *part;
+  }
   out.hash = crypto::Sha256Hex(all);
   return out;
 }
@@ -108,8 +112,9 @@ std::vector<Credential> FromConfig(const std::string& text, bool modern, const s
   std::vector<std::pair<std::string, const json::object*>> matching;
   for (const auto& item : auths->as_object()) {
     std::string pattern = PatternOfKey(std::string(item.key()));
-    if (item.value().is_object() && CoversImage(pattern, image))
+    if (item.value().is_object() && CoversImage(pattern, image)) {
       matching.emplace_back(pattern, &item.value().as_object());
+    }
   }
   std::stable_sort(matching.begin(), matching.end(),
                    [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });

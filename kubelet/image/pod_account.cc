@@ -40,8 +40,9 @@ std::optional<PodAccount> FindPodAccount(const TokenAttributes& attributes, cons
     }
     out.annotations[key] = found->second;
   }
-  for (const std::string& key : attributes.optional_annotations)
+  for (const std::string& key : attributes.optional_annotations) {
     if (auto found = annotations.find(key); found != annotations.end()) out.annotations[key] = found->second;
+  }
   out.uid = (*account)->metadata().uid();
   auto token = source.token(pod, attributes.audience);
   if (!token) {

@@ -19,8 +19,9 @@ std::string ImageSizeLabel(uint64_t bytes) {
                              {30 * kGb, "30GB-40GB"},    {20 * kGb, "20GB-30GB"},  {10 * kGb, "10GB-20GB"},
                              {5 * kGb, "5GB-10GB"},      {kGb, "1GB-5GB"},         {500 * kMb, "500MB-1GB"},
                              {100 * kMb, "100MB-500MB"}, {10 * kMb, "10MB-100MB"}, {0, "0-10MB"}};
-  for (const Size& size : kSizes)
+  for (const Size& size : kSizes) {
     if (bytes > size.above) return size.label;
+  }
   return "N/A";
 }
 

@@ -141,8 +141,9 @@ void PullRecords::Prune(const std::set<std::string>& refs, WallTime before) {
     const std::string path = options_.dir + "/pulled/" + name;
     // Times of one form in UTC: the order of the texts is theirs.
     if (kept.count(name) || Member(ReadRecord(path), "lastUpdatedTime") >= until) continue;
-    if (auto removed = RemoveFile(path); !removed)
+    if (auto removed = RemoveFile(path); !removed) {
       log::Warn("Cannot remove the record of an image that is gone", {{"err", removed.error()}});
+    }
   }
   Tell();
 }
@@ -151,9 +152,9 @@ Result<> PullRecords::Begin(const std::string& image) {
   if (options_.dir.empty()) return {};
   MutexLock lock(mutex_);
   if (++pulling_[image] > 1) return {};
-  RETURN_IF_ERROR(MakeDirs(options_.dir + "/pulling", 0700));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(options_.dir + "/pulling", 0700));
   json::object intent = {{"kind", "ImagePullIntent"}, {"apiVersion", kApiVersion}, {"image", image}};
-  RETURN_IF_ERROR(WriteFileAtomic(IntentFile(image), json::serialize(intent), 0600));
+  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(IntentFile(image), json::serialize(intent), 0600));
   Tell();
   return {};
 }
@@ -162,18 +163,18 @@ Result<> PullRecords::End(const std::string& image, const std::string& ref, cons
   if (options_.dir.empty()) return {};
   MutexLock lock(mutex_);
   if (!ref.empty()) {
-    RETURN_IF_ERROR(MakeDirs(options_.dir + "/pulled", 0700));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(options_.dir + "/pulled", 0700));
     json::object record = ReadRecord(RecordFile(ref));
     record["kind"] = "ImagePulledRecord";
     record["apiVersion"] = kApiVersion;
     record["lastUpdatedTime"] = api::FormatTime(api::ToTime(clock_.Now()));
     record["imageRef"] = ref;
     AddUser(ObjectAt(ObjectAt(record, "credentialMapping"), WithoutTag(image)), used);
-    RETURN_IF_ERROR(WriteFileAtomic(RecordFile(ref), json::serialize(record), 0600));
+    KEELSON_RETURN_IF_ERROR(WriteFileAtomic(RecordFile(ref), json::serialize(record), 0600));
   }
   if (--pulling_[image] > 0) return {};
   pulling_.erase(image);
-  RETURN_IF_ERROR(RemoveFile(IntentFile(image)));
+  KEELSON_RETURN_IF_ERROR(RemoveFile(IntentFile(image)));
   Tell();
   return {};
 }

@@ -57,7 +57,7 @@ class PullRecords {  // thread safe
   const Options options_;
   Clock& clock_;
   Mutex mutex_;
-  std::map<std::string, int> pulling_ GUARDED_BY(mutex_);  // by image
+  std::map<std::string, int> pulling_ KEELSON_GUARDED_BY(mutex_);  // by image
 };
 
 }  // namespace keelson::kubelet

@@ -37,8 +37,9 @@ TEST(InstrumentedTest, CallsAreCountedByKindAndOutcome) {
         "1\n",
         "kubelet_runtime_operations_errors_total{operation_type=\"start_container\"} 1\n",
         "kubelet_run_podsandbox_errors_total{runtime_handler=\"gvisor\"} 1\n",
-        "kubelet_started_pods_total 1\n", "kubelet_started_pods_errors_total 1\n"})
+        "kubelet_started_pods_total 1\n", "kubelet_started_pods_errors_total 1\n"}) {
     EXPECT_THAT(text, HasSubstr(sample));
+  }
   EXPECT_THAT(text, Not(HasSubstr("errors_total{operation_type=\"list_containers\"}")));
 }
 
@@ -112,8 +113,9 @@ TEST(BuildTest, FeaturesHaveTheirStage) {
         "kubernetes_feature_enabled{name=\"ClusterTrustBundleProjection\",stage=\"BETA\"} 1\n",
         "kubernetes_feature_enabled{name=\"EventedPLEG\",stage=\"ALPHA\"} 0\n",
         "kubernetes_feature_enabled{name=\"KMSv1\",stage=\"DEPRECATED\"} 0\n",
-        "kubernetes_feature_enabled{name=\"CPUManagerPolicyOptions\",stage=\"\"} 1\n"})
+        "kubernetes_feature_enabled{name=\"CPUManagerPolicyOptions\",stage=\"\"} 1\n"}) {
     EXPECT_THAT(text, HasSubstr(sample));
+  }
 }
 
 class PodStartupLatencyTrackerTest : public ::testing::Test {

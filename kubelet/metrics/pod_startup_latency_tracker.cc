@@ -51,8 +51,9 @@ nanoseconds InitTime(const corev1::Pod& pod) {
   nanoseconds time{0};
   for (const auto& status : pod.status().init_container_statuses()) {
     const auto& end = status.state().terminated();
-    if (end.has_started_at() && end.has_finished_at())
+    if (end.has_started_at() && end.has_finished_at()) {
       time += api::FromTime(end.finished_at()) - api::FromTime(end.started_at());
+    }
   }
   return time;
 }
@@ -95,8 +96,9 @@ void PodStartupLatencyTracker::ObservePodOnWatch(const corev1::Pod& pod) {
   const nanoseconds total = std::max<nanoseconds>(
       clock_.Now() - api::FromTime(pod.metadata().creation_timestamp()), nanoseconds(0));
   TotalDuration().Observe(Seconds(total));
-  if (!IsStateful(pod))
+  if (!IsStateful(pod)) {
     SliDuration().Observe(Seconds(std::max(total - start.pulling - InitTime(pod), nanoseconds(0))));
+  }
 }
 
 void PodStartupLatencyTracker::RecordImagePull(const std::string& uid, nanoseconds took) {

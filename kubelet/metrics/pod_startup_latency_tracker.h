@@ -31,7 +31,7 @@ class PodStartupLatencyTracker {  // thread safe
 
   Clock& clock_;
   Mutex mutex_;
-  std::map<std::string, Start> starts_ GUARDED_BY(mutex_);
+  std::map<std::string, Start> starts_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

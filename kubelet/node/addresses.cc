@@ -36,10 +36,12 @@ std::optional<Address> Parse(const std::string& text) {
 std::string Format(const sockaddr* address) {
   char text[INET6_ADDRSTRLEN] = {};
   const void* place = nullptr;
-  if (address && address->sa_family == AF_INET)
+  if (address && address->sa_family == AF_INET) {
     place = &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
-  if (address && address->sa_family == AF_INET6)
+  }
+  if (address && address->sa_family == AF_INET6) {
     place = &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  }
   return place && ::inet_ntop(address->sa_family, place, text, sizeof(text)) ? text : "";
 }
 
@@ -48,8 +50,9 @@ Result<std::vector<std::string>> OwnAddresses() {
   if (::getifaddrs(&list) != 0) return ErrnoError("list the addresses of the machine");
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owned(list, &::freeifaddrs);
   std::vector<std::string> out;
-  for (const ifaddrs* item = list; item; item = item->ifa_next)
+  for (const ifaddrs* item = list; item; item = item->ifa_next) {
     if (std::string text = Format(item->ifa_addr); !text.empty()) out.push_back(std::move(text));
+  }
   return out;
 }
 
@@ -90,21 +93,24 @@ Result<std::vector<std::string>> ParseNodeIps(const std::string& flag) {
   std::istringstream in(flag);
   for (std::string part; std::getline(in, part, ',');) {
     part = std::string(Trim(part, " \t"));
-    if (IsAddress(part))
+    if (IsAddress(part)) {
       out.push_back(part);
-    else
+    } else {
       log::Info("Could not parse node IP. Ignoring", {{"IP", part}});
+    }
   }
   const std::string bad = "bad --node-ip \"" + flag + "\": ";
-  if (out.size() > 2 || (out.size() == 2 && Parse(out[0])->v6 == Parse(out[1])->v6))
+  if (out.size() > 2 || (out.size() == 2 && Parse(out[0])->v6 == Parse(out[1])->v6)) {
     return Error(Code::kInvalid, bad + "must contain either a single IP or a dual-stack pair of IPs");
-  if (out.size() == 2 && (IsAnyAddress(out[0]) || IsAnyAddress(out[1])))
+  }
+  if (out.size() == 2 && (IsAnyAddress(out[0]) || IsAnyAddress(out[1]))) {
     return Error(Code::kInvalid, bad + "dual-stack node IP cannot include '0.0.0.0' or '::'");
+  }
   return out;
 }
 
 Result<> CheckNodeIp(const std::string& ip) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> own, OwnAddresses());
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<std::string> own, OwnAddresses());
   return CheckNodeIp(ip, own);
 }
 
@@ -113,18 +119,22 @@ Result<> CheckNodeIp(const std::string& ip, const std::vector<std::string>& of_m
   if (!address) return Error(Code::kInvalid, "nodeIP must be a valid IP address");
   const uint32_t v4 = ntohl(address->v4.s_addr);
   const in6_addr* six = &address->six;
-  if (address->v6 ? IN6_IS_ADDR_LOOPBACK(six) : v4 >> 24 == 127)
+  if (address->v6 ? IN6_IS_ADDR_LOOPBACK(six) : v4 >> 24 == 127) {
     return Error(Code::kInvalid, "nodeIP can't be loopback address");
-  if (address->v6 ? IN6_IS_ADDR_MULTICAST(six) : v4 >> 28 == 14)
+  }
+  if (address->v6 ? IN6_IS_ADDR_MULTICAST(six) : v4 >> 28 == 14) {
     return Error(Code::kInvalid, "nodeIP can't be a multicast address");
-  if (address->v6 ? IN6_IS_ADDR_LINKLOCAL(six) : v4 >> 16 == 0xa9fe)
+  }
+  if (address->v6 ? IN6_IS_ADDR_LINKLOCAL(six) : v4 >> 16 == 0xa9fe) {
     return Error(Code::kInvalid, "nodeIP can't be a link-local unicast address");
+  }
   if (IsAnyAddress(ip)) return Error(Code::kInvalid, "nodeIP can't be an all zeros address");
   for (const std::string& own : of_machine) {
     const auto other = Parse(own);
     if (!other || other->v6 != address->v6) continue;
-    if (address->v6 ? IN6_ARE_ADDR_EQUAL(six, &other->six) : address->v4.s_addr == other->v4.s_addr)
+    if (address->v6 ? IN6_ARE_ADDR_EQUAL(six, &other->six) : address->v4.s_addr == other->v4.s_addr) {
       return {};
+    }
   }
   return Error(Code::kInvalid, "node IP: \"" + ip + "\" not found in the host's network interfaces");
 }
@@ -134,8 +144,9 @@ std::vector<std::string> ChooseNodeIps(const std::vector<std::string>& given, co
   const bool want_v6 = !given.empty() && Parse(given.front())->v6;
   if (IsAddress(hostname)) return {hostname};
   std::string chosen = AddressOfName(hostname, want_v6);
-  for (const bool v6 : {want_v6, !want_v6})
+  for (const bool v6 : {want_v6, !want_v6}) {
     if (chosen.empty()) chosen = DefaultAddress(v6);
+  }
   return chosen.empty() ? std::vector<std::string>() : std::vector<std::string>{chosen};
 }
 

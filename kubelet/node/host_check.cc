@@ -30,11 +30,12 @@ constexpr Tunable kTunables[] = {
 };
 
 Result<> TuneOne(const Tunable& tunable, bool protect, const Sysctls& sysctls) {
-  ASSIGN_OR_RETURN(const std::string actual, sysctls.read(tunable.key));
+  KEELSON_ASSIGN_OR_RETURN(const std::string actual, sysctls.read(tunable.key));
   if (actual == tunable.value) return {};
-  if (protect)
+  if (protect) {
     return Error(Code::kInvalid, std::string("invalid kernel flag: ") + tunable.key +
                                      ", expected value: " + tunable.value + ", actual value: " + actual);
+  }
   log::Info("Updating kernel flag",
             {{"flag", tunable.key}, {"expectedValue", tunable.value}, {"actualValue", actual}});
   return sysctls.write(tunable.key, tunable.value);
@@ -52,8 +53,9 @@ bool ThrottlesSafely() {
 
 Result<> TuneKernel(bool protect, const Sysctls& sysctls) {
   std::vector<std::string> problems;
-  for (const Tunable& tunable : kTunables)
+  for (const Tunable& tunable : kTunables) {
     if (auto done = TuneOne(tunable, protect, sysctls); !done) problems.push_back(done.error().message());
+  }
   if (problems.empty()) return {};
   std::string all;
   for (const std::string& problem : problems) all += (all.empty() ? "" : ", ") + problem;
@@ -68,9 +70,10 @@ Result<> SetOpenFiles(int64_t most) {
 }
 
 Result<> CheckCgroups(const KubeletConfig& config, const linux::Cgroups& cgroups) {
-  if (config.fail_cgroup_v1 && !cgroups.unified())
+  if (config.fail_cgroup_v1 && !cgroups.unified()) {
     return Error(Code::kInvalid, std::string("kubelet is configured to not run on a host using cgroup v1. ") +
                                      kCgroupV1Warning);
+  }
   if (!config.cgroups_per_qos) return {};
   std::string path, name, missing;
   std::istringstream in(config.cgroup_root);
@@ -86,25 +89,31 @@ Result<> CheckCgroups(const KubeletConfig& config, const linux::Cgroups& cgroups
 }
 
 Result<> PrepareHost(const KubeletConfig& config, const linux::Cgroups& cgroups) {
-  RETURN_IF_ERROR(CheckCgroups(config, cgroups));
+  KEELSON_RETURN_IF_ERROR(CheckCgroups(config, cgroups));
   metrics::Gauge("kubelet_cgroup_version", "cgroup version on the hosts.")
       .With()
       .Set(cgroups.unified() ? 2 : 1);
-  if (!cgroups.unified())
+  if (!cgroups.unified()) {
     log::Warn(std::string("cgroup v1 detected. ") + kCgroupV1Warning + ". Please migrate to cgroup v2.");
+  }
   auto swaps = ReadFile("/proc/swaps");
-  if (config.fail_swap_on && swaps && std::count(swaps->begin(), swaps->end(), '\n') > 1)
+  if (config.fail_swap_on && swaps && std::count(swaps->begin(), swaps->end(), '\n') > 1) {
     return Error(Code::kInvalid,
                  "running with swap on is not supported, please disable swap or set --fail-swap-on flag to "
                  "false. /proc/swaps contained: " +
                      *swaps);
-  RETURN_IF_ERROR(TuneKernel(config.protect_kernel_defaults, {linux::ReadSysctl, linux::WriteSysctl}));
-  if (auto set = SetOpenFiles(config.max_open_files); !set)
+  }
+  KEELSON_RETURN_IF_ERROR(
+      TuneKernel(config.protect_kernel_defaults, {linux::ReadSysctl, linux::WriteSysctl}));
+  if (auto set = SetOpenFiles(config.max_open_files); !set) {
     log::Error("Failed to set rlimit on max file handles", {{"err", set.error()}});
-  if (auto set = WriteFile("/proc/self/oom_score_adj", std::to_string(config.oom_score_adj)); !set)
+  }
+  if (auto set = WriteFile("/proc/self/oom_score_adj", std::to_string(config.oom_score_adj)); !set) {
     log::Warn("Cannot protect the kubelet from the OOM killer", {{"err", set.error()}});
-  if (cgroups.unified() && k8s::FeatureEnabled(config.feature_gates, "MemoryQoS") && !ThrottlesSafely())
+  }
+  if (cgroups.unified() && k8s::FeatureEnabled(config.feature_gates, "MemoryQoS") && !ThrottlesSafely()) {
     log::Warn("memory.high, which MemoryQoS sets, can hang kernels older than 5.9", {});
+  }
   return {};
 }
 

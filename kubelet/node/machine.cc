@@ -30,8 +30,9 @@ int64_t MemInfo(const std::string& key) {
   std::istringstream in(*text);
   std::string name, rest;
   int64_t kilobytes = 0;
-  while (in >> name >> kilobytes && std::getline(in, rest))
+  while (in >> name >> kilobytes && std::getline(in, rest)) {
     if (name == key + ":") return kilobytes * 1024;
+  }
   return 0;
 }
 
@@ -83,8 +84,9 @@ Machine ReadMachine(const std::string& root_dir) {
   out.cpus = static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   out.memory_bytes = MemInfo("MemTotal");
   struct statvfs disk = {};
-  if (::statvfs(root_dir.c_str(), &disk) == 0)
+  if (::statvfs(root_dir.c_str(), &disk) == 0) {
     out.ephemeral_bytes = static_cast<int64_t>(disk.f_blocks * disk.f_frsize);
+  }
   out.max_pids = std::atoll(FirstLine("/proc/sys/kernel/pid_max").c_str());
   out.swap_bytes = MemInfo("SwapTotal");
   if (auto cgroups = linux::Cgroups::Detect()) out.limits_swap = cgroups->LimitsSwap();
@@ -119,8 +121,9 @@ MachineLoad ReadMachineLoad() {
   out.memory_available = MemInfo("MemFree") + MemInfo("Inactive(file)");
   // The fourth field of loadavg is running/existing.
   const std::string load = FirstLine("/proc/loadavg");
-  if (size_t slash = load.find('/'); slash != std::string::npos)
+  if (size_t slash = load.find('/'); slash != std::string::npos) {
     out.processes = std::atoll(load.c_str() + slash + 1);
+  }
   return out;
 }
 
@@ -158,8 +161,9 @@ int64_t ThresholdOf(const std::map<std::string, std::string>& thresholds, const 
                     int64_t whole) {
   auto it = thresholds.find(signal);
   if (it == thresholds.end() || it->second.empty()) return 0;
-  if (it->second.back() == '%')
+  if (it->second.back() == '%') {
     return static_cast<int64_t>(static_cast<double>(whole) * std::atof(it->second.c_str()) / 100);
+  }
   auto amount = api::Amount::Parse(it->second);
   return amount ? amount->Value() : 0;
 }
@@ -169,13 +173,15 @@ k8s::ResourceList CapacityOf(const Machine& machine, const Reservations& reserva
   out["cpu"] = api::Amount::FromInt(machine.cpus);
   out["memory"] =
       api::Amount::Parse(std::to_string(machine.memory_bytes / 1024) + "Ki").value_or(api::Amount());
-  if (reservations.local_storage)
+  if (reservations.local_storage) {
     out["ephemeral-storage"] =
         api::Amount::Parse(std::to_string(machine.ephemeral_bytes / 1024) + "Ki").value_or(api::Amount());
+  }
   out["pods"] = api::Amount::FromInt(reservations.max_pods);
-  for (const auto& [size, bytes] : machine.huge_pages)
+  for (const auto& [size, bytes] : machine.huge_pages) {
     out["hugepages-" + size] =
         api::Amount::Parse(std::to_string(bytes / 1024) + "Ki").value_or(api::Amount());
+  }
   return out;
 }
 
@@ -187,10 +193,12 @@ k8s::ResourceList AllocatableOf(const Machine& machine, const Reservations& rese
     amount -= Parse(reservations.system, name);
     amount -= Parse(reservations.kube, name);
     int64_t kept = 0;
-    if (name == "memory")
+    if (name == "memory") {
       kept = ThresholdOf(reservations.eviction_hard, "memory.available", machine.memory_bytes);
-    if (name == "ephemeral-storage")
+    }
+    if (name == "ephemeral-storage") {
       kept = ThresholdOf(reservations.eviction_hard, "nodefs.available", machine.ephemeral_bytes);
+    }
     amount -= api::Amount::FromBytes(kept);
     if (amount < api::Amount()) amount = api::Amount();
   }

@@ -28,8 +28,9 @@ std::vector<NodeEvent> EventsOfChange(const std::string& name, const corev1::Nod
                                       const corev1::NodeStatus& after) {
   std::vector<NodeEvent> out;
   const std::string &old_boot = before.node_info().boot_id(), &boot = after.node_info().boot_id();
-  if (!old_boot.empty() && old_boot != boot)
+  if (!old_boot.empty() && old_boot != boot) {
     out.push_back({"Warning", "Rebooted", "Node " + name + " has been rebooted, boot id: " + boot});
+  }
   for (const Row& row : kRows) {
     const corev1::NodeCondition* was = k8s::FindCondition(before, row.condition);
     const corev1::NodeCondition* is = k8s::FindCondition(after, row.condition);

@@ -37,7 +37,7 @@ Result<> NodeManager::Register(std::stop_token stop) {
     return {};
   }
   if (!created.error().Is(Code::kAlreadyExists)) return created.error().Wrap("register node");
-  ASSIGN_OR_RETURN(const corev1::Node there, api.Get<corev1::Node>("", options_.name));
+  KEELSON_ASSIGN_OR_RETURN(const corev1::Node there, api.Get<corev1::Node>("", options_.name));
   constexpr auto kMerge = client::PatchType::kStrategicMerge;
   if (auto patch = RegistrationPatch(options_, there)) {
     auto patched = api.Patch<corev1::Node>("", options_.name, kMerge, std::move(*patch));
@@ -54,8 +54,9 @@ void NodeManager::Tell(const corev1::Node& node, const corev1::NodeStatus& now) 
   if (!event_) return;
   for (const NodeEvent& event : EventsOfChange(options_.name, node.status(), now)) event_(event);
   const bool unschedulable = node.spec().unschedulable();
-  if (unschedulable_ && *unschedulable_ != unschedulable)
+  if (unschedulable_ && *unschedulable_ != unschedulable) {
     event_(SchedulableEvent(options_.name, unschedulable));
+  }
   unschedulable_ = unschedulable;
 }
 
@@ -71,18 +72,20 @@ NodeFacts NodeManager::Observe(std::stop_token stop) {
     });
     facts = facts_(late.get_token());
   }
-  if (late.stop_requested() && !facts.runtime && facts.runtime.error().Is(Code::kCancelled))
+  if (late.stop_requested() && !facts.runtime && facts.runtime.error().Is(Code::kCancelled)) {
     facts.runtime = Error(Code::kTimeout, "it does not answer");
+  }
   return facts;
 }
 
 Result<> NodeManager::UpdateStatus(std::stop_token stop) {
   auto api = api_.With(stop);
   NodeFacts facts = Observe(stop);
-  if (facts.address_problem && facts.address_problem != address_problem_)
+  if (facts.address_problem && facts.address_problem != address_problem_) {
     log::Error("Failed to set some node status fields", {{"err", *facts.address_problem}});
+  }
   address_problem_ = facts.address_problem;
-  ASSIGN_OR_RETURN(corev1::Node node, api.Get<corev1::Node>("", options_.name));
+  KEELSON_ASSIGN_OR_RETURN(corev1::Node node, api.Get<corev1::Node>("", options_.name));
   corev1::NodeStatus desired = node.status();
   FillNodeStatus(options_, machine_, facts, clock_.Now(), desired);
   bool due = !reported_ || clock_.SteadyNow() - *reported_ >= options_.report_frequency;
@@ -113,18 +116,20 @@ Result<> NodeManager::RunStatus(std::stop_token stop, const std::function<void()
   bool told = false, was_ready = false;
   while (!stop.stop_requested()) {
     auto updated = UpdateStatus(stop);
-    if (!updated && !stop.stop_requested())
+    if (!updated && !stop.stop_requested()) {
       log::Warn("Cannot update the node's status", {{"err", updated.error()}});
+    }
     if (updated && !told) {
       ready();
       told = true;
     }
     // Pods wait for a node that starts: that it has become ready is told at once, not at the next round.
     const milliseconds pause = told ? options_.update_frequency : kFastPeriod;
-    if (was_ready)
+    if (was_ready) {
       AwaitRound(pause, stop);
-    else
+    } else {
       was_ready = AwaitReadiness(pause, stop);
+    }
   }
   return {};
 }
@@ -159,10 +164,11 @@ Result<> NodeManager::RenewLease(std::stop_token stop) {
   auto api = api_.With(stop);
   if (!lease_) {
     auto found = api.Get<coordinationv1::Lease>(kLeaseNamespace, options_.name);
-    if (found)
+    if (found) {
       lease_ = std::move(*found);
-    else if (!found.error().Is(Code::kNotFound))
+    } else if (!found.error().Is(Code::kNotFound)) {
       return found.error();
+    }
   }
   coordinationv1::Lease wanted = lease_.value_or(coordinationv1::Lease());
   wanted.mutable_metadata()->set_name(options_.name);
@@ -200,8 +206,9 @@ Result<> NodeManager::RunLease(std::stop_token stop) {
       Pause(clock_, std::chrono::seconds(options_.lease_seconds) / 4, stop);
       continue;
     }
-    if (!told && !stop.stop_requested())
+    if (!told && !stop.stop_requested()) {
       log::Warn("Cannot renew the node's lease", {{"err", renewed.error()}});
+    }
     told = true;
     Pause(clock_, wait, stop);
     wait = std::min(wait * 2, kMost);

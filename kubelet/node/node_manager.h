@@ -54,7 +54,7 @@ class NodeManager {
   std::optional<coordinationv1::Lease> lease_;  // of the lease thread
   Mutex mutex_;
   CondVar wake_;
-  bool asked_ GUARDED_BY(mutex_) = false;
+  bool asked_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace keelson::kubelet

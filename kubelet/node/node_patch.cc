@@ -19,7 +19,7 @@ json::array ChangedConditions(const json::value* base, const json::value& desire
   json::array out;
   for (const json::value& item : desired.as_array()) {
     bool same = false;
-    if (base && base->is_array())
+    if (base && base->is_array()) {
       for (const json::value& old : base->as_array()) {
         if (old.at("type") != item.at("type")) continue;
         json::object a = old.as_object(), b = item.as_object();
@@ -29,6 +29,7 @@ json::array ChangedConditions(const json::value* base, const json::value& desire
         }
         same = a == b;
       }
+    }
     if (!same) out.push_back(item);
   }
   return out;
@@ -44,11 +45,14 @@ json::array Replacing(const json::value& list) {
 // As far as they differ; null for what is no more.
 json::object ChangedAmounts(const json::object& base, const json::object& desired) {
   json::object out;
-  for (const auto& item : desired)
-    if (const json::value* before = base.if_contains(item.key()); !before || *before != item.value())
+  for (const auto& item : desired) {
+    if (const json::value* before = base.if_contains(item.key()); !before || *before != item.value()) {
       out[item.key()] = item.value();
-  for (const auto& item : base)
+    }
+  }
+  for (const auto& item : base) {
     if (!desired.contains(item.key())) out[item.key()] = nullptr;
+  }
   return out;
 }
 
@@ -59,8 +63,9 @@ json::value ChangedField(const json::string_view name, const json::value* base, 
     return conditions.empty() ? json::value() : json::value(std::move(conditions));
   }
   if (name == "addresses" && base) return Replacing(desired);
-  if ((name == "capacity" || name == "allocatable") && base)
+  if ((name == "capacity" || name == "allocatable") && base) {
     return ChangedAmounts(base->as_object(), desired.as_object());
+  }
   return desired;
 }
 
@@ -76,8 +81,9 @@ std::optional<std::string> NodeStatusPatch(const corev1::NodeStatus& base, const
     json::value value = ChangedField(field.key(), before, field.value(), heartbeats_too);
     if (!value.is_null()) changed[field.key()] = std::move(value);
   }
-  for (const auto& field : old)
+  for (const auto& field : old) {
     if (!wanted.contains(field.key())) changed[field.key()] = nullptr;
+  }
   if (changed.empty()) return std::nullopt;
   return json::serialize(json::object{{"status", std::move(changed)}});
 }

@@ -21,8 +21,9 @@ void SetCondition(corev1::NodeStatus& status, const char* type, bool value, cons
   condition.set_message(message);
   *condition.mutable_last_heartbeat_time() = api::ToTime(now);
   k8s::SetCondition(status, std::move(condition), now);
-  for (auto& item : *status.mutable_conditions())
+  for (auto& item : *status.mutable_conditions()) {
     if (item.type() == type) *item.mutable_last_heartbeat_time() = api::ToTime(now);
+  }
 }
 
 void FillConditions(const NodeFacts& facts, WallTime now, corev1::NodeStatus& status) {
@@ -42,8 +43,9 @@ void FillConditions(const NodeFacts& facts, WallTime now, corev1::NodeStatus& st
 
 void FillImages(const std::vector<cri::Image>& images, int most, corev1::NodeStatus& status) {
   std::vector<const cri::Image*> sorted;
-  for (const auto& image : images)
+  for (const auto& image : images) {
     if (!image.repo_tags.empty() || !image.repo_digests.empty()) sorted.push_back(&image);
+  }
   std::sort(sorted.begin(), sorted.end(), [](const cri::Image* a, const cri::Image* b) {
     return a->size != b->size ? a->size > b->size : a->id < b->id;
   });
@@ -51,9 +53,11 @@ void FillImages(const std::vector<cri::Image>& images, int most, corev1::NodeSta
   status.clear_images();
   for (const cri::Image* image : sorted) {
     auto& item = *status.add_images();
-    for (const auto* names : {&image->repo_digests, &image->repo_tags})
-      for (const std::string& name : *names)
+    for (const auto* names : {&image->repo_digests, &image->repo_tags}) {
+      for (const std::string& name : *names) {
         if (static_cast<size_t>(item.names_size()) < kMaxImageNames) item.add_names(name);
+      }
+    }
     item.set_size_bytes(static_cast<int64_t>(image->size));
   }
 }
@@ -65,25 +69,31 @@ void FillResources(const NodeOptions& options, const Machine& machine, const Nod
   auto& capacity = *status.mutable_capacity();
   auto& allocatable = *status.mutable_allocatable();
   const k8s::ResourceList all = CapacityOf(machine, options.reservations);
-  for (const auto& [name, amount] : facts.extended)
+  for (const auto& [name, amount] : facts.extended) {
     capacity[name] = api::Amount::FromInt(amount.capacity).ToQuantity();
+  }
   // Sizes of huge pages that the kernel no longer has, storage that is no longer told of, what nobody has.
   std::set<std::string> gone;
-  for (const auto& [name, amount] : capacity)
+  for (const auto& [name, amount] : capacity) {
     if ((k8s::IsHugePages(name) || name == "ephemeral-storage") && !all.count(name)) gone.insert(name);
-  for (const auto& [name, amount] : allocatable)
+  }
+  for (const auto& [name, amount] : allocatable) {
     if (!capacity.count(name) && !all.count(name)) gone.insert(name);
+  }
   for (const std::string& name : gone) {
     capacity.erase(name);
     allocatable.erase(name);
   }
-  for (const auto& [name, amount] : capacity)
+  for (const auto& [name, amount] : capacity) {
     if (k8s::IsExtendedResource(name)) allocatable[name] = amount;
-  for (const auto& [name, amount] : facts.extended)
+  }
+  for (const auto& [name, amount] : facts.extended) {
     allocatable[name] = api::Amount::FromInt(amount.allocatable).ToQuantity();
+  }
   for (const auto& [name, amount] : all) capacity[name] = amount.ToQuantity();
-  for (const auto& [name, amount] : AllocatableOf(machine, options.reservations))
+  for (const auto& [name, amount] : AllocatableOf(machine, options.reservations)) {
     allocatable[name] = amount.ToQuantity();
+  }
 }
 
 // With a cloud the addresses are its controller's to tell; until it does, those that were given count.
@@ -110,8 +120,9 @@ void FillRuntimeFeatures(const cri::RuntimeStatus& runtime, corev1::NodeStatus& 
     item.mutable_features()->set_user_namespaces(handler.user_namespaces);
   }
   // Runtimes that tell of handlers tell of this too.
-  if (runtime.supplemental_groups_policy || !runtime.handlers.empty())
+  if (runtime.supplemental_groups_policy || !runtime.handlers.empty()) {
     status.mutable_features()->set_supplemental_groups_policy(runtime.supplemental_groups_policy);
+  }
 }
 
 }  // namespace

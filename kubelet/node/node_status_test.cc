@@ -167,8 +167,9 @@ TEST(Oom, KillsAreReadFromTheKernelsLog) {
        }) {
     OomParser parser;
     std::optional<OomKill> kill;
-    for (const std::string& record : c.records)
+    for (const std::string& record : c.records) {
       if (auto found = parser.Feed(record)) kill = found;
+    }
     ASSERT_TRUE(kill) << c.process;
     EXPECT_EQ(kill->process, c.process);
     EXPECT_EQ(kill->cgroup, c.cgroup);

@@ -28,11 +28,11 @@ class OomVictims {  // thread safe
   bool Has(const std::string& container_id);
 
  private:
-  void ReadOn() REQUIRES(mutex_);
+  void ReadOn() KEELSON_REQUIRES(mutex_);
 
   Mutex mutex_;
   const UniqueFd log_;
-  std::deque<std::string> groups_ GUARDED_BY(mutex_);  // newest last
+  std::deque<std::string> groups_ KEELSON_GUARDED_BY(mutex_);  // newest last
 };
 
 }  // namespace keelson::kubelet

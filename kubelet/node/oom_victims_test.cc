@@ -29,8 +29,9 @@ TEST(OomVictimGroup, IsInTheKernelsRecords) {
         {"6,2,1,-;oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null)", std::nullopt},
         {"6,2,1,-;eth0: link up\n task_memcg=/pods/pod1/a", std::nullopt},
         {"6,2,1,-;Tasks in /pods/pod1 are well", std::nullopt},
-        {"", std::nullopt}})
+        {"", std::nullopt}}) {
     EXPECT_EQ(OomVictimGroup(c.record), c.group) << c.record;
+  }
 }
 
 TEST(OomVictims, AreKnownAsSoonAsTheKernelHasWrittenOfThem) {

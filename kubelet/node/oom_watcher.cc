@@ -40,8 +40,9 @@ std::optional<OomKill> OomParser::Feed(const std::string& record) {
   OomKill out;
   out.pid = std::atoi(text.c_str() + killed + sizeof("Killed process ") - 1);
   const size_t open = text.find('(', killed), close = text.find(')', killed);
-  if (open != std::string::npos && close != std::string::npos && close > open)
+  if (open != std::string::npos && close != std::string::npos && close > open) {
     out.process = text.substr(open + 1, close - open - 1);
+  }
   // Kernels that do not say it in a line of its own begin this one with whose memory it was.
   const bool of_group = text.compare(0, 13, "Memory cgroup") == 0;
   out.cgroup = constraint_group_.empty() ? (of_group ? "" : "/") : constraint_group_;
@@ -51,7 +52,7 @@ std::optional<OomKill> OomParser::Feed(const std::string& record) {
 
 Result<> WatchOom(const std::function<void(const OomKill& kill)>& each, std::stop_token stop,
                   const std::string& log) {
-  ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(log, O_RDONLY | O_NONBLOCK));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(log, O_RDONLY | O_NONBLOCK));
   if (::lseek(fd.get(), 0, SEEK_END) < 0) return ErrnoError("seek " + log);
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return ErrnoError("eventfd");

@@ -6,8 +6,9 @@ namespace keelson::kubelet {
 
 void PodCidr::UpdateRuntime(const corev1::Node* own, std::stop_token stop) {
   std::string cidrs;
-  if (own)
+  if (own) {
     for (const std::string& cidr : own->spec().pod_cidrs()) cidrs += (cidrs.empty() ? "" : ",") + cidr;
+  }
   if (cidrs.empty()) cidrs = configured_;
   MutexLock lock(mutex_);
   if (cidrs.empty() || cidrs == told_) return;

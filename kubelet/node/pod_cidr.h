@@ -23,7 +23,7 @@ class PodCidr {  // thread safe
   cri::RuntimeService& runtime_;
   const std::string configured_;
   Mutex mutex_;
-  std::string told_ GUARDED_BY(mutex_);
+  std::string told_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

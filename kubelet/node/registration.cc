@@ -52,8 +52,9 @@ corev1::Node NewNode(const NodeOptions& options) {
   auto& meta = *node.mutable_metadata();
   meta.set_name(options.name);
   for (const auto& [name, value] : options.labels) (*meta.mutable_labels())[name] = value;
-  for (const auto& [name, value] : AnnotationsOf(options))
+  for (const auto& [name, value] : AnnotationsOf(options)) {
     if (value) (*meta.mutable_annotations())[name] = *value;
+  }
   if (!options.provider_id.empty()) node.mutable_spec()->set_provider_id(options.provider_id);
   for (const auto& taint : options.taints) *node.mutable_spec()->add_taints() = taint;
   return node;
@@ -80,8 +81,9 @@ std::optional<std::string> RegistrationPatch(const NodeOptions& options, const c
 std::optional<std::string> ResetPatch(const NodeOptions& options, const corev1::Node& there) {
   if (!options.reset_extended) return std::nullopt;
   json::object none;
-  for (const auto& [name, amount] : there.status().capacity())
+  for (const auto& [name, amount] : there.status().capacity()) {
     if (k8s::IsExtendedResource(name)) none[name] = "0";
+  }
   if (none.empty()) return std::nullopt;
   return json::serialize(json::object{{"status", {{"capacity", none}, {"allocatable", none}}}});
 }

@@ -16,8 +16,9 @@ void DropOldest(Cache& cache) {
   for (const auto& [key, entry] : cache) total += entry.bytes;
   while (total > kMostBytes && cache.size() > 1) {
     auto oldest = cache.begin();
-    for (auto it = cache.begin(); it != cache.end(); ++it)
+    for (auto it = cache.begin(); it != cache.end(); ++it) {
       if (it->second.read < oldest->second.read) oldest = it;
+    }
     total -= oldest->second.bytes;
     cache.erase(oldest);
   }
@@ -55,15 +56,17 @@ Result<std::shared_ptr<const T>> ApiObjectSource::Get(std::map<std::string, Cach
   {
     MutexLock lock(mutex_);
     auto it = cache.find(key);
-    if (it != cache.end() && (clock_.SteadyNow() - it->second.read < kFresh || api_backoff_.Active()))
+    if (it != cache.end() && (clock_.SteadyNow() - it->second.read < kFresh || api_backoff_.Active())) {
       return it->second.object;
+    }
   }
   SteadyTime asked = clock_.SteadyNow();
   auto object = api_.Get<T>(ns, name);
-  if (object)
+  if (object) {
     api_backoff_.Succeeded();
-  else
+  } else {
     api_backoff_.Failed(object.error());
+  }
   MutexLock lock(mutex_);
   if (!object) {
     if (auto it = cache.find(key); it != cache.end() && NoAnswer(object.error())) return it->second.object;
@@ -108,9 +111,11 @@ Result<> ApiObjectSource::MarkExpanded(const corev1::PersistentVolumeClaim& clai
   (*status.mutable_capacity())["storage"] = capacity;
   status.mutable_allocated_resource_statuses()->erase("storage");
   auto& conditions = *status.mutable_conditions();
-  for (int i = conditions.size() - 1; i >= 0; --i)
-    if (conditions[i].type() == "FileSystemResizePending" || conditions[i].type() == "Resizing")
+  for (int i = conditions.size() - 1; i >= 0; --i) {
+    if (conditions[i].type() == "FileSystemResizePending" || conditions[i].type() == "Resizing") {
       conditions.DeleteSubrange(i, 1);
+    }
+  }
   auto stored = api_.UpdateStatus(done);
   if (!stored) return stored.error().Wrap("update the status of PVC " + api::KeyOf(claim));
   return {};

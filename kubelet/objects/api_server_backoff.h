@@ -38,7 +38,7 @@ class ApiServerBackoff {  // thread safe
   static constexpr std::chrono::seconds kDuration{10};
   Clock& clock_;
   mutable Mutex mutex_;
-  SteadyTime until_ GUARDED_BY(mutex_){};
+  SteadyTime until_ KEELSON_GUARDED_BY(mutex_){};
 };
 
 }  // namespace keelson::kubelet

@@ -23,7 +23,7 @@ class CachingObjectStore : public ObjectCache {
   }
 
  private:
-  bool IsFresh(CachedObject& cached) REQUIRES(cached.mutex) override {
+  bool IsFresh(CachedObject& cached) KEELSON_REQUIRES(cached.mutex) override {
     if (!cached.object || cached.stale) return false;
     if (IsImmutable(cached.object)) return true;
     const auto ttl = deps_.ttl ? deps_.ttl() : std::nullopt;
@@ -33,7 +33,7 @@ class CachingObjectStore : public ObjectCache {
   // A refresh is served from the API server's watch cache, which may be older than the cached object. A new pod
   // needs a consistent read.
   Result<> Fetch(const std::string& ns, const std::string& name, CachedObject& cached)
-      REQUIRES(cached.mutex) override {
+      KEELSON_REQUIRES(cached.mutex) override {
     const bool consistent = cached.stale.exchange(false) || !cached.object;
     const SteadyTime asked = deps_.clock.SteadyNow();
     auto listed = ListObject(deps_, ns, name, consistent ? "" : "0");

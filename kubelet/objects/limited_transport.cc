@@ -16,20 +16,22 @@ class LimitedTransport : public client::Transport {
 
   Result<client::ApiResponse> Do(const client::ApiRequest& request, std::chrono::milliseconds timeout,
                                  std::stop_token stop) override {
-    RETURN_IF_ERROR(AwaitTurn(stop));
+    KEELSON_RETURN_IF_ERROR(AwaitTurn(stop));
     return way_.transport().Do(request, timeout, std::move(stop));
   }
   Result<std::unique_ptr<client::ApiStream>> Open(const client::ApiRequest& request,
                                                   std::stop_token stop) override {
-    RETURN_IF_ERROR(AwaitTurn(stop));
+    KEELSON_RETURN_IF_ERROR(AwaitTurn(stop));
     return way_.transport().Open(request, std::move(stop));
   }
 
  private:
   Result<> AwaitTurn(const std::stop_token& stop) {
-    while (!limit_.Allow())
-      if (!Pause(clock_, limit_.Wait(), stop))
+    while (!limit_.Allow()) {
+      if (!Pause(clock_, limit_.Wait(), stop)) {
         return Error(Code::kCancelled, "stopped while waiting for the client rate limiter");
+      }
+    }
     return {};
   }
 

@@ -46,16 +46,18 @@ Result<ObjectStore::Object> ObjectCache::Get(const std::string& ns, const std::s
   const std::shared_ptr<CachedObject> cached = FindOrAdd(ns, name);
   const uint64_t before = cached->requests;
   MutexLock lock(cached->mutex);
-  if (cached->requests != before || IsFresh(*cached))
+  if (cached->requests != before || IsFresh(*cached)) {
     return CachedResult(*cached, name);  // another caller has just asked
+  }
   if (cached->object && deps_.api_backoff.Active()) return cached->object;
   ++cached->requests;
   auto asked = Fetch(ns, name, *cached);
   cached->failure = asked ? std::nullopt : std::optional(asked.error());
-  if (asked)
+  if (asked) {
     deps_.api_backoff.Succeeded();
-  else
+  } else {
     deps_.api_backoff.Failed(asked.error());
+  }
   cached->bytes = cached->object ? cached->object->ByteSizeLong() : 0;
   EvictLeastRecentlyUsed(*cached);
   return CachedResult(*cached, name);
@@ -67,10 +69,12 @@ void ObjectCache::EvictLeastRecentlyUsed(const CachedObject& just_used) {
   for (const auto& [key, cached] : objects_) total += cached->bytes;
   while (total > kMostBytes) {
     auto oldest = objects_.end();
-    for (auto it = objects_.begin(); it != objects_.end(); ++it)
+    for (auto it = objects_.begin(); it != objects_.end(); ++it) {
       if (it->second.get() != &just_used && it->second->bytes > 0 &&
-          (oldest == objects_.end() || it->second->used < oldest->second->used))
+          (oldest == objects_.end() || it->second->used < oldest->second->used)) {
         oldest = it;
+      }
+    }
     if (oldest == objects_.end()) return;
     total -= oldest->second->bytes;
     objects_.erase(oldest);

@@ -12,11 +12,11 @@
 namespace keelson::kubelet {
 
 struct CachedObject {
-  Mutex mutex;                                     // held while the API server is asked
-  ObjectStore::Object object GUARDED_BY(mutex);    // null: not read yet, or not found
-  std::optional<Error> failure GUARDED_BY(mutex);  // of the last request
-  SteadyTime read GUARDED_BY(mutex){};
-  std::unique_ptr<ObjectWatch> watch GUARDED_BY(mutex);
+  Mutex mutex;                                             // held while the API server is asked
+  ObjectStore::Object object KEELSON_GUARDED_BY(mutex);    // null: not read yet, or not found
+  std::optional<Error> failure KEELSON_GUARDED_BY(mutex);  // of the last request
+  SteadyTime read KEELSON_GUARDED_BY(mutex){};
+  std::unique_ptr<ObjectWatch> watch KEELSON_GUARDED_BY(mutex);
   std::atomic<uint64_t> requests = 0;
   std::atomic<bool> stale = false;  // a pod refers to it that came after it was read
   std::atomic<size_t> bytes = 0;
@@ -32,10 +32,10 @@ class ObjectCache : public ObjectStore {  // thread safe
 
  protected:
   // Whether what is cached (an object, or that there is none) can be returned without a request.
-  virtual bool IsFresh(CachedObject& cached) REQUIRES(cached.mutex) = 0;
+  virtual bool IsFresh(CachedObject& cached) KEELSON_REQUIRES(cached.mutex) = 0;
   // Asks the API server and sets cached.object. On an error it is unchanged.
   virtual Result<> Fetch(const std::string& ns, const std::string& name, CachedObject& cached)
-      REQUIRES(cached.mutex) = 0;
+      KEELSON_REQUIRES(cached.mutex) = 0;
   // Null: not cached.
   std::shared_ptr<CachedObject> Find(const std::string& ns, const std::string& name);
 
@@ -45,11 +45,11 @@ class ObjectCache : public ObjectStore {  // thread safe
  private:
   std::shared_ptr<CachedObject> FindOrAdd(const std::string& ns, const std::string& name);
   Result<Object> CachedResult(const CachedObject& cached, const std::string& name) const
-      REQUIRES(cached.mutex);
+      KEELSON_REQUIRES(cached.mutex);
   void EvictLeastRecentlyUsed(const CachedObject& just_used);
 
   Mutex mutex_;
-  std::map<std::string, std::shared_ptr<CachedObject>> objects_ GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<CachedObject>> objects_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

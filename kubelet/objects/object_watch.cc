@@ -19,9 +19,9 @@ int WatchSeconds() {
 }
 
 Result<ObjectStore::Object> Decode(const ObjectStoreDependencies& dependencies, std::string_view raw) {
-  ASSIGN_OR_RETURN(std::string kept, client::TrimObject(raw, false));
+  KEELSON_ASSIGN_OR_RETURN(std::string kept, client::TrimObject(raw, false));
   std::shared_ptr<google::protobuf::Message> object(dependencies.info.prototype().New());
-  RETURN_IF_ERROR(client::RestClient::DecodeInto(kept, *object));
+  KEELSON_RETURN_IF_ERROR(client::RestClient::DecodeInto(kept, *object));
   return ObjectStore::Object(std::move(object));
 }
 
@@ -33,11 +33,11 @@ Result<ListedObject> ListObject(const ObjectStoreDependencies& dependencies, con
   options.field_selector = "metadata.name=" + name;
   options.resource_version = version;
   ListedObject out;
-  RETURN_IF_ERROR(dependencies.api.ListEach(dependencies.info, ns, options, &out.version,
-                                            [&](std::string_view raw) -> Result<> {
-                                              ASSIGN_OR_RETURN(out.object, Decode(dependencies, raw));
-                                              return {};
-                                            }));
+  KEELSON_RETURN_IF_ERROR(dependencies.api.ListEach(
+      dependencies.info, ns, options, &out.version, [&](std::string_view raw) -> Result<> {
+        KEELSON_ASSIGN_OR_RETURN(out.object, Decode(dependencies, raw));
+        return {};
+      }));
   return out;
 }
 
@@ -45,11 +45,10 @@ Result<std::unique_ptr<ObjectWatch>> ObjectWatch::Open(const ObjectStoreDependen
                                                        const std::string& ns, const std::string& name,
                                                        const std::string& version) {
   client::ApiRequest request;
-  request.target =
-      "/api/v1/namespaces/" + PercentEncode(ns) + "/" + std::string(dependencies.info.resource) +
-      "?watch=true&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(WatchSeconds()) +
-      "&resourceVersion=" + version + "&fieldSelector=" + PercentEncode("metadata.name=" + name);
-  ASSIGN_OR_RETURN(auto stream, dependencies.api.transport().Open(request, {}));
+  request.target = "/api/v1/namespaces/" + PercentEncode(ns) + "/" + std::string(dependencies.info.resource) +
+                   "?watch=true&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(WatchSeconds()) +
+                   "&resourceVersion=" + version + "&fieldSelector=" + PercentEncode("metadata.name=" + name);
+  KEELSON_ASSIGN_OR_RETURN(auto stream, dependencies.api.transport().Open(request, {}));
   return std::unique_ptr<ObjectWatch>(new ObjectWatch(dependencies, std::move(stream)));
 }
 
@@ -70,14 +69,14 @@ bool ObjectWatch::Follow(ObjectStore::Object& object) {
 
 Result<> ObjectWatch::TakeFrames(ObjectStore::Object& object) {
   for (;;) {
-    ASSIGN_OR_RETURN(auto frame, frames_.Next());
+    KEELSON_ASSIGN_OR_RETURN(auto frame, frames_.Next());
     if (!frame) return {};
-    ASSIGN_OR_RETURN(client::WatchEvent event, client::DecodeWatchEvent(*frame));
+    KEELSON_ASSIGN_OR_RETURN(client::WatchEvent event, client::DecodeWatchEvent(*frame));
     if (event.type == client::WatchEvent::Type::kBookmark) continue;
     if (event.type == client::WatchEvent::Type::kDeleted) {
       object = nullptr;
     } else {
-      ASSIGN_OR_RETURN(object, Decode(deps_, event.raw));
+      KEELSON_ASSIGN_OR_RETURN(object, Decode(deps_, event.raw));
     }
   }
 }

@@ -31,8 +31,8 @@ class PodReferences {  // thread safe
 
   const std::array<ObjectStore*, 2> stores_;
   Mutex mutex_;
-  std::map<std::string, std::set<Reference>> by_pod_ GUARDED_BY(mutex_);  // uid
-  std::map<Reference, int> pods_ GUARDED_BY(mutex_);
+  std::map<std::string, std::set<Reference>> by_pod_ KEELSON_GUARDED_BY(mutex_);  // uid
+  std::map<Reference, int> pods_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

@@ -10,7 +10,7 @@ class SimpleObjectStore : public ObjectStore {
 
   Result<Object> Get(const std::string& ns, const std::string& name) override {
     std::shared_ptr<google::protobuf::Message> object(deps_.info.prototype().New());
-    RETURN_IF_ERROR(deps_.api.GetInto(deps_.info, ns, name, *object));
+    KEELSON_RETURN_IF_ERROR(deps_.api.GetInto(deps_.info, ns, name, *object));
     return Object(std::move(object));
   }
 

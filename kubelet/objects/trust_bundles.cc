@@ -13,8 +13,9 @@ TrustBundle BundleOf(const json::object& object) {
   const json::object& meta = Member(object, "metadata");
   const json::object& spec = Member(object, "spec");
   TrustBundle out{Text(meta, "name"), Text(spec, "signerName"), {}, Text(spec, "trustBundle")};
-  for (const auto& [key, value] : Member(meta, "labels"))
+  for (const auto& [key, value] : Member(meta, "labels")) {
     if (value.is_string()) out.labels[std::string(key)] = std::string(value.get_string());
+  }
   return out;
 }
 
@@ -47,20 +48,23 @@ Result<std::string> TrustBundles::Version() {
 
 Result<std::vector<TrustBundle>> TrustBundles::Get(const std::string& name) {
   auto version = Version();
-  if (!version)
+  if (!version) {
     return version.error().Wrap(
         "failed to ensure informer manager for ClusterTrustBundles: failed to determine which informer "
         "manager to choose");
-  if (version->empty())
+  }
+  if (version->empty()) {
     return Error(Code::kUnimplemented,
                  "ClusterTrustBundle projection is not supported in static kubelet mode");
-  ASSIGN_OR_RETURN(json::object object,
-                   Ask(api_, *version + "/" + kResource + (name.empty() ? "" : "/" + name)));
+  }
+  KEELSON_ASSIGN_OR_RETURN(json::object object,
+                           Ask(api_, *version + "/" + kResource + (name.empty() ? "" : "/" + name)));
   std::vector<TrustBundle> out;
-  if (name.empty())
+  if (name.empty()) {
     ForEachObject(object, "items", [&](const json::object& item) { out.push_back(BundleOf(item)); });
-  else
+  } else {
     out.push_back(BundleOf(object));
+  }
   return out;
 }
 

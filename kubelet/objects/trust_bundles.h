@@ -22,7 +22,7 @@ class TrustBundles {  // thread safe
 
   const client::RestClient api_;
   Mutex mutex_;
-  std::string version_ GUARDED_BY(mutex_);
+  std::string version_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

@@ -14,9 +14,10 @@ class TrustBundlesTest : public ::testing::Test {
         [this](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
           asked_.push_back(request.target);
           auto it = answers_.find(request.target);
-          if (it == answers_.end())
+          if (it == answers_.end()) {
             return Result<client::ApiResponse>(client::ApiResponse{
                 404, "application/json", R"({"kind":"Status","message":"gone","reason":"NotFound"})"});
+          }
           return Result<client::ApiResponse>(client::ApiResponse{200, "application/json", it->second});
         });
   }

@@ -11,7 +11,7 @@ class WatchingObjectStore : public ObjectCache {
   using ObjectCache::ObjectCache;
 
  private:
-  bool IsFresh(CachedObject& cached) REQUIRES(cached.mutex) override {
+  bool IsFresh(CachedObject& cached) KEELSON_REQUIRES(cached.mutex) override {
     if (IsImmutable(cached.object)) return true;
     if (cached.watch && !cached.watch->Follow(cached.object)) cached.watch = nullptr;
     if (IsImmutable(cached.object)) cached.watch = nullptr;  // from now on
@@ -19,16 +19,17 @@ class WatchingObjectStore : public ObjectCache {
   }
 
   Result<> Fetch(const std::string& ns, const std::string& name, CachedObject& cached)
-      REQUIRES(cached.mutex) override {
-    ASSIGN_OR_RETURN(ListedObject listed, ListObject(deps_, ns, name, ""));
+      KEELSON_REQUIRES(cached.mutex) override {
+    KEELSON_ASSIGN_OR_RETURN(ListedObject listed, ListObject(deps_, ns, name, ""));
     cached.object = std::move(listed.object);
     if (IsImmutable(cached.object)) return {};
     auto watch = ObjectWatch::Open(deps_, ns, name, listed.version);
-    if (watch)
+    if (watch) {
       cached.watch = std::move(*watch);
-    else  // the list is a good answer; the next use lists again
+    } else {  // the list is a good answer; the next use lists again
       log::Debug("Cannot watch an object",
                  {{"resource", deps_.info.GroupResource()}, {"name", name}, {"err", watch.error()}});
+    }
     return {};
   }
 };

@@ -22,8 +22,9 @@ struct PluginRegistration::Impl {
 Result<std::unique_ptr<PluginRegistration>> PluginRegistration::Dial(const std::string& socket,
                                                                      std::stop_token stop) {
   auto channel = rpc::UnixChannel(socket);
-  if (!rpc::AwaitConnected(*channel, kDialTimeout, stop))
+  if (!rpc::AwaitConnected(*channel, kDialTimeout, stop)) {
     return Error(Code::kTimeout, "failed to dial socket " + socket + ", err: context deadline exceeded");
+  }
   auto impl = std::make_unique<Impl>();
   impl->stub = pluginregistration::Registration::NewStub(channel);
   return std::unique_ptr<PluginRegistration>(new PluginRegistration(std::move(impl)));

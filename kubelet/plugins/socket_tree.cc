@@ -11,8 +11,8 @@
 namespace keelson::kubelet {
 
 Result<SocketTree> SocketTree::Create(std::string root, Events events) {
-  RETURN_IF_ERROR(MakeDirs(root, 0750));
-  ASSIGN_OR_RETURN(event::Inotify inotify, event::Inotify::Create());
+  KEELSON_RETURN_IF_ERROR(MakeDirs(root, 0750));
+  KEELSON_ASSIGN_OR_RETURN(event::Inotify inotify, event::Inotify::Create());
   return SocketTree(std::move(root), std::move(events), std::move(inotify));
 }
 
@@ -20,7 +20,7 @@ SocketTree::SocketTree(std::string root, Events events, event::Inotify inotify)
     : root_(std::move(root)), events_(std::move(events)), inotify_(std::move(inotify)) {}
 
 Result<> SocketTree::Start() {
-  RETURN_IF_ERROR(MakeDirs(root_, 0750));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(root_, 0750));
   Scan(root_);
   if (dirs_.empty()) return Error(Code::kInternal, "cannot watch " + root_);
   return {};
@@ -63,11 +63,12 @@ void SocketTree::Forget(const std::string& path) {
     it = sockets_.erase(it);
   }
   // A folder that was moved away is watched still.
-  for (const auto& [watch, dir] : std::map<int, std::string>(dirs_))
+  for (const auto& [watch, dir] : std::map<int, std::string>(dirs_)) {
     if (within(dir)) {
       inotify_.Remove(watch);
       dirs_.erase(watch);
     }
+  }
 }
 
 void SocketTree::Handle(const event::FileEvent& event) {
@@ -83,7 +84,7 @@ void SocketTree::Handle(const event::FileEvent& event) {
 }
 
 Result<> SocketTree::Wait(std::stop_token stop, std::chrono::milliseconds timeout) {
-  ASSIGN_OR_RETURN(std::vector<event::FileEvent> events, inotify_.Wait(stop, timeout));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<event::FileEvent> events, inotify_.Wait(stop, timeout));
   for (const event::FileEvent& event : events) {
     // Events were lost: sockets may have been replaced as well.
     if (event.watch < 0) Forget(root_);

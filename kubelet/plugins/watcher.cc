@@ -20,10 +20,11 @@ constexpr char kThere[] = "desired_state_of_world", kRegistered[] = "actual_stat
 void Tell(const std::string& socket, const char* state, bool so) {
   metrics::Family& plugins = metrics::Gauge("plugin_manager_total_plugins",
                                             "Number of plugins in Plugin Manager", {"socket_path", "state"});
-  if (so)
+  if (so) {
     plugins.With({socket, state}).Set(1);
-  else
+  } else {
     plugins.Remove({socket, state});
+  }
 }
 
 }  // namespace
@@ -32,15 +33,16 @@ PluginWatcher::PluginWatcher(std::string dir, Handlers handlers, Clock& clock)
     : dir_(std::move(dir)), handlers_(std::move(handlers)), queue_("plugins", clock, kBackoff) {}
 
 Result<> PluginWatcher::Run(std::stop_token stop, const std::function<void()>& ready) {
-  ASSIGN_OR_RETURN(SocketTree tree,
-                   SocketTree::Create(dir_, {[this](const std::string& socket) { Appeared(socket); },
-                                             [this](const std::string& socket) { Disappeared(socket); }}));
-  RETURN_IF_ERROR(tree.Start());
+  KEELSON_ASSIGN_OR_RETURN(
+      SocketTree tree,
+      SocketTree::Create(dir_, {[this](const std::string& socket) { Appeared(socket); },
+                                [this](const std::string& socket) { Disappeared(socket); }}));
+  KEELSON_RETURN_IF_ERROR(tree.Start());
   ready();
   std::jthread workers([this](std::stop_token own) {
     client::RunWorkers(queue_, kWorkers, own,
                        [this](const std::string& socket, std::stop_token token) -> Result<client::Requeue> {
-                         RETURN_IF_ERROR(Reconcile(socket, token));
+                         KEELSON_RETURN_IF_ERROR(Reconcile(socket, token));
                          return client::Requeue();
                        });
   });
@@ -96,30 +98,34 @@ Result<> PluginWatcher::Reconcile(const std::string& socket, std::stop_token sto
 
 Result<> PluginWatcher::Register(const std::string& socket, uint64_t appearance, std::stop_token stop) {
   auto plugin = PluginRegistration::Dial(socket, stop);
-  if (!plugin)
+  if (!plugin) {
     return Error(plugin.error().code(), "RegisterPlugin error -- dial failed at socket " + socket +
                                             ", err: " + plugin.error().message());
+  }
   auto info = (*plugin)->GetInfo(stop);
-  if (!info)
+  if (!info) {
     return Error(info.error().code(),
                  "RegisterPlugin error -- failed to get plugin info using RPC GetInfo at socket " + socket +
                      ", err: " + info.error().message());
+  }
   if (info->endpoint.empty()) info->endpoint = socket;
   Result<> taken = Take(std::move(*info), socket, appearance, stop);
   Result<> told = (*plugin)->Notify(taken.has_value(), taken ? "" : taken.error().message(), stop);
   if (!taken) return taken;
   // It is registered all the same.
-  if (!told)
+  if (!told) {
     log::Error("Plugin was not told that it is registered", {{"socket", socket}, {"err", told.error()}});
+  }
   return {};
 }
 
 Result<> PluginWatcher::Take(PluginInfo info, const std::string& socket, uint64_t appearance,
                              std::stop_token stop) {
   auto it = handlers_.find(info.type);
-  if (it == handlers_.end())
+  if (it == handlers_.end()) {
     return Error(Code::kInvalid, "RegisterPlugin error -- no handler registered for plugin type: " +
                                      info.type + " at socket " + socket);
+  }
   PluginHandler& handler = *it->second;
   Result<> valid = handler.Validate(info.name, info.endpoint, info.versions);
   if (!valid) return valid.error().Wrap("RegisterPlugin error -- plugin validation failed with err");

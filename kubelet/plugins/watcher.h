@@ -42,9 +42,9 @@ class PluginWatcher {
   const Handlers handlers_;
   client::WorkQueue queue_;  // of sockets' paths
   Mutex mutex_;
-  uint64_t appearances_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, uint64_t> present_ GUARDED_BY(mutex_);  // by socket: which appearance
-  std::map<std::string, Registered> registered_ GUARDED_BY(mutex_);
+  uint64_t appearances_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, uint64_t> present_ KEELSON_GUARDED_BY(mutex_);  // by socket: which appearance
+  std::map<std::string, Registered> registered_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

@@ -29,16 +29,17 @@ class Journal {
   std::string Next() {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     MutexLock lock(mutex_);
-    while (lines_.size() == read_)
+    while (lines_.size() == read_) {
       if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) return "nothing";
+    }
     return lines_[read_++];
   }
 
  private:
   Mutex mutex_;
   CondVar changed_;
-  std::vector<std::string> lines_ GUARDED_BY(mutex_);
-  size_t read_ GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> lines_ KEELSON_GUARDED_BY(mutex_);
+  size_t read_ KEELSON_GUARDED_BY(mutex_) = 0;
 };
 
 class FakeHandler : public PluginHandler {

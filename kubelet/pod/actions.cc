@@ -82,15 +82,17 @@ class Planner {
                               [](const auto& container) { return container.has_restart_policy(); });
     if (never && actions_.sandbox_attempt > 0 && !status_.containers.empty()) return;  // it had its one run
     std::vector<std::string> app;
-    for (const auto& container : spec_.containers())
+    for (const auto& container : spec_.containers()) {
       if (ShouldRestart(spec_, container, status_.Latest(container.name()))) app.push_back(container.name());
+    }
     if (app.empty()) return;
     actions_.create_sandbox = true;
     // The new sandbox's pod begins anew: with its first init container.
-    if (spec_.init_containers_size() > 0)
+    if (spec_.init_containers_size() > 0) {
       actions_.containers_to_start = {spec_.init_containers(0).name()};
-    else
+    } else {
       actions_.containers_to_start = std::move(app);
+    }
   }
 
   const ContainerRecord* InSandbox(const std::string& name) const {
@@ -107,8 +109,9 @@ class Planner {
 
   bool KeepSidecars() {
     if (AppDone()) return true;
-    for (const auto& container : spec_.init_containers())
+    for (const auto& container : spec_.init_containers()) {
       if (k8s::IsSidecar(container)) PlanSidecar(container, InSandbox(container.name()));
+    }
     return true;
   }
 
@@ -155,10 +158,11 @@ class Planner {
         return false;
       }
       if (record->exit_code == 0) continue;
-      if (ShouldRestart(spec_, container, record))
+      if (ShouldRestart(spec_, container, record)) {
         actions_.containers_to_start.push_back(container.name());
-      else
+      } else {
         actions_.kill_pod = true;  // the pod has failed
+      }
       return false;
     }
     return true;
@@ -170,10 +174,11 @@ class Planner {
       const ContainerRecord* record = status_.Latest(container.name());
       if (!record || record->state != ContainerState::kRunning) {
         if (!ShouldRestart(spec_, container, record)) continue;
-        if (record && record->state == ContainerState::kUnknown)
+        if (record && record->state == ContainerState::kUnknown) {
           actions_.containers_to_kill.push_back(
               {record->id, record->name, "Container is in unknown state, try killing it before restart",
                KillReason::kUnknownState});
+        }
         actions_.containers_to_start.push_back(container.name());
         continue;
       }
@@ -190,8 +195,9 @@ class Planner {
       if (again) actions_.containers_to_start.push_back(container.name());
       actions_.containers_to_kill.push_back(std::move(kill));
     }
-    if (keep == 0 && actions_.containers_to_start.empty() && actions_.containers_to_kill.empty())
+    if (keep == 0 && actions_.containers_to_start.empty() && actions_.containers_to_kill.empty()) {
       actions_.kill_pod = true;
+    }
   }
 
   const corev1::PodSpec& spec_;
@@ -222,9 +228,11 @@ bool ShouldRestartAll(const corev1::PodSpec& spec, const PodRuntimeStatus& statu
 }
 
 bool IsInitialized(const corev1::Pod& pod, const PodRuntimeStatus& status, const ProbeResults& probes) {
-  for (const auto& container : pod.spec().containers())
-    if (const ContainerRecord* record = status.Latest(container.name()))
+  for (const auto& container : pod.spec().containers()) {
+    if (const ContainerRecord* record = status.Latest(container.name())) {
       if (status.sandboxes.empty() || record->sandbox_id == status.sandboxes.front().id) return true;
+    }
+  }
   for (const auto& container : pod.spec().init_containers()) {
     const ContainerRecord* record = status.Latest(container.name());
     if (!record) return false;

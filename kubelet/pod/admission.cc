@@ -22,10 +22,12 @@ constexpr std::string_view kSafe[] = {
 enum class Namespace { kNone, kIpc, kNet };
 
 Namespace NamespaceOf(std::string_view name) {
-  for (std::string_view exact : {"kernel.sem", "kernel.shm_rmid_forced"})
+  for (std::string_view exact : {"kernel.sem", "kernel.shm_rmid_forced"}) {
     if (name == exact) return Namespace::kIpc;
-  for (std::string_view prefix : {"kernel.shm", "kernel.msg", "fs.mqueue."})
+  }
+  for (std::string_view prefix : {"kernel.shm", "kernel.msg", "fs.mqueue."}) {
     if (name.starts_with(prefix)) return Namespace::kIpc;
+  }
   return name.starts_with("net.") ? Namespace::kNet : Namespace::kNone;
 }
 
@@ -50,10 +52,12 @@ std::string Forbidden(const corev1::PodSpec& spec, const std::string& name,
   bool safe = std::find(std::begin(kSafe), std::end(kSafe), name) != std::end(kSafe);
   Namespace ns = NamespaceOf(name);
   if ((!listed && !safe) || ns == Namespace::kNone) return k8s::Quote(name) + " not allowlisted";
-  if (ns == Namespace::kIpc && spec.host_ipc())
+  if (ns == Namespace::kIpc && spec.host_ipc()) {
     return k8s::Quote(name) + " not allowed with host ipc enabled";
-  if (ns == Namespace::kNet && spec.host_network())
+  }
+  if (ns == Namespace::kNet && spec.host_network()) {
     return k8s::Quote(name) + " not allowed with host net enabled";
+  }
   return "";
 }
 
@@ -74,17 +78,22 @@ bool NeedsAppArmor(const corev1::PodSpec& spec) {
 std::optional<k8s::AdmitFailure> CheckFeatures(const corev1::Pod& pod, const NodeContext& node,
                                                const std::vector<std::string>& allowed_sysctls) {
   const corev1::PodSpec& spec = pod.spec();
-  if (!spec.os().name().empty() && spec.os().name() != "linux")
+  if (!spec.os().name().empty() && spec.os().name() != "linux") {
     return k8s::AdmitFailure{"PodOSNotSupported",
                              "Failed to admit pod as the OS field doesn't match node OS"};
-  if (spec.security_context().supplemental_groups_policy() == "Strict" && !node.supplemental_groups_policy)
+  }
+  if (spec.security_context().supplemental_groups_policy() == "Strict" && !node.supplemental_groups_policy) {
     return k8s::AdmitFailure{"SupplementalGroupsPolicyNotSupported",
                              "SupplementalGroupsPolicy=Strict is not supported in this node"};
-  if (!node.apparmor && NeedsAppArmor(spec))
+  }
+  if (!node.apparmor && NeedsAppArmor(spec)) {
     return k8s::AdmitFailure{"AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host"};
-  for (const auto& sysctl : spec.security_context().sysctls())
-    if (auto why = Forbidden(spec, WithDots(sysctl.name()), allowed_sysctls); !why.empty())
+  }
+  for (const auto& sysctl : spec.security_context().sysctls()) {
+    if (auto why = Forbidden(spec, WithDots(sysctl.name()), allowed_sysctls); !why.empty()) {
       return k8s::AdmitFailure{"SysctlForbidden", "forbidden sysctl: " + why};
+    }
+  }
   return std::nullopt;
 }
 

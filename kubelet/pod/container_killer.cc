@@ -35,7 +35,7 @@ struct ContainerKiller::Hook {
   std::stop_source stop;
   Mutex mutex;
   CondVar changed;
-  bool ended GUARDED_BY(mutex) = false;
+  bool ended KEELSON_GUARDED_BY(mutex) = false;
 };
 
 std::shared_ptr<ContainerKiller::Hook> ContainerKiller::RunPreStop(const KillRequest& request,
@@ -66,8 +66,9 @@ std::shared_ptr<ContainerKiller::Hook> ContainerKiller::RunPreStop(const KillReq
     tell(false);
   });
   MutexLock lock(hook->mutex);
-  while (!hook->ended && !stop.stop_requested() && clock_.SteadyNow() < end)
+  while (!hook->ended && !stop.stop_requested() && clock_.SteadyNow() < end) {
     clock_.WaitUntil(hook->mutex, hook->changed, end);
+  }
   return hook;
 }
 
@@ -85,9 +86,10 @@ void ContainerKiller::Run(HandlerRunner& handlers, const Event& event, const Kil
 }
 
 Result<> ContainerKiller::Kill(const KillRequest& request, TerminationOrdering* order, std::stop_token stop) {
-  if (request.pod)
+  if (request.pod) {
     event_(*request.pod, request.container, "Normal", "Killing",
            request.event_message.empty() ? "Stopping container " + request.container : request.event_message);
+  }
   seconds left = request.grace;
   const SteadyTime begin = clock_.SteadyNow();
   const std::shared_ptr<Hook> hook = RunPreStop(request, stop);
@@ -115,21 +117,25 @@ Result<> ContainerKiller::KillContainers(const corev1::Pod* pod, const PodRuntim
   TerminationOrdering order(pod ? pod->spec() : corev1::PodSpec(), names, clock_);
   std::vector<Result<>> results(requests.size());
   std::vector<std::function<void()>> tasks;
-  for (size_t i = 0; i < requests.size(); ++i)
+  for (size_t i = 0; i < requests.size(); ++i) {
     tasks.push_back([&, i] { results[i] = Kill(requests[i], &order, stop); });
+  }
   executor_.RunAll(std::move(tasks));
-  for (Result<>& result : results)
+  for (Result<>& result : results) {
     if (!result) return result;
+  }
   return {};
 }
 
 Result<> ContainerKiller::KillPod(const corev1::Pod* pod, const PodRuntimeStatus& runtime, seconds grace,
                                   std::stop_token stop) {
-  RETURN_IF_ERROR(KillContainers(pod, runtime, grace, true, stop));
+  KEELSON_RETURN_IF_ERROR(KillContainers(pod, runtime, grace, true, stop));
   Result<> failed;
-  for (const auto& sandbox : runtime.sandboxes)
-    if (sandbox.state == cri::SandboxState::kReady)
+  for (const auto& sandbox : runtime.sandboxes) {
+    if (sandbox.state == cri::SandboxState::kReady) {
       if (auto stopped = runtime_.StopPodSandbox(sandbox.id, stop); !stopped && failed) failed = stopped;
+    }
+  }
   return failed;
 }
 

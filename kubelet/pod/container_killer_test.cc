@@ -63,8 +63,9 @@ class KillerTest : public ::testing::Test {
   Result<> Kill(std::chrono::seconds grace) { return killer_.KillPod(&pod_, status_, grace, {}); }
   std::vector<std::string> Stops() {
     std::vector<std::string> out;
-    for (const std::string& call : runtime_.Calls())
+    for (const std::string& call : runtime_.Calls()) {
       if (call.compare(0, 4, "Stop") == 0) out.push_back(call);
+    }
     return out;
   }
   FakeClock clock_;

@@ -28,9 +28,9 @@ constexpr std::chrono::seconds kRemoval(20);
 Result<std::string> MakeMessageFile(const NodeContext& node, const std::string& uid,
                                     const std::string& container) {
   std::string dir = node.paths.Container(uid, container);
-  RETURN_IF_ERROR(MakeDirs(dir, 0750));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(dir, 0750));
   std::string path = dir + "/" + api::RandomSuffix(8);
-  RETURN_IF_ERROR(WriteFile(path, ""));
+  KEELSON_RETURN_IF_ERROR(WriteFile(path, ""));
   // Any user that the container runs as may write to it.
   if (::chmod(path.c_str(), 0666) != 0) return ErrnoError("chmod " + path);
   return path;
@@ -55,10 +55,11 @@ bool PodSyncTask::DoBackOff(const corev1::Container& container, const ContainerR
                     "_" + pod_->metadata().namespace_() + "(" + pod_->metadata().uid() + ")";
   bool told = state_.waiting.count(container.name()) &&
               state_.waiting.at(container.name()).reason == "CrashLoopBackOff";
-  if (!told)
+  if (!told) {
     Event(container.name(), "Warning", "BackOff",
           "Back-off restarting failed container " + container.name() + " in pod " + pod_->metadata().name() +
               "_" + pod_->metadata().namespace_() + "(" + pod_->metadata().uid() + ")");
+  }
   SetWaiting(container.name(), "CrashLoopBackOff", "back-off " + text + " " + who);
   RequeueAfter(left);
   return true;
@@ -68,12 +69,13 @@ std::vector<corev1::Secret> PodSyncTask::PullSecrets() {
   std::vector<corev1::Secret> secrets;
   for (const auto& ref : pod_->spec().image_pull_secrets()) {
     auto secret = deps_.objects.GetSecret(pod_->metadata().namespace_(), ref.name());
-    if (secret)
+    if (secret) {
       secrets.push_back(**secret);
-    else
+    } else {
       Event("", "Warning", "FailedToRetrieveImagePullSecret",
             "Unable to retrieve some image pull secrets (" + ref.name() +
                 "); attempting to pull the image may not succeed.");
+    }
   }
   return secrets;
 }
@@ -160,15 +162,17 @@ void PodSyncTask::StartContainer(const corev1::Container& container, const std::
     const corev1::ContainerStatus* known =
         k8s::FindContainerStatus(told ? *told : pod_->status(), container.name());
     if (known && (known->state().has_terminated() || known->last_state().has_terminated() ||
-                  known->state().has_running()))
+                  known->state().has_running())) {
       restarts = known->restart_count() + 1;
+    }
   }
   if (last && last->state == cri::ContainerState::kCreated) {
     removed_ = true;
-    if (RemoveUnstarted(container, *last))
+    if (RemoveUnstarted(container, *last)) {
       restarts = last->restart_count;
-    else if (!RemovalHasFailedLong(*last))
+    } else if (!RemovalHasFailedLong(*last)) {
       return;
+    }
   }
   bool config_error = false;
   auto id = CreateContainer(container, image, restarts, sandbox_id, config_error);
@@ -216,8 +220,9 @@ Result<std::string> PodSyncTask::DebugTarget(const std::string& container) const
     const std::string& target = ephemeral.target_container_name();
     if (ephemeral.ephemeral_container_common().name() != container || target.empty()) continue;
     const ContainerRecord* record = state_.runtime->Latest(target);
-    if (!record || record->state != cri::ContainerState::kRunning)
+    if (!record || record->state != cri::ContainerState::kRunning) {
       return Error(Code::kUnavailable, "unable to find target container " + k8s::Quote(target));
+    }
     return record->id;
   }
   return std::string();
@@ -226,8 +231,8 @@ Result<std::string> PodSyncTask::DebugTarget(const std::string& container) const
 Result<std::string> PodSyncTask::CreateContainer(const corev1::Container& container,
                                                  const EnsuredImage& image, int restarts,
                                                  const std::string& sandbox_id, bool& config_error) {
-  ASSIGN_OR_RETURN(std::string message_file,
-                   MakeMessageFile(node_, pod_->metadata().uid(), container.name()));
+  KEELSON_ASSIGN_OR_RETURN(std::string message_file,
+                           MakeMessageFile(node_, pod_->metadata().uid(), container.name()));
   auto id = CreateContainerWith(message_file, container, image, restarts, sandbox_id, config_error);
   if (!id) (void)RemoveFile(message_file);  // the next try has its own
   return id;
@@ -244,10 +249,11 @@ Result<std::string> PodSyncTask::CreateContainerWith(const std::string& message_
   auto host_file = pod_->spec().host_network() ? ReadFile("/etc/hosts") : Result<std::string>(std::string());
   const std::string hosts = EtcHosts(pod, node_, ips, host_file.value_or(""));
   // Written in place, since other containers have it mounted, and only on change: a full disk would leave it empty.
-  if (auto known = ReadFile(hosts_file); !known || *known != hosts)
-    RETURN_IF_ERROR(WriteFile(hosts_file, hosts));
+  if (auto known = ReadFile(hosts_file); !known || *known != hosts) {
+    KEELSON_RETURN_IF_ERROR(WriteFile(hosts_file, hosts));
+  }
   // The runtime creates the log file in this directory.
-  RETURN_IF_ERROR(MakeDirs(sandbox_config_.log_directory + "/" + container.name()));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(sandbox_config_.log_directory + "/" + container.name()));
   SubPathFunction sub_path = [&](const std::string& volume_path, const std::string& path,
                                  const std::string& volume, const std::string& name, int index,
                                  bool read_only) {
@@ -259,15 +265,17 @@ Result<std::string> PodSyncTask::CreateContainerWith(const std::string& message_
                        sub_path,    message_file,
                        hosts_file,  state_.runtime_handler,
                        "",          sandbox_config_.namespaces.user_ids};
-  ASSIGN_OR_RETURN(input.target_id, DebugTarget(container.name()));
+  KEELSON_ASSIGN_OR_RETURN(input.target_id, DebugTarget(container.name()));
   auto config = BuildContainerConfig(input, deps_.objects, node_);
-  if (config && deps_.configure_container)
+  if (config && deps_.configure_container) {
     if (auto done = deps_.configure_container(*pod_, container, *config, stop_); !done) config = done.error();
+  }
   config_error = !config;
   if (!config) return config.error();
   config->annotations[kResourcesAnnotation] = ResourcesText(container.resources());
-  if (pod_->spec().has_resources())
+  if (pod_->spec().has_resources()) {
     config->annotations[kPodResourcesAnnotation] = ResourcesText(pod_->spec().resources());
+  }
   ContainerStartLimiter::Slot slot(deps_.start_limiter, ContainerStartLimiter::Kind::kContainer);
   const auto images = std::count_if(config->mounts.begin(), config->mounts.end(),
                                     [](const cri::Mount& mount) { return !mount.image.empty(); });

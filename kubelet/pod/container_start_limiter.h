@@ -46,15 +46,15 @@ class ContainerStartLimiter {  // thread safe
   };
   std::list<Time>::iterator Acquire(Kind kind);  // blocks
   void Release(std::list<Time>::iterator slot);
-  size_t FreeSlots(Time now) const REQUIRES(mutex_);
-  void AdmitWaiters() REQUIRES(mutex_);
+  size_t FreeSlots(Time now) const KEELSON_REQUIRES(mutex_);
+  void AdmitWaiters() KEELSON_REQUIRES(mutex_);
 
   const size_t max_concurrent_;
   const std::chrono::milliseconds slot_timeout_;
   Mutex mutex_;
   CondVar arrived_;
-  std::list<Time> active_ GUARDED_BY(mutex_);                      // when each slot was taken, oldest first
-  std::array<std::deque<Waiter*>, 2> waiting_ GUARDED_BY(mutex_);  // by Kind
+  std::list<Time> active_ KEELSON_GUARDED_BY(mutex_);  // when each slot was taken, oldest first
+  std::array<std::deque<Waiter*>, 2> waiting_ KEELSON_GUARDED_BY(mutex_);  // by Kind
 };
 
 }  // namespace keelson::kubelet

@@ -17,7 +17,7 @@ TEST(ContainerStartLimiterTest, NeverMoreThanItsNumber) {
   ContainerStartLimiter limiter(3, std::chrono::hours(1));
   std::atomic<int> inside = 0, most = 0, runs = 0;
   std::vector<std::jthread> threads;
-  for (int i = 0; i < 16; ++i)
+  for (int i = 0; i < 16; ++i) {
     threads.emplace_back([&, kind = i % 2 ? Kind::kContainer : Kind::kSandbox] {
       for (int round = 0; round < 50; ++round) {
         ContainerStartLimiter::Slot slot(limiter, kind);
@@ -29,6 +29,7 @@ TEST(ContainerStartLimiterTest, NeverMoreThanItsNumber) {
         --inside;
       }
     });
+  }
   threads.clear();
   EXPECT_EQ(runs, 16 * 50);
   EXPECT_LE(most, 3);

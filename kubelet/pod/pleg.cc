@@ -25,10 +25,11 @@ std::string UidOf(const cri::Labels& labels) {
 void Pleg::Seen(const std::string& uid, const PodRuntimeStatus& status) {
   Fingerprint fingerprint = FingerprintOf(status);
   MutexLock lock(mutex_);
-  if (fingerprint.empty())
+  if (fingerprint.empty()) {
     pods_.erase(uid);
-  else
+  } else {
     pods_[uid] = std::move(fingerprint);
+  }
   seen_at_[uid] = relists_;
 }
 
@@ -50,20 +51,26 @@ Result<> Pleg::Relist(std::stop_token stop) {
     MutexLock lock(mutex_);
     number = ++relists_;
   }
-  ASSIGN_OR_RETURN(auto sandboxes, runtime_.ListPodSandbox({}, stop));
-  ASSIGN_OR_RETURN(auto containers, runtime_.ListContainers({}, stop));
+  KEELSON_ASSIGN_OR_RETURN(auto sandboxes, runtime_.ListPodSandbox({}, stop));
+  KEELSON_ASSIGN_OR_RETURN(auto containers, runtime_.ListContainers({}, stop));
   std::map<std::string, Fingerprint> now;
   std::set<std::string> live;
-  for (const auto& sandbox : sandboxes)
+  for (const auto& sandbox : sandboxes) {
     if (sandbox.state == cri::SandboxState::kReady) live.insert(sandbox.id);
-  for (const auto& container : containers)
+  }
+  for (const auto& container : containers) {
     if (container.state == cri::ContainerState::kRunning) live.insert(container.id);
-  for (const auto& sandbox : sandboxes)
-    if (std::string uid = UidOf(sandbox.labels); !uid.empty())
+  }
+  for (const auto& sandbox : sandboxes) {
+    if (std::string uid = UidOf(sandbox.labels); !uid.empty()) {
       now[uid][sandbox.id] = static_cast<int>(sandbox.state);
-  for (const auto& container : containers)
-    if (std::string uid = UidOf(container.labels); !uid.empty())
+    }
+  }
+  for (const auto& container : containers) {
+    if (std::string uid = UidOf(container.labels); !uid.empty()) {
       now[uid][container.id] = static_cast<int>(container.state);
+    }
+  }
   std::set<std::string> changed;
   {
     MutexLock lock(mutex_);
@@ -73,19 +80,22 @@ Result<> Pleg::Relist(std::stop_token stop) {
       const bool listed = item.second.relists < number && !live.count(item.first);
       return listed || item.second.until <= last_good_;
     });
-    for (const auto& [uid, fingerprint] : pods_)
+    for (const auto& [uid, fingerprint] : pods_) {
       if (!now.count(uid)) changed.insert(uid);
-    for (const auto& [uid, fingerprint] : now)
+    }
+    for (const auto& [uid, fingerprint] : now) {
       if (auto it = pods_.find(uid); it == pods_.end() || it->second != fingerprint) changed.insert(uid);
+    }
     for (const std::string& uid : changed) {
       auto seen = seen_at_.find(uid);
       // Its worker looked while this list was being made: who of the two is newer is not known. The worker's
       // word stands; the next list will tell.
       if (seen != seen_at_.end() && seen->second >= number) continue;
-      if (auto it = now.find(uid); it != now.end())
+      if (auto it = now.find(uid); it != now.end()) {
         pods_[uid] = it->second;
-      else
+      } else {
         pods_.erase(uid);
+      }
     }
     std::erase_if(seen_at_, [&](const auto& item) { return item.second + 10 < number; });
   }
@@ -114,8 +124,9 @@ void Pleg::Heard(const cri::ContainerEvent& event) {
     events_ = true;
     if (event.pod_uid.empty()) {
       news_until_ = clock_.SteadyNow() + kNews;
-      if (event.type == cri::ContainerEvent::Type::kStopped)
+      if (event.type == cri::ContainerEvent::Type::kStopped) {
         ends_[event.container_id] = {clock_.SteadyNow() + kEnd, relists_};
+      }
       changed_.notify_all();
     }
   }
@@ -163,15 +174,17 @@ void Pleg::Run(std::stop_token stop, const std::function<void()>& ready) {
     metrics.Begun();
     auto done = Relist(stop);
     if (done) metrics.Finished(clock_.Now());
-    if (!done && !failing && !stop.stop_requested())
+    if (!done && !failing && !stop.stop_requested()) {
       log::Warn("Container runtime does not answer", {{"err", done.error()}});
+    }
     failing = !done;
     if (done && !told) ready();
     told = told || done.has_value();
     MutexLock lock(mutex_);
     const SteadyTime last = clock_.SteadyNow();
-    while (!stop.stop_requested() && clock_.SteadyNow() < NextRelist(last))
+    while (!stop.stop_requested() && clock_.SteadyNow() < NextRelist(last)) {
       clock_.WaitUntil(mutex_, changed_, NextRelist(last));
+    }
   }
 }
 

@@ -42,7 +42,7 @@ class Pleg {  // thread safe
  private:
   void RunEvents(std::stop_token stop);
   void Heard(const cri::ContainerEvent& event);
-  SteadyTime NextRelist(SteadyTime last) const REQUIRES(mutex_);
+  SteadyTime NextRelist(SteadyTime last) const KEELSON_REQUIRES(mutex_);
 
   cri::RuntimeService& runtime_;
   const ChangeFunction on_change_;
@@ -50,18 +50,19 @@ class Pleg {  // thread safe
   const std::chrono::milliseconds period_;
   mutable Mutex mutex_;
   CondVar changed_;
-  std::map<std::string, Fingerprint> pods_ GUARDED_BY(mutex_);
-  std::map<std::string, uint64_t> seen_at_ GUARDED_BY(mutex_);  // by uid: the count of relists begun then
-  uint64_t relists_ GUARDED_BY(mutex_) = 0;
-  SteadyTime last_good_ GUARDED_BY(mutex_);
-  bool listed_ GUARDED_BY(mutex_) = false;
-  bool events_ GUARDED_BY(mutex_) = false;
-  SteadyTime news_until_ GUARDED_BY(mutex_);
+  std::map<std::string, Fingerprint> pods_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> seen_at_
+      KEELSON_GUARDED_BY(mutex_);  // by uid: the count of relists begun then
+  uint64_t relists_ KEELSON_GUARDED_BY(mutex_) = 0;
+  SteadyTime last_good_ KEELSON_GUARDED_BY(mutex_);
+  bool listed_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool events_ KEELSON_GUARDED_BY(mutex_) = false;
+  SteadyTime news_until_ KEELSON_GUARDED_BY(mutex_);
   struct End {
     SteadyTime until;
     uint64_t relists;  // begun when it was told of
   };
-  std::map<std::string, End> ends_ GUARDED_BY(mutex_);  // told of and not listed yet, by id
+  std::map<std::string, End> ends_ KEELSON_GUARDED_BY(mutex_);  // told of and not listed yet, by id
 };
 
 }  // namespace keelson::kubelet

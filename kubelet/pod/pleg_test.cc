@@ -20,8 +20,9 @@ class CountingRuntime : public cri::FakeRuntime {
   Result<std::vector<cri::Container>> ListContainers(const cri::Filter& filter,
                                                      std::stop_token stop) override {
     auto list = FakeRuntime::ListContainers(filter, stop);
-    for (auto& container : *list)
+    for (auto& container : *list) {
       if (late) container.state = cri::ContainerState::kRunning;
+    }
     return list;
   }
   std::atomic<int> lists = 0;
@@ -62,8 +63,8 @@ class PlegTest : public ::testing::Test {
   FakeClock clock_;
   Mutex mutex_;
   CondVar changed_;
-  bool ready_ GUARDED_BY(mutex_) = false;
-  int told_ GUARDED_BY(mutex_) = 0;
+  bool ready_ KEELSON_GUARDED_BY(mutex_) = false;
+  int told_ KEELSON_GUARDED_BY(mutex_) = 0;
   Pleg pleg_{runtime_,
              [this](const std::string& uid) {
                EXPECT_EQ(uid, "u");

@@ -31,11 +31,13 @@ corev1::PodStatus PodSyncTask::Report(bool terminal, bool more_to_do, StatusMana
              !(state_.termination_reason && condition.type() == k8s::kDisruptionTarget);
     };
     conditions.erase(std::remove_if(conditions.begin(), conditions.end(), others), conditions.end());
-    for (const auto& condition : pod_->status().conditions())
+    for (const auto& condition : pod_->status().conditions()) {
       if (!k8s::FindCondition(status, condition.type())) *conditions.Add() = condition;
+    }
   }
-  if (k8s::IsTerminal(*pod_))
+  if (k8s::IsTerminal(*pod_)) {
     base.mutable_status()->set_phase(pod_->status().phase());  // set by another client
+  }
   // A pod that the node terminates becomes Failed only when nothing of it runs.
   const bool ended = state_.termination_reason && !state_.runtime->AnyRunning();
   if (ended) base.mutable_status()->set_phase("Failed");  // conditions follow the phase

@@ -97,15 +97,19 @@ void PodSyncTask::ReportResize(const corev1::Pod& base, corev1::PodStatus& statu
   status.clear_resources();
   if (pod_->spec().has_resources()) {
     *status.mutable_resources() = pod_->spec().resources();
-    if (auto actual = deps_.allocations.ActualOfPod(uid, *state_.runtime))
+    if (auto actual = deps_.allocations.ActualOfPod(uid, *state_.runtime)) {
       SetResizable(*actual, *status.mutable_resources());
+    }
   }
   if (!state.in_progress) return;
   // Until then containers do not have what they were granted.
-  for (auto* statuses : {status.mutable_init_container_statuses(), status.mutable_container_statuses()})
-    for (auto& container : *statuses)
-      if (const ContainerRecord* record = state_.runtime->Latest(container.name()))
+  for (auto* statuses : {status.mutable_init_container_statuses(), status.mutable_container_statuses()}) {
+    for (auto& container : *statuses) {
+      if (const ContainerRecord* record = state_.runtime->Latest(container.name())) {
         if (auto actual = deps_.allocations.Actual(uid, *record)) *container.mutable_resources() = *actual;
+      }
+    }
+  }
 }
 
 }  // namespace keelson::kubelet

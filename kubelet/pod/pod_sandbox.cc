@@ -62,16 +62,17 @@ void PodSyncTask::ReportMountError() {
     return;
   }
   if (volumes_.error().Is(Code::kCancelled)) return;
-  if (state_.reported_mount_error != volumes_.error().message())
+  if (state_.reported_mount_error != volumes_.error().message()) {
     Event("", "Warning", "FailedMount", volumes_.error().message());
+  }
   state_.reported_mount_error = volumes_.error().message();
   RequeueAfter(kRetry);
 }
 
 Result<> PodSyncTask::EnsureSandboxAndVolumes(const PodActions& actions, std::string& sandbox_id) {
   const metav1::ObjectMeta& meta = pod_->metadata();
-  RETURN_IF_ERROR(MakeDirs(node_.paths.Pod(meta.uid()), 0750));
-  RETURN_IF_ERROR(MakeDirs(node_.paths.PodLogs(meta.namespace_(), meta.name(), meta.uid())));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(node_.paths.Pod(meta.uid()), 0750));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(node_.paths.PodLogs(meta.namespace_(), meta.name(), meta.uid())));
   if (auto made = deps_.cgroups.Ensure(*pod_, node_); !made) {
     Event("", "Warning", "FailedCreatePodContainer",
           "unable to ensure pod container exists: failed to create container: " + made.error().message());
@@ -101,24 +102,28 @@ Result<> PodSyncTask::EnsureSandboxAndVolumes(const PodActions& actions, std::st
 
 // New containers of an existing sandbox need its configuration too.
 Result<> PodSyncTask::GenerateSandboxConfig(bool fresh, uint32_t attempt) {
-  ASSIGN_OR_RETURN(state_.runtime_handler, deps_.runtime_handler(pod_->spec().runtime_class_name()));
+  KEELSON_ASSIGN_OR_RETURN(state_.runtime_handler, deps_.runtime_handler(pod_->spec().runtime_class_name()));
   DnsConfig host_dns = HostDns(node_);
-  ASSIGN_OR_RETURN(sandbox_config_,
-                   BuildSandboxConfig(*pod_, node_, host_dns, deps_.cgroups.Parent(*pod_), attempt));
-  ASSIGN_OR_RETURN(sandbox_config_.namespaces.user_ids, deps_.user_namespaces.Get(*pod_));
+  KEELSON_ASSIGN_OR_RETURN(sandbox_config_,
+                           BuildSandboxConfig(*pod_, node_, host_dns, deps_.cgroups.Parent(*pod_), attempt));
+  KEELSON_ASSIGN_OR_RETURN(sandbox_config_.namespaces.user_ids, deps_.user_namespaces.Get(*pod_));
   if (sandbox_config_.namespaces.user_ids) {
     const cri::RuntimeHandler* handler = node_.Handler(state_.runtime_handler);
-    if (!handler)
+    if (!handler) {
       return Error(Code::kInvalid, "the handler " + k8s::Quote(state_.runtime_handler) + " is not known");
-    if (!handler->user_namespaces)
+    }
+    if (!handler->user_namespaces) {
       return Error(Code::kInvalid, state_.runtime_handler.empty()
                                        ? "default runtime handler does not support user namespaces"
                                        : "RuntimeClass handler " + k8s::Quote(state_.runtime_handler) +
                                              " does not support user namespaces");
+    }
   }
-  if (fresh)
-    for (const auto& [reason, message] : PodDns(*pod_, node_, host_dns).left_out)
+  if (fresh) {
+    for (const auto& [reason, message] : PodDns(*pod_, node_, host_dns).left_out) {
       Event("", "Warning", reason.c_str(), message);
+    }
+  }
   return {};
 }
 
@@ -134,7 +139,7 @@ Result<> PodSyncTask::CreatePodSandbox(std::string& sandbox_id) {
     return id.error();
   }
   // The sandbox's address is for the containers' variables and for the status, which is sent while they start.
-  RETURN_IF_ERROR(SetRuntimeStatus(WithSandbox(deps_.runtime, *state_.runtime, *id, stop_)));
+  KEELSON_RETURN_IF_ERROR(SetRuntimeStatus(WithSandbox(deps_.runtime, *state_.runtime, *id, stop_)));
   sandbox_id = *id;
   ReportStatus(false);
   return {};

@@ -50,7 +50,7 @@ Result<> PodSyncTask::RefreshRuntimeStatus() {
 }
 
 Result<> PodSyncTask::SetRuntimeStatus(Result<PodRuntimeStatus> answer) {
-  ASSIGN_OR_RETURN(PodRuntimeStatus seen, std::move(answer));
+  KEELSON_ASSIGN_OR_RETURN(PodRuntimeStatus seen, std::move(answer));
   if (state_.runtime_known) CountContainerEnds(pod_->spec(), *state_.runtime, seen);
   state_.runtime = std::make_shared<const PodRuntimeStatus>(std::move(seen));
   state_.runtime_known = true;
@@ -59,8 +59,9 @@ Result<> PodSyncTask::SetRuntimeStatus(Result<PodRuntimeStatus> answer) {
 }
 
 void PodSyncTask::RequeueAfter(milliseconds after) {
-  if (!result_.requeue_after || after < *result_.requeue_after)
+  if (!result_.requeue_after || after < *result_.requeue_after) {
     result_.requeue_after = std::max(after, milliseconds(1));
+  }
 }
 
 void PodSyncTask::SetWaiting(const std::string& container, const std::string& reason,
@@ -72,9 +73,10 @@ Result<SyncResult> PodSyncTask::Run() {
   bool known = !state_.runtime->sandboxes.empty() || !state_.runtime->containers.empty();
   const bool unchanged =
       state_.resync_only && deps_.runtime_unchanged(pod_->metadata().uid(), *state_.runtime);
-  if (known && !unchanged) RETURN_IF_ERROR(RefreshRuntimeStatus());
-  if (auto handler = deps_.runtime_handler(pod_->spec().runtime_class_name()))
+  if (known && !unchanged) KEELSON_RETURN_IF_ERROR(RefreshRuntimeStatus());
+  if (auto handler = deps_.runtime_handler(pod_->spec().runtime_class_name())) {
     state_.runtime_handler = std::move(*handler);
+  }
   if (PastDeadline()) {
     ReportStatus(false);
     result_.terminal = true;
@@ -96,20 +98,21 @@ Result<SyncResult> PodSyncTask::Run() {
     result_.terminal = true;
     return result_;
   }
-  if (acts) RETURN_IF_ERROR(KillContainers(actions));
+  if (acts) KEELSON_RETURN_IF_ERROR(KillContainers(actions));
   Resize();
   std::string sandbox_id = actions.sandbox_id;
   bool starts = !actions.containers_to_start.empty() || !actions.ephemeral_containers_to_start.empty();
   if (actions.create_sandbox || starts) {
-    RETURN_IF_ERROR(EnsureSandboxAndVolumes(actions, sandbox_id));
+    KEELSON_RETURN_IF_ERROR(EnsureSandboxAndVolumes(actions, sandbox_id));
     if (volumes_ && !sandbox_id.empty()) {
       ResetBackOffs();
       for (const auto* names : {&actions.ephemeral_containers_to_start, &actions.containers_to_start}) {
         for (const std::string& name : *names) {
           corev1::Container storage;
           if (const corev1::Container* container = FindContainer(name, storage);
-              container && !stop_.stop_requested())
+              container && !stop_.stop_requested()) {
             StartContainer(*container, sandbox_id);
+          }
         }
       }
     }
@@ -119,10 +122,11 @@ Result<SyncResult> PodSyncTask::Run() {
   if (stop_.stop_requested()) return Error(Code::kCancelled, "pod sync was cut short");
   const bool only_starts =
       !actions.kill_pod && !actions.restart_all_containers && actions.containers_to_kill.empty() && !removed_;
-  if (acts)
-    RETURN_IF_ERROR(only_starts ? SetRuntimeStatus(WithContainers(deps_.runtime, *state_.runtime, sandbox_id,
-                                                                  made_, stop_))
-                                : RefreshRuntimeStatus());
+  if (acts) {
+    KEELSON_RETURN_IF_ERROR(only_starts ? SetRuntimeStatus(WithContainers(deps_.runtime, *state_.runtime,
+                                                                          sandbox_id, made_, stop_))
+                                        : RefreshRuntimeStatus());
+  }
   for (auto it = state_.waiting.begin(); it != state_.waiting.end();) {
     const ContainerRecord* record = state_.runtime->Latest(it->first);
     bool runs = record && record->state == cri::ContainerState::kRunning;
@@ -140,8 +144,9 @@ void PodSyncTask::ResetBackOffs() {
   k8s::ForEachContainer(pod_->spec(), [this](const corev1::Container& container) {
     const ContainerRecord* last = state_.runtime->Latest(container.name());
     if (last && last->state == cri::ContainerState::kExited && !last->hash.empty() &&
-        !IsMadeFrom(container, last->hash))
+        !IsMadeFrom(container, last->hash)) {
       backoff_.Forget(pod_->metadata().uid() + "/" + container.name());
+    }
   });
 }
 
@@ -176,18 +181,21 @@ void PodSyncTask::PlanQuickResync(const PodActions& actions) {
   PodActions next = ComputePodActions(*pod_, *state_.runtime, deps_.probes);
   bool more = next.PodIsOver();
   for (const std::string& name : next.containers_to_start) more = more || !state_.waiting.count(name);
-  if (more && !result_.requeue_after)
+  if (more && !result_.requeue_after) {
     RequeueAfter(actions.containers_to_start.empty() ? kFirstQuickResync : milliseconds(1));
-  if (state_.quick_resyncs > 0)
+  }
+  if (state_.quick_resyncs > 0) {
     RequeueAfter(kFirstQuickResync * (1 << (kQuickResyncs - state_.quick_resyncs--)));
+  }
 }
 
 Result<> PodSyncTask::KillContainers(const PodActions& actions) {
   ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, node_.node_ips, clock_);
   seconds grace = GraceOf(pod_->spec());
   if (actions.kill_pod) {
-    if (!state_.runtime->sandboxes.empty())
+    if (!state_.runtime->sandboxes.empty()) {
       Event("", "Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
+    }
     return killer.KillPod(pod_.get(), *state_.runtime, grace, stop_);
   }
   if (actions.restart_all_containers) return RestartAllContainers(killer, grace);
@@ -195,12 +203,14 @@ Result<> PodSyncTask::KillContainers(const PodActions& actions) {
     KillRequest request{pod_.get(), kill.id, kill.name, HookAddress(), kill.message, grace};
     const corev1::Container* container = k8s::FindContainer(pod_->spec(), kill.name);
     if (container && kill.reason == KillReason::kLivenessProbe &&
-        container->liveness_probe().has_termination_grace_period_seconds())
+        container->liveness_probe().has_termination_grace_period_seconds()) {
       request.grace = Span(container->liveness_probe().termination_grace_period_seconds());
+    }
     if (container && kill.reason == KillReason::kStartupProbe &&
-        container->startup_probe().has_termination_grace_period_seconds())
+        container->startup_probe().has_termination_grace_period_seconds()) {
       request.grace = Span(container->startup_probe().termination_grace_period_seconds());
-    RETURN_IF_ERROR(killer.Kill(request, stop_));
+    }
+    KEELSON_RETURN_IF_ERROR(killer.Kill(request, stop_));
   }
   if (!actions.containers_to_kill.empty()) return RefreshRuntimeStatus();
   return {};
@@ -222,15 +232,16 @@ bool PodSyncTask::RestartAllInBackOff() {
 // A kubelet that crashed halfway is no obstacle: the record of the exit that asks for the restart goes last.
 Result<> PodSyncTask::RestartAllContainers(ContainerKiller& killer, seconds grace) {
   state_.restarting_all = true;
-  RETURN_IF_ERROR(killer.KillContainers(pod_.get(), *state_.runtime, grace, false, stop_));
-  RETURN_IF_ERROR(RefreshRuntimeStatus());
+  KEELSON_RETURN_IF_ERROR(killer.KillContainers(pod_.get(), *state_.runtime, grace, false, stop_));
+  KEELSON_RETURN_IF_ERROR(RefreshRuntimeStatus());
   ReportStatus(false);  // the API server has the restart counts from now on
   PodRuntimeStatus asks = *state_.runtime;
   for (bool causes : {false, true}) {
     for (const ContainerRecord& record : state_.runtime->containers) {
       asks.containers = {record};
-      if (ShouldRestartAll(pod_->spec(), asks) == causes)
-        RETURN_IF_ERROR(deps_.runtime.RemoveContainer(record.id, stop_));
+      if (ShouldRestartAll(pod_->spec(), asks) == causes) {
+        KEELSON_RETURN_IF_ERROR(deps_.runtime.RemoveContainer(record.id, stop_));
+      }
     }
   }
   state_.restarting_all = false;

@@ -35,7 +35,7 @@ Result<SyncResult> PodSyncer::SyncPod(const PodPtr& pod, PodSyncState& state, st
     PodRuntimeStatus seen;
     seen.uid = uid;
     if (state.started || !deps_.not_in_runtime(uid)) {
-      ASSIGN_OR_RETURN(seen, InspectPod(deps_.runtime, uid, nullptr, stop));
+      KEELSON_ASSIGN_OR_RETURN(seen, InspectPod(deps_.runtime, uid, nullptr, stop));
     }
     state.runtime = std::make_shared<const PodRuntimeStatus>(std::move(seen));
     state.runtime_known = state.started = true;
@@ -77,11 +77,12 @@ Result<> PodSyncer::SyncTerminatingPod(const PodPtr& pod, PodSyncState& state, s
   std::shared_ptr<const PodRuntimeStatus> begin;
   {
     MutexLock lock(state.terminating_mutex);  // from here on UpdateTerminatingStatus reports
-    RETURN_IF_ERROR(task.RefreshRuntimeStatus());
+    KEELSON_RETURN_IF_ERROR(task.RefreshRuntimeStatus());
     begin = state.runtime;
     state.stopping_containers = begin->AnyRunning();
-    if (state.termination_reason || state.stopping_containers)
+    if (state.termination_reason || state.stopping_containers) {
       task.ReportStatus(false);  // that it terminates
+    }
   }
   ContainerKiller killer(deps_.runtime, deps_.handlers, deps_.executor, deps_.event, deps_.node().node_ips,
                          clock_);
@@ -90,9 +91,9 @@ Result<> PodSyncer::SyncTerminatingPod(const PodPtr& pod, PodSyncState& state, s
     MutexLock lock(state.terminating_mutex);
     state.stopping_containers = false;
   }
-  RETURN_IF_ERROR(killed);
+  KEELSON_RETURN_IF_ERROR(killed);
   deps_.probes.Remove(*pod);
-  RETURN_IF_ERROR(task.RefreshRuntimeStatus());
+  KEELSON_RETURN_IF_ERROR(task.RefreshRuntimeStatus());
   if (state.runtime->AnyRunning()) return Error(Code::kUnavailable, "containers of the pod still run");
   // The status of a pod that was rejected, by this kubelet or an earlier one, is already final.
   const bool reported =
@@ -122,9 +123,9 @@ void PodSyncer::UpdateTerminatingStatus(const PodPtr& pod, PodSyncState& state, 
 
 Result<> PodSyncer::SyncTerminatedPod(const PodPtr& pod, PodSyncState&, std::stop_token stop) {
   const std::string& uid = pod->metadata().uid();
-  RETURN_IF_ERROR(deps_.volumes.Remove(deps_.node().paths, uid, stop));
+  KEELSON_RETURN_IF_ERROR(deps_.volumes.Remove(deps_.node().paths, uid, stop));
   deps_.user_namespaces.Forget(uid);
-  RETURN_IF_ERROR(deps_.cgroups.Remove(uid));
+  KEELSON_RETURN_IF_ERROR(deps_.cgroups.Remove(uid));
   if (deps_.release_resources) deps_.release_resources(uid);
   deps_.images.ForgetPod(uid);
   deps_.allocations.Forget(uid);
@@ -133,15 +134,17 @@ Result<> PodSyncer::SyncTerminatedPod(const PodPtr& pod, PodSyncState&, std::sto
 }
 
 Result<> PodSyncer::RemoveFromRuntime(const std::string& uid, std::stop_token stop) {
-  ASSIGN_OR_RETURN(PodRuntimeStatus status, InspectPod(deps_.runtime, uid, nullptr, stop));
-  for (const ContainerRecord& record : status.containers)
-    RETURN_IF_ERROR(deps_.runtime.RemoveContainer(record.id, stop));
+  KEELSON_ASSIGN_OR_RETURN(PodRuntimeStatus status, InspectPod(deps_.runtime, uid, nullptr, stop));
+  for (const ContainerRecord& record : status.containers) {
+    KEELSON_RETURN_IF_ERROR(deps_.runtime.RemoveContainer(record.id, stop));
+  }
   // Before the sandboxes: they are what a kubelet that comes after this one knows the pod by.
-  if (!status.name.empty())
-    RETURN_IF_ERROR(RemoveTree(deps_.node().paths.PodLogs(status.ns, status.name, uid)));
+  if (!status.name.empty()) {
+    KEELSON_RETURN_IF_ERROR(RemoveTree(deps_.node().paths.PodLogs(status.ns, status.name, uid)));
+  }
   for (const auto& sandbox : status.sandboxes) {
-    RETURN_IF_ERROR(deps_.runtime.StopPodSandbox(sandbox.id, stop));
-    RETURN_IF_ERROR(deps_.runtime.RemovePodSandbox(sandbox.id, stop));
+    KEELSON_RETURN_IF_ERROR(deps_.runtime.StopPodSandbox(sandbox.id, stop));
+    KEELSON_RETURN_IF_ERROR(deps_.runtime.RemovePodSandbox(sandbox.id, stop));
   }
   return {};
 }
@@ -156,8 +159,9 @@ void PodSyncer::CollectDeadContainers(const PodPtr&, PodSyncState& state, std::s
     const auto& sandbox = state.runtime->sandboxes[i];
     bool used = std::any_of(state.runtime->containers.begin(), state.runtime->containers.end(),
                             [&](const auto& record) { return record.sandbox_id == sandbox.id; });
-    if (!used && sandbox.state == cri::SandboxState::kNotReady)
+    if (!used && sandbox.state == cri::SandboxState::kNotReady) {
       (void)deps_.runtime.RemovePodSandbox(sandbox.id, stop);
+    }
   }
 }
 

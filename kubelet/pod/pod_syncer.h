@@ -56,7 +56,8 @@ struct PodSyncState {
 
   Mutex status_mutex;       // held from reading the probes' results until the status made of them is set
   Mutex terminating_mutex;  // held while SyncTerminatingPod or UpdateTerminatingStatus uses the above
-  bool stopping_containers GUARDED_BY(terminating_mutex) = false;  // SyncTerminatingPod waits for containers
+  bool stopping_containers KEELSON_GUARDED_BY(terminating_mutex) =
+      false;  // SyncTerminatingPod waits for containers
 };
 
 struct SyncResult {

@@ -137,8 +137,9 @@ Result<std::optional<milliseconds>> PodWorkers::DoWork(const std::string& uid,
   std::optional<TerminationReason> reason;
   {
     MutexLock lock(mutex_);
-    if (entry->state == PodWorkerState::kSyncPod && entry->termination_requested)
+    if (entry->state == PodWorkerState::kSyncPod && entry->termination_requested) {
       entry->state = PodWorkerState::kTerminatingPod;
+    }
     pod = entry->pod;
     state = entry->state;
     removed = entry->removed;
@@ -151,14 +152,14 @@ Result<std::optional<milliseconds>> PodWorkers::DoWork(const std::string& uid,
     case PodWorkerState::kSyncPod:
       return SyncPod(entry, pod, stop);
     case PodWorkerState::kTerminatingPod: {
-      RETURN_IF_ERROR(syncer_.SyncTerminatingPod(pod, entry->sync_state, grace, stop));
+      KEELSON_RETURN_IF_ERROR(syncer_.SyncTerminatingPod(pod, entry->sync_state, grace, stop));
       MutexLock lock(mutex_);
       entry->runtime_status = entry->sync_state.runtime;
       entry->state = PodWorkerState::kTerminatedPod;
       return std::optional<milliseconds>(kNow);
     }
     case PodWorkerState::kTerminatedPod: {
-      RETURN_IF_ERROR(syncer_.SyncTerminatedPod(pod, entry->sync_state, stop));
+      KEELSON_RETURN_IF_ERROR(syncer_.SyncTerminatedPod(pod, entry->sync_state, stop));
       MutexLock lock(mutex_);
       entry->state = PodWorkerState::kFinished;
       return std::optional<milliseconds>(kNow);
@@ -170,7 +171,7 @@ Result<std::optional<milliseconds>> PodWorkers::DoWork(const std::string& uid,
     statuses_.Finish(pod);
     return std::optional<milliseconds>();
   }
-  RETURN_IF_ERROR(syncer_.RemoveFromRuntime(uid, stop));
+  KEELSON_RETURN_IF_ERROR(syncer_.RemoveFromRuntime(uid, stop));
   statuses_.Forget(uid);
   bool forgotten = false;
   {

@@ -107,8 +107,9 @@ void SetPodMetrics(const PodCounts& counts) {
       {"lifecycle", "config", "static"});
   working.Clear();
   working.With({"sync", "desired", ""});
-  for (const auto& [work, count] : counts.working)
+  for (const auto& [work, count] : counts.working) {
     working.With({std::get<0>(work), std::get<1>(work), std::get<2>(work)}).Set(count);
+  }
   for (const char* is_static : {"", "true"}) Restarts().With({is_static});
 }
 

@@ -46,8 +46,9 @@ seconds PodWorkers::GracePeriodOf(const PodSyncStatus& entry) const {
   int64_t grace = entry.pod->spec().has_termination_grace_period_seconds()
                       ? entry.pod->spec().termination_grace_period_seconds()
                       : 30;
-  if (k8s::IsTerminating(*entry.pod) && entry.pod->metadata().has_deletion_grace_period_seconds())
+  if (k8s::IsTerminating(*entry.pod) && entry.pod->metadata().has_deletion_grace_period_seconds()) {
     grace = entry.pod->metadata().deletion_grace_period_seconds();
+  }
   return Span(std::max<int64_t>(grace, 1));
 }
 
@@ -135,12 +136,13 @@ void PodWorkers::ProbeResultsChanged(const std::string& uid) {
       entry = it->second;
     }
   }
-  if (entry)
+  if (entry) {
     executor_.Submit([this, entry, pod] {
       syncer_.UpdateReadinessStatus(pod, entry->sync_state);
       MutexLock lock(mutex_);
       if (--running_tasks_ == 0) idle_.notify_all();
     });
+  }
   RequestSync(uid);
 }
 
@@ -185,8 +187,9 @@ void PodWorkers::TerminateRuntimePod(const PodRuntimeStatus& status) {
 std::vector<PodWorkers::PodPtr> PodWorkers::Pods() const {
   MutexLock lock(mutex_);
   std::vector<PodPtr> pods;
-  for (const auto& [uid, entry] : pod_sync_statuses_)
+  for (const auto& [uid, entry] : pod_sync_statuses_) {
     if (!entry->runtime_only) pods.push_back(entry->pod);
+  }
   return pods;
 }
 
@@ -196,16 +199,18 @@ PodWorkers::PodPtr PodWorkers::Find(const std::string& ns, const std::string& na
   for (const auto& [uid, entry] : pod_sync_statuses_) {
     const metav1::ObjectMeta& meta = entry->pod->metadata();
     if (entry->runtime_only || meta.name() != name || meta.namespace_() != ns) continue;
-    if (!found || meta.creation_timestamp().seconds() >= found->metadata().creation_timestamp().seconds())
+    if (!found || meta.creation_timestamp().seconds() >= found->metadata().creation_timestamp().seconds()) {
       found = entry->pod;
+    }
   }
   return found;
 }
 
 void PodWorkers::SetRuntimeStatus(const std::string& uid, std::shared_ptr<const PodRuntimeStatus> status) {
   MutexLock lock(mutex_);
-  if (auto it = pod_sync_statuses_.find(uid); it != pod_sync_statuses_.end())
+  if (auto it = pod_sync_statuses_.find(uid); it != pod_sync_statuses_.end()) {
     it->second->runtime_status = std::move(status);
+  }
 }
 
 std::shared_ptr<const PodRuntimeStatus> PodWorkers::RuntimeStatus(const std::string& uid) const {
@@ -226,8 +231,9 @@ std::vector<PodWorkers::PodPtr> PodWorkers::ActivePods(const std::string& except
   std::vector<PodPtr> pods;
   for (const auto& [uid, entry] : pod_sync_statuses_) {
     bool holds = entry->state == PodWorkerState::kSyncPod || entry->state == PodWorkerState::kTerminatingPod;
-    if (uid != except_uid && holds && !entry->terminal && !entry->removed && entry->sync_state.admitted)
+    if (uid != except_uid && holds && !entry->terminal && !entry->removed && entry->sync_state.admitted) {
       pods.push_back(entry->pod);
+    }
   }
   return pods;
 }

@@ -131,10 +131,10 @@ class PodWorkers {  // thread safe
   Result<std::optional<std::chrono::milliseconds>> SyncPod(const std::shared_ptr<PodSyncStatus>& entry,
                                                            const PodPtr& pod, std::stop_token stop);
   void ObserveWorkDuration(PodSyncStatus& entry, double seconds);
-  void MarkUpdated(PodSyncStatus& entry) REQUIRES(mutex_);
+  void MarkUpdated(PodSyncStatus& entry) KEELSON_REQUIRES(mutex_);
   void UpdateTerminatingStatus(const std::shared_ptr<PodSyncStatus>& entry);
-  void RequestTermination(PodSyncStatus& entry) REQUIRES(mutex_);
-  std::chrono::seconds GracePeriodOf(const PodSyncStatus& entry) const REQUIRES(mutex_);
+  void RequestTermination(PodSyncStatus& entry) KEELSON_REQUIRES(mutex_);
+  std::chrono::seconds GracePeriodOf(const PodSyncStatus& entry) const KEELSON_REQUIRES(mutex_);
 
   PodSyncer& syncer_;
   StatusManager& statuses_;
@@ -142,10 +142,11 @@ class PodWorkers {  // thread safe
   const Options options_;
   client::WorkQueue queue_;
   mutable Mutex mutex_;
-  std::map<std::string, std::shared_ptr<PodSyncStatus>> pod_sync_statuses_ GUARDED_BY(mutex_);  // by UID
-  int running_tasks_ GUARDED_BY(mutex_) = 0;
-  bool accepts_tasks_ GUARDED_BY(mutex_) = false;  // while Run runs
-  CondVar idle_;                                   // running_tasks_ is 0
+  std::map<std::string, std::shared_ptr<PodSyncStatus>> pod_sync_statuses_
+      KEELSON_GUARDED_BY(mutex_);  // by UID
+  int running_tasks_ KEELSON_GUARDED_BY(mutex_) = 0;
+  bool accepts_tasks_ KEELSON_GUARDED_BY(mutex_) = false;  // while Run runs
+  CondVar idle_;                                           // running_tasks_ is 0
 };
 
 }  // namespace keelson::kubelet

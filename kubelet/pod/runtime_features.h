@@ -18,8 +18,9 @@ class RuntimeFeatures {  // thread safe
   }
   // Returns `node` with the features set. Asks the runtime if it has not answered yet.
   NodeContext AddTo(NodeContext node) {
-    if (!Known())
+    if (!Known()) {
       if (auto status = runtime_.Status()) Learn(*status);
+    }
     MutexLock lock(mutex_);
     if (!last_) return node;
     node.handlers = last_->handlers;
@@ -35,7 +36,7 @@ class RuntimeFeatures {  // thread safe
 
   cri::RuntimeService& runtime_;
   Mutex mutex_;
-  std::optional<cri::RuntimeStatus> last_ GUARDED_BY(mutex_);
+  std::optional<cri::RuntimeStatus> last_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

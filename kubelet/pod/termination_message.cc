@@ -42,8 +42,9 @@ std::string LogTail(const std::string& path) {
     std::string_view line(text.data() + begin, end - begin);
     begin = end + 1;
     size_t space = 0;
-    for (int i = 0; i < 3 && space != std::string_view::npos; ++i)
+    for (int i = 0; i < 3 && space != std::string_view::npos; ++i) {
       space = line.find(' ', space + (i ? 1 : 0));
+    }
     if (space == std::string_view::npos) continue;
     bool partial = line[space - 1] == 'P';
     lines.push_back(std::string(line.substr(space + 1)) + (partial ? "" : "\n"));
@@ -59,9 +60,11 @@ std::string LogTail(const std::string& path) {
 std::string TerminationMessage(const ContainerRecord& record) {
   std::string path = Annotation(record, kMessagePathAnnotation);
   std::string message;
-  for (const cri::Mount& mount : record.mounts)
-    if (!path.empty() && mount.container_path == path)
+  for (const cri::Mount& mount : record.mounts) {
+    if (!path.empty() && mount.container_path == path) {
       message = ReadPart(mount.host_path, false, kMaxMessage);
+    }
+  }
   bool logs = message.empty() && record.exit_code != 0 &&
               Annotation(record, kMessagePolicyAnnotation) == "FallbackToLogsOnError";
   return logs ? LogTail(record.log_path) : message;

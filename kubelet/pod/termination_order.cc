@@ -8,8 +8,9 @@ TerminationOrdering::TerminationOrdering(const corev1::PodSpec& spec, const std:
                                          Clock& clock)
     : clock_(clock) {
   std::set<std::string> later;
-  for (const auto& container : spec.containers())
+  for (const auto& container : spec.containers()) {
     if (running.count(container.name())) later.insert(container.name());
+  }
   for (int i = spec.init_containers_size() - 1; i >= 0; --i) {
     const corev1::Container& container = spec.init_containers(i);
     if (k8s::IsSidecar(container)) before_[container.name()] = later;
@@ -27,8 +28,9 @@ void TerminationOrdering::WaitForTurn(const std::string& container, std::chrono:
   MutexLock lock(mutex_);
   auto before = before_.find(container);
   if (before == before_.end()) return;
-  while (!before->second.empty() && !stop.stop_requested() && clock_.SteadyNow() < until)
+  while (!before->second.empty() && !stop.stop_requested() && clock_.SteadyNow() < until) {
     clock_.WaitUntil(mutex_, changed_, until);
+  }
 }
 
 void TerminationOrdering::ContainerTerminated(const std::string& container) {

@@ -30,7 +30,7 @@ class TerminationOrdering {  // thread safe
   Mutex mutex_;
   CondVar changed_;
   std::map<std::string, std::set<std::string>> before_
-      GUARDED_BY(mutex_);  // sidecar -> those that terminate first
+      KEELSON_GUARDED_BY(mutex_);  // sidecar -> those that terminate first
 };
 
 }  // namespace keelson::kubelet

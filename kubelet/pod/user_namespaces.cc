@@ -31,8 +31,9 @@ uint64_t NumberAfter(const std::string& text, std::string_view key) {
 Result<UserNamespaces::Range> UserNamespaces::Parse(const std::string& text, const std::string& path) {
   const uint64_t first = NumberAfter(text, kHostId), length = NumberAfter(text, kLength);
   const bool whole = first % kUnit == 0 && length % kUnit == 0 && first >= kFirst && length > 0;
-  if (!whole || first > UINT32_MAX || length > UINT32_MAX || first + length - 1 > UINT32_MAX)
+  if (!whole || first > UINT32_MAX || length > UINT32_MAX || first + length - 1 > UINT32_MAX) {
     return Error(Code::kInternal, path + ": not a user namespace of a pod");
+  }
   return Range{static_cast<uint32_t>(first), static_cast<uint32_t>(length)};
 }
 
@@ -45,7 +46,7 @@ Result<std::map<std::string, UserNamespaces::Range>> UserNamespaces::ReadAll() c
     auto text = ReadFile(File(uid));
     if (!text && text.error().Is(Code::kNotFound)) continue;
     if (!text) return text.error();
-    ASSIGN_OR_RETURN(out[uid], Parse(*text, File(uid)));
+    KEELSON_ASSIGN_OR_RETURN(out[uid], Parse(*text, File(uid)));
   }
   return out;
 }
@@ -73,18 +74,20 @@ Result<std::optional<cri::IdMapping>> UserNamespaces::Get(const corev1::Pod& pod
   }
   std::map<std::string, Range> written;
   if (!loaded) {
-    ASSIGN_OR_RETURN(written, ReadAll());
+    KEELSON_ASSIGN_OR_RETURN(written, ReadAll());
   }
   uint32_t first = 0;
   {
     MutexLock lock(mutex_);
     if (!loaded_) ranges_.insert(written.begin(), written.end());
     loaded_ = true;
-    if (auto known = ranges_.find(uid); known != ranges_.end())
+    if (auto known = ranges_.find(uid); known != ranges_.end()) {
       return std::optional<cri::IdMapping>(cri::IdMapping{known->second.first, 0, known->second.length});
+    }
     auto free = FindFree();
-    if (!free)
+    if (!free) {
       return Error(Code::kTooManyRequests, "could not find an empty slot to allocate a user namespace");
+    }
     first = *free;
     ranges_[uid] = {first, ids_};
   }

@@ -31,14 +31,14 @@ class UserNamespaces {  // thread safe
   static Result<Range> Parse(const std::string& text, const std::string& path);
   Result<std::map<std::string, Range>> ReadAll() const;
   // The first free range; nullopt: none.
-  std::optional<uint32_t> FindFree() const REQUIRES(mutex_);
+  std::optional<uint32_t> FindFree() const KEELSON_REQUIRES(mutex_);
   std::string File(const std::string& uid) const { return paths_.Pod(uid) + "/userns"; }
 
   const Paths paths_;
   const uint32_t ids_;
   Mutex mutex_;
-  bool loaded_ GUARDED_BY(mutex_) = false;
-  std::map<std::string, Range> ranges_ GUARDED_BY(mutex_);  // by uid of the pod
+  bool loaded_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::map<std::string, Range> ranges_ KEELSON_GUARDED_BY(mutex_);  // by uid of the pod
 };
 
 }  // namespace keelson::kubelet

@@ -59,8 +59,10 @@ TEST_F(ManagersSourceTest, TellsWhatEachManagerGave) {
   limits["example.com/dev"].set_string("1");
   const corev1::Container& container = pod.spec().containers(0);
   TopologyHint second{NumaMask(2), true};
-  for (ResourceProvider* provider : std::initializer_list<ResourceProvider*>{&*devices_, &*cpus_, &*memory_})
+  for (ResourceProvider* provider :
+       std::initializer_list<ResourceProvider*>{&*devices_, &*cpus_, &*memory_}) {
     ASSERT_FALSE(provider->Allocate(pod, container, second));
+  }
 
   ManagersSource source({*devices_, cpus_.get(), memory_.get()}, {});
   ContainerResources got = source.ResourcesOf(pod, container);

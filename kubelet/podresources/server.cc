@@ -168,12 +168,12 @@ class OldService : public v1alpha1::PodResourcesLister::Service {
 
 Result<> RunServer(const ServerOptions& options, Lister& lister, std::stop_token stop,
                    const std::function<void()>& ready, Clock& clock) {
-  RETURN_IF_ERROR(MakeDirs(options.dir, 0750));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(options.dir, 0750));
   RateLimit limit(options.per_second, options.burst, clock);
   Service service(lister, limit);
   OldService old_service(lister, limit);
-  ASSIGN_OR_RETURN(auto server,
-                   rpc::UnixServer::Start(options.dir + "/kubelet.sock", {&service, &old_service}));
+  KEELSON_ASSIGN_OR_RETURN(auto server,
+                           rpc::UnixServer::Start(options.dir + "/kubelet.sock", {&service, &old_service}));
   ready();
   Mutex mutex;
   CondVar stopped;

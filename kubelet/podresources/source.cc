@@ -23,8 +23,9 @@ PodResources SourceLister::Of(const corev1::Pod& pod) {
     out.containers.back().name = container.name();
     out.containers.back().sidecar = sidecar;
   };
-  for (const auto& init : pod.spec().init_containers())
+  for (const auto& init : pod.spec().init_containers()) {
     if (k8s::IsSidecar(init)) add(init, true);
+  }
   for (const auto& container : pod.spec().containers()) add(container, false);
   return out;
 }

@@ -49,13 +49,15 @@ ProbeOutcome CheckGrpcHealth(const std::string& host_port, const std::string& se
   bool good = false;
   queue.Next(&tag, &good);  // the call's deadline bounds the wait
   if (!status.ok()) {
-    if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED)
+    if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
       return {ProbeOutcome::kFailure,
               "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): " +
                   status.error_message()};
-    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
+    }
+    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
       return {ProbeOutcome::kFailure,
               "timeout: health rpc did not complete within " + std::to_string(timeout.count()) + "s"};
+    }
     return {ProbeOutcome::kFailure, "error: health rpc probe failed: " + status.error_message()};
   }
   int serving = ServingStatus(reply);

@@ -41,9 +41,10 @@ class Runner : public HandlerRunner {
     if (handler.has_exec()) return Exec(handler.exec(), target, timeout, stop);
     if (handler.has_http_get()) return Http(handler.http_get(), target, timeout, stop, Asker::kProbe);
     if (handler.has_tcp_socket()) return Tcp(handler.tcp_socket(), target, timeout);
-    if (handler.has_grpc())
+    if (handler.has_grpc()) {
       return CheckGrpcHealth(ProbeUrl{.host = target.pod_ip, .port = handler.grpc().port()}.Authority(),
                              handler.grpc().service(), timeout, stop);
+    }
     return {ProbeOutcome::kUnknown, "missing probe handler"};
   }
 
@@ -56,12 +57,13 @@ class Runner : public HandlerRunner {
                std::stop_token stop) override {
     ProbeOutcome outcome;
     if (handler.has_sleep()) return Sleep(seconds(handler.sleep().seconds()), timeout, stop);
-    if (handler.has_exec())
+    if (handler.has_exec()) {
       outcome = Exec(handler.exec(), target, timeout, stop);
-    else if (handler.has_http_get())
+    } else if (handler.has_http_get()) {
       outcome = Http(handler.http_get(), target, timeout, stop, Asker::kHook);
-    else
+    } else {
       return Error(Code::kInvalid, "invalid handler");
+    }
     if (outcome.kind == ProbeOutcome::kSuccess || outcome.kind == ProbeOutcome::kWarning) return {};
     return Error(Code::kInternal, outcome.output);
   }
@@ -72,9 +74,10 @@ class Runner : public HandlerRunner {
     std::vector<std::string> command(action.command().begin(), action.command().end());
     auto result = runtime_.ExecSync(target.container_id, command, timeout, stop);
     if (!result) {
-      if (result.error().Is(Code::kTimeout))
+      if (result.error().Is(Code::kTimeout)) {
         return {ProbeOutcome::kFailure, "command timed out: \"" + (command.empty() ? "" : command[0]) +
                                             "\" timed out after " + std::to_string(timeout.count()) + "s"};
+      }
       return {ProbeOutcome::kUnknown, result.error().message()};
     }
     if (result->output.size() > kMaxOutput) result->output.resize(kMaxOutput);
@@ -143,8 +146,9 @@ class Runner : public HandlerRunner {
   ProbeOutcome Dial(const std::string& host, int32_t port, SocketProber::Time deadline) {
     addrinfo hints = {}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
-    if (int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); failed != 0)
+    if (int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); failed != 0) {
       return {ProbeOutcome::kFailure, "dial tcp: lookup " + host + ": " + ::gai_strerror(failed)};
+    }
     ProbeOutcome outcome{ProbeOutcome::kFailure, "dial tcp: lookup " + host + ": no such host"};
     for (addrinfo* item = found; item && outcome.kind != ProbeOutcome::kSuccess; item = item->ai_next) {
       std::promise<ProbeOutcome> dialed;

@@ -35,18 +35,20 @@ std::optional<ProbeUrl> Resolve(const ProbeUrl& base, std::string_view reference
     const size_t colon = authority.find(':', authority.starts_with('[') ? end : 0);
     url.host = authority.starts_with('[') ? authority.substr(1, end - 1) : authority.substr(0, colon);
     url.port = url.tls ? 443 : 80;
-    if (colon != std::string_view::npos)
+    if (colon != std::string_view::npos) {
       url.port = std::atoi(std::string(authority.substr(colon + 1)).c_str());
+    }
     if (url.port <= 0 || url.port > 65535) return std::nullopt;
     url.target = "/";
   }
   const std::string path = url.target.substr(0, url.target.find('?'));
-  if (reference.starts_with('/'))
+  if (reference.starts_with('/')) {
     url.target = reference;
-  else if (reference.starts_with('?'))
+  } else if (reference.starts_with('?')) {
     url.target = path + std::string(reference);
-  else if (!reference.empty())
+  } else if (!reference.empty()) {
     url.target = path.substr(0, path.rfind('/') + 1) + std::string(reference);
+  }
   return url;
 }
 
@@ -61,9 +63,11 @@ std::string ProbeUrl::Base() const { return (tls ? "https://" : "http://") + Aut
 Result<int32_t> ResolvePort(const intstr::IntOrString& port, const HandlerTarget& target) {
   if (!k8s::IsString(port)) return port.int_val();
   const corev1::Container* container = k8s::FindContainer(target.spec, target.container);
-  if (container)
-    for (const auto& item : container->ports())
+  if (container) {
+    for (const auto& item : container->ports()) {
       if (item.name() == port.str_val()) return item.container_port();
+    }
+  }
   char* end = nullptr;
   long number = std::strtol(port.str_val().c_str(), &end, 10);
   if (end && *end == '\0' && number > 0 && number < 65536) return static_cast<int32_t>(number);
@@ -72,7 +76,7 @@ Result<int32_t> ResolvePort(const intstr::IntOrString& port, const HandlerTarget
 
 Result<ProbeUrl> UrlOf(const corev1::HTTPGetAction& action, const HandlerTarget& target) {
   ProbeUrl url;
-  ASSIGN_OR_RETURN(url.port, ResolvePort(action.port(), target));
+  KEELSON_ASSIGN_OR_RETURN(url.port, ResolvePort(action.port(), target));
   url.tls = EqualsIgnoreCase(action.scheme(), "HTTPS");
   url.host = action.host().empty() ? target.pod_ip : action.host();
   url.target = action.path().starts_with('/') ? action.path() : "/" + action.path();
@@ -84,10 +88,11 @@ http::Headers HeadersOf(const corev1::HTTPGetAction& action, const std::string& 
   for (const auto& header : action.http_headers()) headers.Add(header.name(), header.value());
   for (const auto& [name, value] :
        {std::pair<std::string, std::string>("User-Agent", agent), {"Accept", "*/*"}}) {
-    if (!headers.Has(name))
+    if (!headers.Has(name)) {
       headers.Add(name, value);
-    else if (headers.Get(name).empty())
+    } else if (headers.Get(name).empty()) {
       headers.Remove(name);
+    }
   }
   headers.Set("Connection", "close");
   return headers;
@@ -104,8 +109,9 @@ std::variant<ProbeUrl, ProbeOutcome> Judge(const ProbeUrl& url, int redirects, i
                                            const std::string& location, const std::string& body) {
   if (IsRedirect(status) && !location.empty()) {
     auto next = Resolve(url, location);
-    if (!next)
+    if (!next) {
       return ProbeOutcome{ProbeOutcome::kFailure, "failed to parse Location header \"" + location + "\""};
+    }
     if (next->host == url.host) {
       if (redirects < kMaxRedirects) return *next;
       return ProbeOutcome{ProbeOutcome::kFailure,
@@ -113,8 +119,9 @@ std::variant<ProbeUrl, ProbeOutcome> Judge(const ProbeUrl& url, int redirects, i
     }
   }
   if (status >= 200 && status < 300) return ProbeOutcome{ProbeOutcome::kSuccess, body};
-  if (status >= 300 && status < 400)
+  if (status >= 300 && status < 400) {
     return ProbeOutcome{ProbeOutcome::kWarning, "Probe terminated redirects, Response body: " + body};
+  }
   return ProbeOutcome{ProbeOutcome::kFailure, "HTTP probe failed with statuscode: " + std::to_string(status)};
 }
 

@@ -48,17 +48,21 @@ void ProbeManager::Update(std::shared_ptr<const corev1::Pod> pod, const PodRunti
   std::set<std::string> running;
   const std::vector<std::string> ips = PodIps(pod->spec(), runtime, node_ips);
   const std::string ip = ips.empty() ? "" : ips.front();
-  k8s::ForEachContainer(pod->spec(), [&](const corev1::Container& container) NO_THREAD_SAFETY_ANALYSIS {
-    const ContainerRecord* record = runtime.Latest(container.name());
-    if (!record || record->state != cri::ContainerState::kRunning) return;
-    running.insert(record->id);
-    if (container.has_startup_probe())
-      Ensure({record->id, ProbeKind::kStartup}, container.startup_probe(), pod, *record, ip);
-    if (container.has_liveness_probe())
-      Ensure({record->id, ProbeKind::kLiveness}, container.liveness_probe(), pod, *record, ip);
-    if (container.has_readiness_probe())
-      Ensure({record->id, ProbeKind::kReadiness}, container.readiness_probe(), pod, *record, ip);
-  });
+  k8s::ForEachContainer(
+      pod->spec(), [&](const corev1::Container& container) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
+        const ContainerRecord* record = runtime.Latest(container.name());
+        if (!record || record->state != cri::ContainerState::kRunning) return;
+        running.insert(record->id);
+        if (container.has_startup_probe()) {
+          Ensure({record->id, ProbeKind::kStartup}, container.startup_probe(), pod, *record, ip);
+        }
+        if (container.has_liveness_probe()) {
+          Ensure({record->id, ProbeKind::kLiveness}, container.liveness_probe(), pod, *record, ip);
+        }
+        if (container.has_readiness_probe()) {
+          Ensure({record->id, ProbeKind::kReadiness}, container.readiness_probe(), pod, *record, ip);
+        }
+      });
   const std::string& uid = pod->metadata().uid();
   Erase([&](const Entry& entry) {
     return entry.pod->metadata().uid() == uid && !running.count(entry.key.container_id);
@@ -71,13 +75,14 @@ void ProbeManager::Ensure(const Key& key, const corev1::Probe& probe,
                           const std::string& pod_ip) {
   std::shared_ptr<Entry>& entry = entries_[key];
   const bool known = entry != nullptr;
-  if (!known)
+  if (!known) {
     entry = std::make_shared<Entry>(Entry{
         .key = key,
         .probe = std::make_shared<const corev1::Probe>(probe),
         .container = record.name,
         .startup = key.kind == ProbeKind::kStartup ? nullptr : Find(key.container_id, ProbeKind::kStartup),
         .labels = ProbeMetrics::Labels(*pod, record.name, key.kind)});
+  }
   entry->pod = pod;
   if (!known || entry->pod_ip != pod_ip) {
     entry->pod_ip = pod_ip;
@@ -204,8 +209,9 @@ void ProbeManager::Run(std::stop_token stop) {
 
 void ProbeManager::Launch(std::shared_ptr<const Due> due) {
   const seconds timeout = AtLeastOne(due->entry->probe->timeout_seconds(), 1);
-  if (due->prepared)
+  if (due->prepared) {
     return due->prepared->Make(timeout, [this, due](const ProbeOutcome& outcome) { Made(due, outcome); });
+  }
   executor_.Submit([this, due, timeout] {
     const Entry& entry = *due->entry;
     const HandlerTarget target{due->pod->spec(), entry.key.container_id, entry.container, due->pod_ip};
@@ -214,8 +220,9 @@ void ProbeManager::Launch(std::shared_ptr<const Due> due) {
 }
 
 void ProbeManager::Made(const std::shared_ptr<const Due>& due, const ProbeOutcome& outcome) {
-  if (outcome.kind != ProbeOutcome::kUnknown || due->tries == kTries || due->stop.stop_requested())
+  if (outcome.kind != ProbeOutcome::kUnknown || due->tries == kTries || due->stop.stop_requested()) {
     return Done(*due, outcome);
+  }
   auto again = std::make_shared<Due>(*due);
   ++again->tries;
   Launch(std::move(again));
@@ -229,8 +236,9 @@ void ProbeManager::Done(const Due& due, const ProbeOutcome& outcome) {
     // A probe that was cut short by the stop says nothing of its container.
     known = !due.stop.stop_requested() && !entry.gone;
     if (known) {
-      if (outcome.kind != ProbeOutcome::kUnknown)
+      if (outcome.kind != ProbeOutcome::kUnknown) {
         metrics_.Count(entry.labels, outcome.kind, due.watch.Seconds());
+      }
       changed = Judge(entry, outcome);
       const bool late = !entry.planned;
       if (late) Plan(due.entry);
@@ -246,13 +254,14 @@ void ProbeManager::Done(const Due& due, const ProbeOutcome& outcome) {
 
 void ProbeManager::Tell(const Due& due, const ProbeOutcome& outcome, bool changed) {
   const std::string kind = NameOf(due.entry->key.kind);
-  if (outcome.kind == ProbeOutcome::kFailure)
+  if (outcome.kind == ProbeOutcome::kFailure) {
     event_(*due.pod, due.entry->container, "Unhealthy", kind + " probe failed: " + outcome.output);
-  else if (outcome.kind == ProbeOutcome::kUnknown)
+  } else if (outcome.kind == ProbeOutcome::kUnknown) {
     event_(*due.pod, due.entry->container, "Unhealthy",
            kind + " probe errored and resulted in unknown state: " + outcome.output);
-  else if (outcome.kind == ProbeOutcome::kWarning)
+  } else if (outcome.kind == ProbeOutcome::kWarning) {
     event_(*due.pod, due.entry->container, "ProbeWarning", kind + " probe warning: " + outcome.output);
+  }
   if (changed) on_change_(due.pod->metadata().uid());
 }
 

@@ -72,8 +72,8 @@ class ProbeManager : public ProbeResults {  // thread safe
   };
   using Entries = std::map<Key, std::shared_ptr<Entry>>;
   void Ensure(const Key& key, const corev1::Probe& probe, const std::shared_ptr<const corev1::Pod>& pod,
-              const ContainerRecord& record, const std::string& pod_ip) REQUIRES(mutex_);
-  std::shared_ptr<Entry> Find(const std::string& container_id, ProbeKind kind) const REQUIRES(mutex_);
+              const ContainerRecord& record, const std::string& pod_ip) KEELSON_REQUIRES(mutex_);
+  std::shared_ptr<Entry> Find(const std::string& container_id, ProbeKind kind) const KEELSON_REQUIRES(mutex_);
   // One run of a probe. The entry may go while it is under way.
   struct Due {
     std::shared_ptr<Entry> entry;
@@ -84,18 +84,19 @@ class ProbeManager : public ProbeResults {  // thread safe
     int tries = 1;
     Stopwatch watch = {};
   };
-  void Plan(const std::shared_ptr<Entry>& entry) REQUIRES(mutex_);
-  void Unplan(const std::shared_ptr<Entry>& entry) REQUIRES(mutex_);
-  void Erase(const std::function<bool(const Entry& entry)>& goes) REQUIRES(mutex_);
+  void Plan(const std::shared_ptr<Entry>& entry) KEELSON_REQUIRES(mutex_);
+  void Unplan(const std::shared_ptr<Entry>& entry) KEELSON_REQUIRES(mutex_);
+  void Erase(const std::function<bool(const Entry& entry)>& goes) KEELSON_REQUIRES(mutex_);
   // Those whose time has come; `next` is when to look again.
-  std::vector<Due> Collect(SteadyTime now, SteadyTime& next, const std::stop_token& stop) REQUIRES(mutex_);
+  std::vector<Due> Collect(SteadyTime now, SteadyTime& next, const std::stop_token& stop)
+      KEELSON_REQUIRES(mutex_);
   void Launch(std::shared_ptr<const Due> due);
   void Made(const std::shared_ptr<const Due>& due, const ProbeOutcome& outcome);
   void Done(const Due& due, const ProbeOutcome& outcome);
   void Tell(const Due& due, const ProbeOutcome& outcome, bool changed);
   static bool Judge(Entry& entry, const ProbeOutcome& outcome);  // whether the result has changed
   static bool Waiting(const Entry& entry);                       // for the startup probe, or for ever
-  void StartupSucceeded(const std::string& container_id) REQUIRES(mutex_);
+  void StartupSucceeded(const std::string& container_id) KEELSON_REQUIRES(mutex_);
 
   HandlerRunner& runner_;
   Executor& executor_;
@@ -106,14 +107,14 @@ class ProbeManager : public ProbeResults {  // thread safe
   ProbeMetrics metrics_;
   mutable Mutex mutex_;
   CondVar changed_;
-  Entries entries_ GUARDED_BY(mutex_);
+  Entries entries_ KEELSON_GUARDED_BY(mutex_);
   // When to look at which entry: a look costs what is due, not what there is. An entry whose time came while
   // it was running, or waits for something else, is not in it until that has happened.
-  std::set<std::pair<SteadyTime, std::shared_ptr<Entry>>> plan_ GUARDED_BY(mutex_);
-  std::set<std::string> dying_ GUARDED_BY(mutex_);  // pods whose liveness does not matter any more
-  unsigned made_ GUARDED_BY(mutex_) = 0;            // entries, ever
-  int running_ GUARDED_BY(mutex_) = 0;
-  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::set<std::pair<SteadyTime, std::shared_ptr<Entry>>> plan_ KEELSON_GUARDED_BY(mutex_);
+  std::set<std::string> dying_ KEELSON_GUARDED_BY(mutex_);  // pods whose liveness does not matter any more
+  unsigned made_ KEELSON_GUARDED_BY(mutex_) = 0;            // entries, ever
+  int running_ KEELSON_GUARDED_BY(mutex_) = 0;
+  bool stopping_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace keelson::kubelet

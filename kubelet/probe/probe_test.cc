@@ -86,8 +86,9 @@ class ProbeTest : public ::testing::Test {
   }
   void AwaitResult(ProbeKind kind, bool want) {
     MutexLock lock(mutex_);
-    while (manager_.Get(kind, "id") != std::optional<bool>(want))
+    while (manager_.Get(kind, "id") != std::optional<bool>(want)) {
       changed_.wait_for(mutex_, std::chrono::milliseconds(20));
+    }
   }
 
   FakeClock clock_;

@@ -82,11 +82,12 @@ struct SocketProber::Exchange {
     return State::kEnded;
   }
   void Expired() {
-    if (!connected)
+    if (!connected) {
       Finish(DialError(question_->name, ETIMEDOUT));
-    else
+    } else {
       Finish(Error(Code::kTimeout,
                    "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"));
+    }
   }
 
   const Time deadline;
@@ -101,8 +102,9 @@ struct SocketProber::Exchange {
     // To a peer on this machine the first call brings the connection about, and the second one says so.
     for (int i = 0; i < 2 && !connected; ++i) {
       connected = ::connect(fd.get(), address, question_->address.size) == 0 || errno == EISCONN;
-      if (!connected && errno != EINPROGRESS && errno != EALREADY && errno != EINTR)
+      if (!connected && errno != EINPROGRESS && errno != EALREADY && errno != EINTR) {
         return Finish(DialError(question_->name, errno)), false;
+      }
     }
     if (!connected) events = EPOLLOUT;
     return connected;
@@ -117,9 +119,10 @@ struct SocketProber::Exchange {
         events = EPOLLOUT;
         return false;
       }
-      if (size < 0)
+      if (size < 0) {
         return Finish(Error(Code::kUnavailable, "write tcp " + question_->name + ": write: " + Lower(errno))),
                false;
+      }
       sent += static_cast<size_t>(size);
     }
     parser = std::make_unique<http::Http1Parser>(
@@ -134,13 +137,15 @@ struct SocketProber::Exchange {
       const ssize_t size = ::recv(fd.get(), buffer.data(), buffer.size(), 0);
       if (size < 0 && errno == EINTR) continue;
       if (size < 0 && errno == EAGAIN) return State::kGoesOn;
-      if (size < 0)
+      if (size < 0) {
         return Finish(Error(Code::kUnavailable, "read tcp " + question_->name + ": read: " + Lower(errno)));
+      }
       if (size == 0) return Closed();
       unread.append(buffer.data(), static_cast<size_t>(size));
       auto used = parser->Feed(unread);
-      if (!used)
+      if (!used) {
         return Finish(Error(Code::kUnavailable, "malformed HTTP response: " + used.error().message()));
+      }
       unread.erase(0, *used);
       if (parser->done() || body.size() == kMaxBody) return Finish(Heard());
     }
@@ -191,8 +196,9 @@ void SocketProber::Advance(std::unique_ptr<Exchange> exchange) {
   if (exchange->Advance(events) == Exchange::State::kEnded) return;
   const int fd = exchange->fd.get();
   epoll_event event = {events | EPOLLONESHOT, {.fd = fd}};
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);  // it has waited before
+  }
   waiting_[fd] = std::move(exchange);
 }
 
@@ -228,10 +234,11 @@ void SocketProber::Wait() {
   }
   for (int i = 0; i < count; ++i) {
     eventfd_t ignored;
-    if (events[i].data.fd == wake_.get())
+    if (events[i].data.fd == wake_.get()) {
       ::eventfd_read(wake_.get(), &ignored);
-    else
+    } else {
       Ready(events[i].data.fd);
+    }
   }
 }
 

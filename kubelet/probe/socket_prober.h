@@ -66,9 +66,9 @@ class SocketProber {  // thread safe
   const UniqueFd epoll_, wake_;
   std::map<int, std::unique_ptr<Exchange>> waiting_;  // by socket; of Run() alone
   Mutex mutex_;
-  Exchanges asked_ GUARDED_BY(mutex_);
-  bool asleep_ GUARDED_BY(mutex_) = false;  // Run() waits in the kernel
-  bool ended_ GUARDED_BY(mutex_) = false;
+  Exchanges asked_ KEELSON_GUARDED_BY(mutex_);
+  bool asleep_ KEELSON_GUARDED_BY(mutex_) = false;  // Run() waits in the kernel
+  bool ended_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace keelson::kubelet

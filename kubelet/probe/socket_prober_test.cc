@@ -86,13 +86,14 @@ TEST_F(SocketProberTest, GivesUpOnTime) {
 TEST_F(SocketProberTest, ManyAtOnceAndTheEnd) {
   OneShotServer silent;
   std::atomic<int> cancelled = 0;
-  for (int i = 0; i < 12; ++i)
+  for (int i = 0; i < 12; ++i) {
     prober_.Ask(QuestionOf(silent.port(), kGet), SocketProber::After(seconds(60)),
                 [&](Result<SocketProber::Answer> answer) {
                   ASSERT_FALSE(answer);
                   EXPECT_TRUE(answer.error().Is(Code::kCancelled));
                   ++cancelled;
                 });
+  }
   thread_.request_stop();
   thread_.join();
   EXPECT_EQ(cancelled, 12);

@@ -36,10 +36,11 @@ bool SameAmounts(const k8s::QuantityMap& a, const k8s::QuantityMap& b) {
 void Replace(const k8s::QuantityMap& from, k8s::QuantityMap& to) {
   for (const char* name : kResizable) {
     auto it = from.find(name);
-    if (it == from.end())
+    if (it == from.end()) {
       to.erase(name);
-    else
+    } else {
       to[name] = it->second;
+    }
   }
 }
 
@@ -57,14 +58,16 @@ json::object ToJson(const std::map<std::string, corev1::ResourceRequirements>& r
 
 void FromJson(const json::value* value, std::map<std::string, corev1::ResourceRequirements>& out) {
   if (!value || !value->is_object()) return;
-  for (const auto& [name, item] : value->as_object())
+  for (const auto& [name, item] : value->as_object()) {
     if (auto resources = FromText(json::serialize(item))) out[std::string(name)] = std::move(*resources);
+  }
 }
 
 template <typename Function>
 void ForEach(corev1::PodSpec& spec, const Function& function) {
-  for (auto* list : {spec.mutable_init_containers(), spec.mutable_containers()})
+  for (auto* list : {spec.mutable_init_containers(), spec.mutable_containers()}) {
     for (corev1::Container& container : *list) function(container);
+  }
 }
 
 template <typename Predicate>
@@ -169,7 +172,7 @@ Result<> Allocations::Grant(const corev1::Pod& pod) {
   MutexLock lock(mutex_);
   Entry next = entries_[pod.metadata().uid()];
   next.granted = WishOf(pod);
-  RETURN_IF_ERROR(Save(pod.metadata().uid(), next));
+  KEELSON_RETURN_IF_ERROR(Save(pod.metadata().uid(), next));
   entries_[pod.metadata().uid()] = std::move(next);
   return {};
 }
@@ -177,9 +180,11 @@ Result<> Allocations::Grant(const corev1::Pod& pod) {
 std::optional<corev1::ResourceRequirements> Allocations::Actual(const std::string& uid,
                                                                 const ContainerRecord& record) const {
   MutexLock lock(mutex_);
-  if (auto entry = entries_.find(uid); entry != entries_.end())
-    if (auto found = entry->second.actual.find(record.id); found != entry->second.actual.end())
+  if (auto entry = entries_.find(uid); entry != entries_.end()) {
+    if (auto found = entry->second.actual.find(record.id); found != entry->second.actual.end()) {
       return found->second;
+    }
+  }
   auto text = record.annotations.find(kResourcesAnnotation);
   return text == record.annotations.end() ? std::nullopt : FromText(text->second);
 }
@@ -187,18 +192,22 @@ std::optional<corev1::ResourceRequirements> Allocations::Actual(const std::strin
 std::optional<corev1::ResourceRequirements> Allocations::ActualOfPod(const std::string& uid,
                                                                      const ContainerRecord& record) const {
   MutexLock lock(mutex_);
-  if (auto entry = entries_.find(uid); entry != entries_.end())
-    if (auto found = entry->second.actual.find(kOfPod + record.id); found != entry->second.actual.end())
+  if (auto entry = entries_.find(uid); entry != entries_.end()) {
+    if (auto found = entry->second.actual.find(kOfPod + record.id); found != entry->second.actual.end()) {
       return found->second;
+    }
+  }
   return PodAtStartOf(record);
 }
 
 std::optional<corev1::ResourceRequirements> Allocations::ActualOfPod(const std::string& uid,
                                                                      const PodRuntimeStatus& status) const {
   MutexLock lock(mutex_);
-  if (auto entry = entries_.find(uid); entry != entries_.end())
-    if (auto found = entry->second.actual.find(kThePod); found != entry->second.actual.end())
+  if (auto entry = entries_.find(uid); entry != entries_.end()) {
+    if (auto found = entry->second.actual.find(kThePod); found != entry->second.actual.end()) {
       return found->second;
+    }
+  }
   return status.containers.empty() ? std::nullopt : PodAtStartOf(status.containers.front());
 }
 
@@ -209,7 +218,7 @@ Result<> Allocations::SetActual(const std::string& uid, const std::string& conta
   Entry next = entries_[uid];
   next.actual[container_id] = Resizable(resources);
   if (of_pod) next.actual[kOfPod + container_id] = Resizable(*of_pod);
-  RETURN_IF_ERROR(Save(uid, next));
+  KEELSON_RETURN_IF_ERROR(Save(uid, next));
   entries_[uid] = std::move(next);
   return {};
 }

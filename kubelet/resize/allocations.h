@@ -70,7 +70,7 @@ class Allocations {  // thread safe
 
   const Paths paths_;
   mutable Mutex mutex_;
-  std::map<std::string, Entry> entries_ GUARDED_BY(mutex_);
+  std::map<std::string, Entry> entries_ KEELSON_GUARDED_BY(mutex_);
 };
 
 // CPU and memory of requests and limits.

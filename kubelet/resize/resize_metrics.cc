@@ -25,10 +25,12 @@ void CountContainer(const corev1::ResourceRequirements& from, const corev1::Reso
       "container are counted separately.",
       {"resource", "requirement", "operation"});
   for (const char* resource : {"cpu", "memory"}) {
-    if (std::string what = Operation(from.requests(), to.requests(), resource); !what.empty())
+    if (std::string what = Operation(from.requests(), to.requests(), resource); !what.empty()) {
       requested.With({resource, "requests", what}).Increment();
-    if (std::string what = Operation(from.limits(), to.limits(), resource); !what.empty())
+    }
+    if (std::string what = Operation(from.limits(), to.limits(), resource); !what.empty()) {
       requested.With({resource, "limits", what}).Increment();
+    }
   }
 }
 
@@ -36,8 +38,9 @@ void CountContainer(const corev1::ResourceRequirements& from, const corev1::Reso
 
 void CountRequestedResize(const corev1::Pod& wish, const corev1::Pod& granted) {
   auto all = [](const auto& from, const auto& to) {
-    for (int i = 0; i < std::min(from.size(), to.size()); ++i)
+    for (int i = 0; i < std::min(from.size(), to.size()); ++i) {
       CountContainer(from[i].resources(), to[i].resources());
+    }
   };
   all(granted.spec().init_containers(), wish.spec().init_containers());
   all(granted.spec().containers(), wish.spec().containers());

@@ -26,8 +26,9 @@ bool Changes(const corev1::ResourceRequirements& from, const corev1::ResourceReq
 using Containers = google::protobuf::RepeatedPtrField<corev1::Container>;
 
 bool AnyChanges(const Containers& a, const Containers& b, const std::string& name) {
-  for (int i = 0; i < std::min(a.size(), b.size()); ++i)
+  for (int i = 0; i < std::min(a.size(), b.size()); ++i) {
     if (Changes(a[i].resources(), b[i].resources(), name)) return true;
+  }
   return false;
 }
 
@@ -38,10 +39,13 @@ bool AnyChanges(const corev1::Pod& a, const corev1::Pod& b, const std::string& n
 
 bool WantsRestart(const corev1::Container& container, const ContainerResize& resize,
                   const std::set<std::string>& inherited) {
-  for (const auto& policy : container.resize_policy())
+  for (const auto& policy : container.resize_policy()) {
     if (policy.restart_policy() == "RestartContainer" &&
-        (Changes(resize.from, resize.to, policy.resource_name()) || inherited.count(policy.resource_name())))
+        (Changes(resize.from, resize.to, policy.resource_name()) ||
+         inherited.count(policy.resource_name()))) {
       return true;
+    }
+  }
   return false;
 }
 
@@ -50,16 +54,20 @@ std::set<std::string> InheritedChanges(const corev1::Container& container,
                                        const corev1::ResourceRequirements& told,
                                        const corev1::ResourceRequirements& of_pod) {
   std::set<std::string> out;
-  for (const char* name : {"cpu", "memory"})
-    if (!container.resources().limits().count(name) && Differs(told.limits(), of_pod.limits(), name))
+  for (const char* name : {"cpu", "memory"}) {
+    if (!container.resources().limits().count(name) && Differs(told.limits(), of_pod.limits(), name)) {
       out.insert(name);
+    }
+  }
   return out;
 }
 
 corev1::Container* Find(corev1::PodSpec& spec, const std::string& name) {
-  for (auto* list : {spec.mutable_init_containers(), spec.mutable_containers()})
-    for (corev1::Container& container : *list)
+  for (auto* list : {spec.mutable_init_containers(), spec.mutable_containers()}) {
+    for (corev1::Container& container : *list) {
       if (container.name() == name) return &container;
+    }
+  }
   return nullptr;
 }
 
@@ -67,29 +75,34 @@ corev1::Container* Find(corev1::PodSpec& spec, const std::string& name) {
 
 std::optional<ResizeRefusal> RefuseResize(const corev1::Pod& wish, const corev1::Pod& granted,
                                           const NodeRoom& room) {
-  if (k8s::IsStatic(wish))
+  if (k8s::IsStatic(wish)) {
     return ResizeRefusal{"Infeasible", "In-place resize of static-pods is not supported", "static_pod"};
+  }
   if (k8s::QosClass(wish) == k8s::kGuaranteed) {
-    if (room.static_cpus && AnyChanges(wish, granted, "cpu"))
+    if (room.static_cpus && AnyChanges(wish, granted, "cpu")) {
       return ResizeRefusal{"Infeasible",
                            "Resize is infeasible for Guaranteed Pods alongside CPU Manager static policy",
                            "guaranteed_pod_cpu_manager_static_policy"};
-    if (room.static_memory && AnyChanges(wish, granted, "memory"))
+    }
+    if (room.static_memory && AnyChanges(wish, granted, "memory")) {
       return ResizeRefusal{"Infeasible",
                            "Resize is infeasible for Guaranteed Pods alongside Memory Manager static policy",
                            "guaranteed_pod_memory_manager_static_policy"};
+    }
   }
   k8s::ResourceList requests;
-  for (auto& [name, amount] : k8s::PodRequests(wish))
+  for (auto& [name, amount] : k8s::PodRequests(wish)) {
     if (name == "cpu" || name == "memory") requests[name] = amount;
+  }
   for (const char* name : {"memory", "cpu"}) {
     int64_t requested = k8s::ScaledValue(name, k8s::AmountOf(requests, name));
     int64_t capacity = k8s::ScaledValue(name, k8s::AmountOf(room.allocatable, name));
-    if (requested > capacity)
+    if (requested > capacity) {
       return ResizeRefusal{"Infeasible",
                            fmt::format("Node didn't have enough capacity: {}, requested: {}, capacity: {}",
                                        name, requested, capacity),
                            "insufficient_node_allocatable"};
+    }
   }
   k8s::ResourceList allocatable = room.allocatable;
   allocatable["pods"] =
@@ -107,8 +120,9 @@ std::optional<ResizeRefusal> RefuseResize(const corev1::Pod& wish, const corev1:
 ResizePlan PlanResize(const corev1::Pod& granted, const PodRuntimeStatus& status,
                       const ActualResources& actual, const ActualPodResources& of_pod) {
   ResizePlan plan;
-  if (of_pod.cgroup && !SameResources(*of_pod.cgroup, granted.spec().resources()))
+  if (of_pod.cgroup && !SameResources(*of_pod.cgroup, granted.spec().resources())) {
     plan.update.push_back({"", "", *of_pod.cgroup, Resizable(granted.spec().resources())});
+  }
   auto consider = [&](const corev1::Container& container) {
     const ContainerRecord* record = status.Latest(container.name());
     if (!record || record->state != cri::ContainerState::kRunning) return;
@@ -119,10 +133,11 @@ ResizePlan PlanResize(const corev1::Pod& granted, const PodRuntimeStatus& status
         told ? InheritedChanges(container, *told, granted.spec().resources()) : std::set<std::string>();
     if (inherited.empty() && SameResources(*has, container.resources())) return;
     ContainerResize resize{container.name(), record->id, std::move(*has), Resizable(container.resources())};
-    if (WantsRestart(container, resize, inherited))
+    if (WantsRestart(container, resize, inherited)) {
       plan.restart.insert(container.name());
-    else
+    } else {
       plan.update.push_back(std::move(resize));
+    }
   };
   for (const auto& container : granted.spec().init_containers()) consider(container);
   for (const auto& container : granted.spec().containers()) consider(container);
@@ -165,9 +180,11 @@ void SetResizeConditions(const corev1::Pod& pod, const ResizeState& state, const
     condition.set_message(message);
     condition.set_observed_generation(pod.metadata().generation());
     *condition.mutable_last_transition_time() = now;
-    for (const auto& old : pod.status().conditions())
-      if (old.type() == type && old.status() == "True" && old.reason() == reason)
+    for (const auto& old : pod.status().conditions()) {
+      if (old.type() == type && old.status() == "True" && old.reason() == reason) {
         *condition.mutable_last_transition_time() = old.last_transition_time();
+      }
+    }
   };
   auto* conditions = status.mutable_conditions();
   conditions->erase(std::remove_if(conditions->begin(), conditions->end(),

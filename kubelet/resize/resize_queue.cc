@@ -70,8 +70,9 @@ void ResizeQueue::Retry() {
 
 std::vector<std::string> ResizeQueue::InTurn() const {
   std::vector<std::pair<ResizeTurn, std::string>> turns;
-  for (const auto& [uid, one] : waiting_)
+  for (const auto& [uid, one] : waiting_) {
     turns.emplace_back(TurnOf(*one.wish, *deps_.allocations.Granted(one.wish), one.since), uid);
+  }
   std::sort(turns.begin(), turns.end(),
             [](const auto& a, const auto& b) { return ComesBefore(a.first, b.first); });
   std::vector<std::string> out;
@@ -89,9 +90,11 @@ std::vector<std::string> ResizeQueue::Pass() {
       Waiting& one = waiting_.at(uid);
       auto refusal = deps_.refuse(*one.wish, *deps_.allocations.Granted(one.wish));
       // What is not on disk would be forgotten by the next kubelet.
-      if (!refusal)
-        if (auto kept = deps_.allocations.Grant(*one.wish); !kept)
+      if (!refusal) {
+        if (auto kept = deps_.allocations.Grant(*one.wish); !kept) {
           refusal = ResizeRefusal{"Deferred", kept.error().message(), ""};
+        }
+      }
       if (refusal) {
         one.refusal = std::move(*refusal);
         continue;

@@ -37,14 +37,14 @@ class ResizeQueue {  // thread safe; decides about one resize at a time
     ResizeRefusal refusal;
   };
   // Allocates whatever fits, and returns the pods' UIDs.
-  std::vector<std::string> Pass() REQUIRES(mutex_);
-  std::vector<std::string> InTurn() const REQUIRES(mutex_);
+  std::vector<std::string> Pass() KEELSON_REQUIRES(mutex_);
+  std::vector<std::string> InTurn() const KEELSON_REQUIRES(mutex_);
   void Tell(const std::vector<std::string>& granted, const std::string& except, const char* trigger);
 
   Dependencies deps_;
   Clock& clock_;
   Mutex mutex_;
-  std::map<std::string, Waiting> waiting_ GUARDED_BY(mutex_);  // by UID
+  std::map<std::string, Waiting> waiting_ KEELSON_GUARDED_BY(mutex_);  // by UID
 };
 
 // The queue's order: resizes that do not grow first, then higher priority, then Guaranteed before Burstable, then the

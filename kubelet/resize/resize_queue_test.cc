@@ -59,8 +59,9 @@ class ResizeQueueTest : public AllocationsTest {
     NodeRoom room;
     room.allocatable["cpu"] = *api::Amount::Parse("10");
     room.allocatable["memory"] = *api::Amount::Parse("1Gi");
-    for (const auto& [other, pod] : pods_)
+    for (const auto& [other, pod] : pods_) {
       if (other != uid) k8s::Add(room.used_by_others, k8s::PodRequests(*allocations_.Granted(pod)));
+    }
     return room;
   }
 

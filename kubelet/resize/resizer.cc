@@ -20,26 +20,26 @@ std::optional<int64_t> MemoryLimit(const corev1::ResourceRequirements& resources
 Result<> Resizer::Apply(const corev1::Pod& granted, const std::vector<ContainerResize>& resizes,
                         const NodeContext& node, std::stop_token stop) {
   const ContainerResize* pod = !resizes.empty() && resizes[0].container.empty() ? &resizes[0] : nullptr;
-  if (pod) RETURN_IF_ERROR(CheckUsageOfPod(granted, *pod));
-  RETURN_IF_ERROR(cgroups_.Ensure(LargerOfBoth(granted, resizes), node));
+  if (pod) KEELSON_RETURN_IF_ERROR(CheckUsageOfPod(granted, *pod));
+  KEELSON_RETURN_IF_ERROR(cgroups_.Ensure(LargerOfBoth(granted, resizes), node));
   Result<> first;  // one container that cannot be changed does not hold up the others
   for (const ContainerResize& resize : resizes) {
     if (&resize == pod) continue;
     if (auto done = Update(granted, resize, node, stop); !done && first) first = done;
   }
-  RETURN_IF_ERROR(first);
-  RETURN_IF_ERROR(cgroups_.Ensure(granted, node));
+  KEELSON_RETURN_IF_ERROR(first);
+  KEELSON_RETURN_IF_ERROR(cgroups_.Ensure(granted, node));
   return pod ? allocations_.SetActual(granted.metadata().uid(), "", pod->to) : Result<>();
 }
 
 Result<> Resizer::Update(const corev1::Pod& granted, const ContainerResize& resize, const NodeContext& node,
                          std::stop_token stop) {
-  RETURN_IF_ERROR(CheckUsage(resize, stop));
+  KEELSON_RETURN_IF_ERROR(CheckUsage(resize, stop));
   const corev1::Container* container = k8s::FindContainer(granted.spec(), resize.container);
   if (!container) return Error(Code::kNotFound, "no container " + resize.container);
   cri::LinuxResources resources = ContainerResources(granted, *container, node);
   if (resources.cpu_quota == 0) resources.cpu_quota = -1;  // zero would leave what is there
-  RETURN_IF_ERROR(runtime_.UpdateContainerResources(resize.id, resources, stop));
+  KEELSON_RETURN_IF_ERROR(runtime_.UpdateContainerResources(resize.id, resources, stop));
   return allocations_.SetActual(granted.metadata().uid(), resize.id, resize.to, &granted.spec().resources());
 }
 
@@ -58,14 +58,15 @@ Result<> Resizer::CheckUsage(const ContainerResize& resize, std::stop_token stop
   if (!now || (old && *old <= *now)) return {};
   cri::Filter filter;
   filter.id = resize.id;
-  ASSIGN_OR_RETURN(auto stats, runtime_.ListContainerStats(filter, stop));
+  KEELSON_ASSIGN_OR_RETURN(auto stats, runtime_.ListContainerStats(filter, stop));
   for (const auto& item : stats) {
     if (item.id != resize.id || !item.memory_usage_bytes) continue;
-    if (static_cast<int64_t>(*item.memory_usage_bytes) > *now)
+    if (static_cast<int64_t>(*item.memory_usage_bytes) > *now) {
       return Error(
           Code::kConflict,
           fmt::format("attempting to set container \"{}\" memory limit ({}) below current usage ({})",
                       resize.container, *now, *item.memory_usage_bytes));
+    }
   }
   return {};
 }

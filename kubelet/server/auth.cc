@@ -69,8 +69,9 @@ Result<User> Auth::Authenticate(const http::ServerRequest& request) {
   std::string token = BearerToken(request);
   if (!token.empty() && options_.webhook_authentication) return reviews_.Review(token);
   // Who shows a certificate that is of no use wants to be somebody.
-  if (token.empty() && !refused && options_.anonymous)
+  if (token.empty() && !refused && options_.anonymous) {
     return User{"system:anonymous", "", {"system:unauthenticated"}, {}};
+  }
   return Error(Code::kUnauthenticated, "Unauthorized");
 }
 
@@ -78,7 +79,7 @@ Result<> Auth::Authorize(const User& user, const Access& access) {
   if (!options_.webhook_authorization) return {};
   std::string names;
   for (const std::string& subresource : access.subresources) {
-    ASSIGN_OR_RETURN(bool allowed, Allowed(user, access.verb, subresource));
+    KEELSON_ASSIGN_OR_RETURN(bool allowed, Allowed(user, access.verb, subresource));
     if (allowed) return {};
     names += (names.empty() ? "" : " ") + subresource;
   }

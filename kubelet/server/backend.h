@@ -55,7 +55,7 @@ class KubeletBackend {
   virtual Result<RunResult> Run(const ContainerRef& container, const std::vector<std::string>& command,
                                 std::chrono::seconds timeout, std::stop_token stop) = 0;
 
-  virtual std::vector<k8s::NamedCheck> HealthChecks() = 0;  // of /healthz, in upstream's order
+  virtual std::vector<component::NamedCheck> HealthChecks() = 0;  // of /healthz, in upstream's order
   // /stats/summary; `brief`: CPU and memory only.
   virtual Result<std::string> StatsSummaryJson(bool brief) = 0;
   virtual Result<std::string> Metrics() = 0;          // /metrics, Prometheus text

@@ -41,10 +41,10 @@ class LogFollower {  // thread safe
             event::Inotify* inotify);
 
   Mutex mutex_;
-  std::vector<Followed> added_ GUARDED_BY(mutex_);
-  std::stop_source wake_ GUARDED_BY(mutex_);
-  bool running_ GUARDED_BY(mutex_) = false, stopped_ GUARDED_BY(mutex_) = false;
-  std::jthread thread_ GUARDED_BY(mutex_);
+  std::vector<Followed> added_ KEELSON_GUARDED_BY(mutex_);
+  std::stop_source wake_ KEELSON_GUARDED_BY(mutex_);
+  bool running_ KEELSON_GUARDED_BY(mutex_) = false, stopped_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::jthread thread_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet::server

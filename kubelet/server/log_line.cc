@@ -80,8 +80,9 @@ std::optional<int64_t> ParseRfc3339(std::string_view text) {
   if (!rest.empty() && rest[0] == '.') {
     int64_t unit = kNanos / 10;
     size_t i = 1;
-    for (; i < rest.size() && rest[i] >= '0' && rest[i] <= '9'; ++i, unit /= 10)
+    for (; i < rest.size() && rest[i] >= '0' && rest[i] <= '9'; ++i, unit /= 10) {
       nanos += (rest[i] - '0') * unit;
+    }
     if (i == 1) return std::nullopt;
     rest.remove_prefix(i);
   }
@@ -118,15 +119,15 @@ Result<LogOptions> ParseLogOptions(const http::Query& query, int64_t now_nanosec
   options.follow = Switch(query, "follow");
   options.previous = Switch(query, "previous");
   options.timestamps = Switch(query, "timestamps");
-  ASSIGN_OR_RETURN(options.limit_bytes, Integer(query, "limitBytes"));
+  KEELSON_ASSIGN_OR_RETURN(options.limit_bytes, Integer(query, "limitBytes"));
   // "tail" is the older name of tailLines.
   std::string_view tail = query.Get("tail");
   if (!tail.empty() && tail != "all") {
-    ASSIGN_OR_RETURN(options.tail_lines, Integer(query, "tail"));
+    KEELSON_ASSIGN_OR_RETURN(options.tail_lines, Integer(query, "tail"));
   } else if (tail.empty()) {
-    ASSIGN_OR_RETURN(options.tail_lines, Integer(query, "tailLines"));
+    KEELSON_ASSIGN_OR_RETURN(options.tail_lines, Integer(query, "tailLines"));
   }
-  ASSIGN_OR_RETURN(std::optional<int64_t> seconds, Integer(query, "sinceSeconds"));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<int64_t> seconds, Integer(query, "sinceSeconds"));
   std::string_view time = query.Get("sinceTime");
   if (!time.empty()) {
     options.since = ParseRfc3339(time);

@@ -55,10 +55,11 @@ std::optional<int64_t> NumberOf(const http::Query& query, const char* name, k8s:
 
 void CheckService(const std::string& name, k8s::FieldErrors& errors) {
   auto safe = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '@'; };
-  if (name.size() > kLongestService)
+  if (name.size() > kLongestService) {
     errors.push_back(k8s::Invalid(Path("query"), name, "length must be less than 100"));
-  else if (!std::all_of(name.begin(), name.end(), safe))
+  } else if (!std::all_of(name.begin(), name.end(), safe)) {
     errors.push_back(k8s::Invalid(Path("query"), name, "input contains unsupported characters"));
+  }
 }
 
 std::string JournalTime(WallTime time) {
@@ -78,19 +79,21 @@ Result<std::optional<LogQuery>> ParseLogQuery(const http::Query& query) {
   std::vector<std::string> asked;
   for (std::string_view text : query.All("query")) {
     asked.emplace_back(text);
-    if (text.find_first_of("/\\") != std::string_view::npos)
+    if (text.find_first_of("/\\") != std::string_view::npos) {
       out.files.emplace_back(text);
-    else if (text.find_first_not_of(" \t\r\n") != std::string_view::npos)
+    } else if (text.find_first_not_of(" \t\r\n") != std::string_view::npos) {
       out.services.emplace_back(text);
+    }
   }
-  if (!asked.empty() && out.files.empty() && out.services.empty())
+  if (!asked.empty() && out.files.empty() && out.services.empty()) {
     errors.push_back(k8s::InvalidRaw(Path("query"), Joined(asked), "query cannot be empty"));
+  }
   out.since = TimeOf(query, "sinceTime", errors);
   out.until = TimeOf(query, "untilTime", errors);
   out.boot = NumberOf(query, "boot", errors);
   out.tail_lines = NumberOf(query, "tailLines", errors);
   out.pattern = query.Get("pattern");
-  RETURN_IF_ERROR(Refuse(Code::kBadRequest, errors));
+  KEELSON_RETURN_IF_ERROR(Refuse(Code::kBadRequest, errors));
   if (asked.empty() && !out.HasOptions()) return std::optional<LogQuery>();
   return std::optional<LogQuery>(std::move(out));
 }
@@ -99,25 +102,30 @@ Result<> CheckLogQuery(const LogQuery& query) {
   k8s::FieldErrors errors;
   const Path path("query");
   for (const std::string& service : query.services) CheckService(service, errors);
-  if (query.services.size() > kMostServices)
+  if (query.services.size() > kMostServices) {
     errors.push_back(k8s::TooMany(path, static_cast<int64_t>(query.services.size()), kMostServices));
-  if (query.files.empty() && query.services.empty())
+  }
+  if (query.files.empty() && query.services.empty()) {
     errors.push_back(k8s::Required(path, "cannot be empty with options"));
-  else if (!query.files.empty() && !query.services.empty())
+  } else if (!query.files.empty() && !query.services.empty()) {
     errors.push_back(k8s::InvalidRaw(path, Joined(query.files) + ", " + Joined(query.services),
                                      "cannot specify a file and service"));
-  else if (query.files.size() > 1)
+  } else if (query.files.size() > 1) {
     errors.push_back(k8s::InvalidRaw(path, Joined(query.files), "cannot specify more than one file"));
-  else if (query.files.size() == 1 && query.HasOptions())
+  } else if (query.files.size() == 1 && query.HasOptions()) {
     errors.push_back(k8s::InvalidRaw(path, Joined(query.files), "cannot specify file with options"));
-  if (query.since && query.until && *query.since > *query.until)
+  }
+  if (query.since && query.until && *query.since > *query.until) {
     errors.push_back(
         k8s::InvalidRaw(Path("untilTime"), JournalTime(*query.until), "must be after `sinceTime`"));
-  if (query.boot.value_or(0) > 0)
+  }
+  if (query.boot.value_or(0) > 0) {
     errors.push_back(k8s::Invalid(Path("boot"), *query.boot, "must be less than 1"));
-  if (query.tail_lines && (*query.tail_lines < 0 || *query.tail_lines > kMostLines))
+  }
+  if (query.tail_lines && (*query.tail_lines < 0 || *query.tail_lines > kMostLines)) {
     errors.push_back(k8s::Invalid(Path("tailLines"), *query.tail_lines,
                                   "must be between 0 and " + std::to_string(kMostLines) + ", inclusive"));
+  }
   return Refuse(Code::kNotAcceptable, errors);
 }
 

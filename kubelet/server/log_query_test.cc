@@ -112,8 +112,9 @@ TEST_F(ServiceLogsTest, ComeFromTheJournalOrFromFiles) {
            {"/logs/?query=a.b", "406 query: Invalid value: \"a.b\": input contains unsupported characters\n"},
            {"/logs/?query=a&boot=x",
             "400 boot: Invalid value: \"x\": strconv.Atoi: parsing \"x\": invalid syntax\n"},
-       })
+       }) {
     EXPECT_EQ(Get(c.target), c.answer) << c.target;
+  }
 }
 
 }  // namespace

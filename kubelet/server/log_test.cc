@@ -94,8 +94,9 @@ TEST(LogLine, Parses) {
   EXPECT_TRUE(part->partial);
   EXPECT_TRUE(part->is_stderr);
   EXPECT_EQ(part->text, "");
-  for (const char* bad : {"", "x", "x stdout", "x stdout F", "x other F text"})
+  for (const char* bad : {"", "x", "x stdout", "x stdout F", "x other F text"}) {
     EXPECT_FALSE(ParseLogLine(bad)) << bad;
+  }
 }
 
 TEST(LogLine, Times) {
@@ -119,8 +120,9 @@ TEST(LogLine, Options) {
   ASSERT_TRUE(all);
   EXPECT_TRUE(all->follow && all->timestamps && all->previous && all->err && all->out);
   EXPECT_TRUE(parse("stream=Stderr")->err && !parse("stream=Stderr")->out);
-  for (const char* off : {"follow=0", "follow=false", "follow=False", "x=1"})
+  for (const char* off : {"follow=0", "follow=false", "follow=False", "x=1"}) {
     EXPECT_FALSE(parse(off)->follow);
+  }
   for (const char* on : {"follow=1", "follow", "follow=", "follow=yes"}) EXPECT_TRUE(parse(on)->follow) << on;
   EXPECT_EQ(all->tail_lines, 5);
   EXPECT_EQ(all->limit_bytes, 9);

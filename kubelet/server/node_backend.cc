@@ -62,35 +62,42 @@ std::string Backend::PodsJson() {
 Result<Backend::Target> Backend::Find(const server::ContainerRef& ref, std::stop_token stop) {
   PodWorkers::PodPtr pod = workers_.Find(ref.pod_namespace, ref.pod_name);
   if (!pod) return Error(Code::kNotFound, "pod does not exist");
-  if (!ref.pod_uid.empty() && pod->metadata().uid() != ref.pod_uid)
+  if (!ref.pod_uid.empty() && pod->metadata().uid() != ref.pod_uid) {
     return Error(Code::kNotFound, "pod not found");
+  }
   auto known = workers_.RuntimeStatus(pod->metadata().uid());
-  ASSIGN_OR_RETURN(PodRuntimeStatus runtime, InspectPod(runtime_, pod->metadata().uid(), known.get(), stop));
+  KEELSON_ASSIGN_OR_RETURN(PodRuntimeStatus runtime,
+                           InspectPod(runtime_, pod->metadata().uid(), known.get(), stop));
   return Target{std::move(pod), std::move(runtime)};
 }
 
 Result<server::LogSource> Backend::ContainerLog(const server::ContainerRef& ref, bool previous) {
   PodWorkers::PodPtr pod = workers_.Find(ref.pod_namespace, ref.pod_name);
   if (!pod) return Error(Code::kNotFound, "pod \"" + ref.pod_name + "\" does not exist");
-  if (!HasContainer(pod->spec(), ref.container))
+  if (!HasContainer(pod->spec(), ref.container)) {
     return Error(Code::kNotFound,
                  "container \"" + ref.container + "\" not found in pod \"" + ref.pod_name + "\"");
-  ASSIGN_OR_RETURN(Target target, Find(ref, {}));
+  }
+  KEELSON_ASSIGN_OR_RETURN(Target target, Find(ref, {}));
   const ContainerRecord* record = target.runtime.Latest(ref.container);
   // A container that has been made and not begun yet has nothing to say; its last run has.
-  if (!previous && record && record->state == cri::ContainerState::kCreated)
+  if (!previous && record && record->state == cri::ContainerState::kCreated) {
     if (const ContainerRecord* last = target.runtime.Previous(ref.container)) record = last;
+  }
   if (previous) {
     record = target.runtime.Previous(ref.container);
-    if (!record)
+    if (!record) {
       return Error(Code::kBadRequest, "previous terminated container \"" + ref.container + "\" in pod \"" +
                                           ref.pod_name + "\" not found");
+    }
   }
   if (!record) {
     std::string reason = "ContainerCreating";
-    if (auto status = statuses_.Get(target.pod->metadata().uid()))
-      if (const auto* container = k8s::FindContainerStatus(*status, ref.container))
+    if (auto status = statuses_.Get(target.pod->metadata().uid())) {
+      if (const auto* container = k8s::FindContainerStatus(*status, ref.container)) {
         if (container->state().has_waiting()) reason = container->state().waiting().reason();
+      }
+    }
     const std::string why = reason == "ErrImagePull"       ? "image can't be pulled"
                             : reason == "ImagePullBackOff" ? "trying and failing to pull image"
                                                            : reason;
@@ -101,55 +108,57 @@ Result<server::LogSource> Backend::ContainerLog(const server::ContainerRef& ref,
 }
 
 Result<ContainerRecord> Backend::Running(const server::ContainerRef& ref, std::stop_token stop) {
-  ASSIGN_OR_RETURN(Target target, Find(ref, stop));
+  KEELSON_ASSIGN_OR_RETURN(Target target, Find(ref, stop));
   const ContainerRecord* record = target.runtime.Latest(ref.container);
   // kubectl shows this text to people who ask too early or too late.
-  if (!record || record->state != cri::ContainerState::kRunning)
+  if (!record || record->state != cri::ContainerState::kRunning) {
     return Error(Code::kInternal, "container not found (\"" + ref.container + "\")");
+  }
   return *record;
 }
 
 Result<std::string> Backend::ExecUrl(const server::ContainerRef& ref, const server::ExecRequest& request,
                                      std::stop_token stop) {
-  ASSIGN_OR_RETURN(ContainerRecord record, Running(ref, stop));
+  KEELSON_ASSIGN_OR_RETURN(ContainerRecord record, Running(ref, stop));
   return runtime_.Exec(record.id, request.command, {request.in, request.out, request.err, request.tty}, stop);
 }
 
 Result<std::string> Backend::AttachUrl(const server::ContainerRef& ref, const server::ExecRequest& request,
                                        std::stop_token stop) {
-  ASSIGN_OR_RETURN(ContainerRecord record, Running(ref, stop));
+  KEELSON_ASSIGN_OR_RETURN(ContainerRecord record, Running(ref, stop));
   return runtime_.Attach(record.id, {request.in, request.out, request.err, request.tty}, stop);
 }
 
 Result<std::string> Backend::PortForwardUrl(const server::ContainerRef& ref,
                                             const std::vector<int32_t>& ports, std::stop_token stop) {
-  ASSIGN_OR_RETURN(Target target, Find(ref, stop));
+  KEELSON_ASSIGN_OR_RETURN(Target target, Find(ref, stop));
   const cri::SandboxStatus* sandbox = target.runtime.ReadySandbox();
-  if (!sandbox)
+  if (!sandbox) {
     return Error(Code::kInternal, "pod not found (\"" + ref.pod_name + "_" + ref.pod_namespace + "\")");
+  }
   return runtime_.PortForward(sandbox->id, ports, stop);
 }
 
 Result<server::RunResult> Backend::Run(const server::ContainerRef& ref,
                                        const std::vector<std::string>& command, std::chrono::seconds timeout,
                                        std::stop_token stop) {
-  ASSIGN_OR_RETURN(ContainerRecord record, Running(ref, stop));
-  ASSIGN_OR_RETURN(cri::ExecResult result, runtime_.ExecSync(record.id, command, timeout, stop));
+  KEELSON_ASSIGN_OR_RETURN(ContainerRecord record, Running(ref, stop));
+  KEELSON_ASSIGN_OR_RETURN(cri::ExecResult result, runtime_.ExecSync(record.id, command, timeout, stop));
   return server::RunResult{result.exit_code, std::move(result.output)};
 }
 
 Result<std::string> Backend::StatsSummaryJson(bool brief) {
-  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({.usage = true, .files = !brief}, {}));
+  KEELSON_ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({.usage = true, .files = !brief}, {}));
   return SummaryJson(stats, node_name_, brief);
 }
 
 Result<std::string> Backend::ResourceMetrics() {
-  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.CollectUse({}));
+  KEELSON_ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.CollectUse({}));
   return ResourceMetricsText(stats);
 }
 
 Result<std::string> Backend::CadvisorMetrics() {
-  ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({.usage = true, .accounts = true}, {}));
+  KEELSON_ASSIGN_OR_RETURN(StatsSnapshot stats, stats_.Collect({.usage = true, .accounts = true}, {}));
   return CadvisorMetricsText(stats, MachineOf(settings_.flags.root_dir));
 }
 
@@ -177,11 +186,12 @@ std::string Backend::RunningPodsJson() {
 
 Result<std::string> Backend::Checkpoint(const server::ContainerRef& ref, std::stop_token stop) {
   PodWorkers::PodPtr pod = workers_.Find(ref.pod_namespace, ref.pod_name);
-  if (pod && !HasContainer(pod->spec(), ref.container))
+  if (pod && !HasContainer(pod->spec(), ref.container)) {
     return Error(Code::kNotFound, "container " + ref.container + " does not exist");
-  ASSIGN_OR_RETURN(ContainerRecord record, Running(ref, stop));
+  }
+  KEELSON_ASSIGN_OR_RETURN(ContainerRecord record, Running(ref, stop));
   const std::string directory = settings_.flags.root_dir + "/checkpoints";
-  RETURN_IF_ERROR(MakeDirs(directory, 0700));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(directory, 0700));
   const std::string archive =
       fmt::format("{}/checkpoint-{}_{}-{}-{}.tar", directory, ref.pod_name, ref.pod_namespace, ref.container,
                   api::FormatTime(api::ToTime(Clock::Real().Now())));

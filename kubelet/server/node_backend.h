@@ -18,7 +18,7 @@ class Backend : public server::KubeletBackend {  // thread safe
  public:
   Backend(PodWorkers& workers, StatusManager& statuses, ProbeManager& probes, VolumeManager& volumes,
           cri::RuntimeService& runtime, StatsProvider& stats, std::string node_name, const Settings& settings,
-          std::vector<k8s::NamedCheck> health)
+          std::vector<component::NamedCheck> health)
       : workers_(workers),
         statuses_(statuses),
         probes_(probes),
@@ -40,7 +40,7 @@ class Backend : public server::KubeletBackend {  // thread safe
   Result<server::RunResult> Run(const server::ContainerRef& container,
                                 const std::vector<std::string>& command, std::chrono::seconds timeout,
                                 std::stop_token stop) override;
-  std::vector<k8s::NamedCheck> HealthChecks() override { return health_; }
+  std::vector<component::NamedCheck> HealthChecks() override { return health_; }
   Result<std::string> StatsSummaryJson(bool brief) override;
   Result<std::string> Metrics() override;
   Result<std::string> ProbeMetrics() override { return probes_.Metrics(); }
@@ -66,7 +66,7 @@ class Backend : public server::KubeletBackend {  // thread safe
   StatsProvider& stats_;
   const std::string node_name_;
   const Settings& settings_;
-  const std::vector<k8s::NamedCheck> health_;
+  const std::vector<component::NamedCheck> health_;
 };
 
 }  // namespace keelson::kubelet

@@ -32,8 +32,9 @@ void TellClaims(const std::vector<PodVolume>& volumes, StatsProvider& stats) {
     if (volume.claim.empty() || volume.path.empty() || volume.plugin == "kubernetes.io/host-path") continue;
     const std::optional<FsUsage> usage = stats.OfMount(volume.path);
     if (!usage) continue;
-    for (const Gauge& gauge : kGauges)
+    for (const Gauge& gauge : kGauges) {
       family(gauge).With({volume.ns, volume.claim}).Set(static_cast<double>((*usage).*gauge.value));
+    }
   }
 }
 
@@ -48,9 +49,10 @@ void SetLogMetrics(const std::vector<PodWorkers::PodPtr>& pods, const Paths& pat
     const std::string logs = paths.PodLogs(meta.namespace_(), meta.name(), meta.uid());
     auto containers = ListDir(logs);
     if (!containers) continue;
-    for (const std::string& container : *containers)
+    for (const std::string& container : *containers) {
       used.With({meta.uid(), meta.namespace_(), meta.name(), container})
           .Set(static_cast<double>(UsageOfDirectory(logs + "/" + container).bytes));
+    }
   }
 }
 

@@ -44,8 +44,9 @@ std::string PathLabel(const std::string& path) {
   const size_t begin = path.find_first_not_of('/');
   if (begin == std::string::npos) return "other";
   size_t end = path.find('/', begin);
-  if (path.compare(begin, end - begin, "metrics") == 0 && end != std::string::npos)
+  if (path.compare(begin, end - begin, "metrics") == 0 && end != std::string::npos) {
     end = path.find('/', end + 1);
+  }
   const std::string label = path.substr(begin, end == std::string::npos ? end : end - begin);
   return Has(kPaths, label) ? label : "other";
 }

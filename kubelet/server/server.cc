@@ -58,16 +58,17 @@ std::optional<ContainerRef> ContainerOf(const std::vector<std::string>& path) {
   return std::nullopt;
 }
 
-void ReplyPage(http::ResponseWriter& writer, k8s::PageAnswer answer) {
+void ReplyPage(http::ResponseWriter& writer, component::PageAnswer answer) {
   writer.Reply(answer.status, {{"Content-Type", answer.content_type}}, std::move(answer.text));
 }
 
 // Of Go's profiles a program in C++ has the command line and no other.
 void ReplyProfile(http::ResponseWriter& writer, const std::vector<std::string>& path) {
   const std::string name = path.size() == 3 ? path[2] : "";
-  if (path.size() == 2)
+  if (path.size() == 2) {
     return ReplyText(writer, 200,
                      "/debug/pprof/\n\ncmdline: The command line invocation of the current program\n");
+  }
   if (name != "cmdline") return ReplyText(writer, 404, "Unknown profile\n");
   std::string arguments = ReadFile("/proc/self/cmdline").value_or("");
   if (!arguments.empty()) arguments.pop_back();  // each ends with a NUL; here it stands between them
@@ -156,8 +157,9 @@ void KubeletServer::Impl::Route(const Request& request, const Writer& writer,
   static constexpr std::string_view kDebugging[] = {"containerLogs", "exec", "attach",     "run",
                                                     "portForward",   "logs", "runningpods"};
   if (!options.debugging_handlers &&
-      std::find(std::begin(kDebugging), std::end(kDebugging), verb) != std::end(kDebugging))
+      std::find(std::begin(kDebugging), std::end(kDebugging), verb) != std::end(kDebugging)) {
     return ReplyText(*writer, 405, "Debug endpoints are disabled.\n");
+  }
   if (options.debugging_handlers && Pages(*request, *writer, path)) return;
   if (verb == "runningpods" && path.size() == 1) return ReplyJson(*writer, backend.RunningPodsJson());
   if (verb == "logs") {
@@ -183,13 +185,13 @@ bool KubeletServer::Impl::Pages(const http::ServerRequest& request, http::Respon
   if (path[0] == "configz") {
     ReplyJson(writer, backend.ConfigzJson());
   } else if (path[0] == "flagz" && options.flagz) {
-    ReplyPage(writer, k8s::AnswerFlagz("kubelet", options.flags, accept));
+    ReplyPage(writer, component::AnswerFlagz("kubelet", options.flags, accept));
   } else if (path[0] == "statusz" && options.statusz) {
-    ReplyPage(writer, k8s::AnswerStatusz({"kubelet",
-                                          started,
-                                          Clock::Real().Now(),
-                                          {"/configz", "/debug", "/flagz", "/healthz", "/metrics"}},
-                                         accept));
+    ReplyPage(writer, component::AnswerStatusz({"kubelet",
+                                                started,
+                                                Clock::Real().Now(),
+                                                {"/configz", "/debug", "/flagz", "/healthz", "/metrics"}},
+                                               accept));
   } else {
     return false;
   }
@@ -207,7 +209,7 @@ void KubeletServer::Impl::Debug(const http::ServerRequest& request, http::Respon
   }
   if (options.debugging_handlers && page == "flags" && path.size() == 3 && path[2] == "v") {
     if (!options.debug_flags) return ReplyText(writer, 405, "flags endpoint is disabled.\n");
-    return ReplyPage(writer, k8s::AnswerVerbosity(request.method, request.body));
+    return ReplyPage(writer, component::AnswerVerbosity(request.method, request.body));
   }
   ReplyText(writer, 404, "404 page not found\n");
 }
@@ -231,7 +233,7 @@ bool KubeletServer::Impl::Watch(const http::ServerRequest& request, http::Respon
   } else if (verb == "metrics" && path.size() == 2 && path[1] == "probes") {
     ReplyMetrics(request, writer, backend.ProbeMetrics());
   } else if (verb == "metrics" && path.size() == 2 && path[1] == "slis") {
-    ReplyMetrics(request, writer, k8s::HealthMetrics());
+    ReplyMetrics(request, writer, component::HealthMetrics());
   } else {
     return false;
   }
@@ -241,8 +243,9 @@ bool KubeletServer::Impl::Watch(const http::ServerRequest& request, http::Respon
 void KubeletServer::Impl::RouteReadOnly(const Request& request, const Writer& writer) {
   CountRequest(*request, *writer, "readonly");
   const std::vector<std::string> path = Segments(request->raw_path);
-  if (request->method != "GET" && request->method != "HEAD")
+  if (request->method != "GET" && request->method != "HEAD") {
     return writer->Reply(405, {{"Allow", "GET"}}, "Method Not Allowed\n");
+  }
   if (path.empty() || !Watch(*request, *writer, path)) ReplyText(*writer, 404, "404 page not found\n");
 }
 
@@ -255,11 +258,11 @@ void KubeletServer::Impl::Checkpoint(http::ResponseWriter& writer, const Contain
 void KubeletServer::Impl::Health(const http::ServerRequest& request, http::ResponseWriter& writer,
                                  const std::vector<std::string>& path) {
   const std::string one = path.size() > 1 ? path[1] : "";
-  k8s::HealthAnswer answer =
+  component::HealthAnswer answer =
       path.size() > 2
-          ? k8s::HealthAnswer{404, "404 page not found\n"}
-          : k8s::AnswerHealth(backend.HealthChecks(),
-                              {"healthz", one, request.query.All("exclude"), request.query.Has("verbose")});
+          ? component::HealthAnswer{404, "404 page not found\n"}
+          : component::AnswerHealth(backend.HealthChecks(), {"healthz", one, request.query.All("exclude"),
+                                                             request.query.Has("verbose")});
   ReplyText(writer, answer.status, std::move(answer.text));
 }
 
@@ -306,8 +309,9 @@ void KubeletServer::Impl::PortForward(const http::ServerRequest& request, const 
   for (std::string_view list : request.query.All("port")) {
     int32_t port = 0;
     for (char c : list) port = c >= '0' && c <= '9' && port < 65536 ? port * 10 + (c - '0') : 65536;
-    if (port < 1 || port > 65535)
+    if (port < 1 || port > 65535) {
       return ReplyText(*writer, 400, "invalid port \"" + std::string(list) + "\"\n");
+    }
     ports.push_back(port);
   }
   Result<std::string> url = backend.PortForwardUrl(pod, ports, stop.get_token());

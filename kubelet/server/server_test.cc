@@ -50,10 +50,11 @@ class FakeBackend : public KubeletBackend {
                         std::stop_token) override {
     return RunResult{command[0] == "false" ? 1 : 0, std::to_string(command.size()) + " words\n"};
   }
-  std::vector<k8s::NamedCheck> HealthChecks() override {
+  std::vector<component::NamedCheck> HealthChecks() override {
     return {{"ping", [] { return Result<>(); }}, {"syncloop", [this]() -> Result<> {
-                                                    if (sick)
+                                                    if (sick) {
                                                       return Error(Code::kUnavailable, "runtime is down");
+                                                    }
                                                     return {};
                                                   }}};
   }
@@ -208,8 +209,9 @@ TEST_F(KubeletServerTest, EndpointsForAnAdministrator) {
         "kubelet_http_inflight_requests{long_running=\"false\",method=\"GET\",path=\"metrics\","
         "server_type=\"readwrite\"} 1\n",
         "kubelet_http_requests_duration_seconds_bucket{long_running=\"false\",method=\"GET\","
-        "path=\"pods\",server_type=\"readwrite\",le=\"+Inf\"} "})
+        "path=\"pods\",server_type=\"readwrite\",le=\"+Inf\"} "}) {
     EXPECT_NE(metrics.find(sample), std::string::npos) << sample << metrics;
+  }
   EXPECT_EQ(Get(*admin, "/pods", "", "DELETE"), "405 Method Not Allowed\n");
   EXPECT_EQ(Get(*admin, "/run/ns/pod/main?cmd=a+b", "", "POST"), "200 2 words\n");
   EXPECT_EQ(Get(*admin, "/checkpoint/ns/pod/main"), "405 Method Not Allowed\n");
@@ -247,8 +249,9 @@ TEST_F(KubeletServerTest, PagesOfEveryComponent) {
        {"# TYPE kubernetes_healthcheck gauge\n",
         "kubernetes_healthcheck{name=\"syncloop\",type=\"healthz\"} 0\n",
         "# TYPE kubernetes_healthchecks_total counter\n",
-        "kubernetes_healthchecks_total{name=\"syncloop\",status=\"error\",type=\"healthz\"} "})
+        "kubernetes_healthchecks_total{name=\"syncloop\",status=\"error\",type=\"healthz\"} "}) {
     EXPECT_NE(slis.find(line), std::string::npos) << line << slis;
+  }
   EXPECT_EQ(Get(*admin, "/metrics").find("kubernetes_healthcheck"), std::string::npos);
 }
 
@@ -294,8 +297,9 @@ TEST_F(KubeletServerTest, LogsOfTheNodeEndAtTheirDirectory) {
   EXPECT_NE(Get(*client, "/logs/").find(">pods/</a>"), std::string::npos);
   for (const char* path :
        {"/logs/link", "/logs/../secret", "/logs/%2e%2e/secret", "/logs/%2e%2e%2fsecret",
-        "/logs/pods/../../secret", "/logs//etc/passwd", "/logs/absent", "/logs/sys%3Clog%00", "/logs/%00"})
+        "/logs/pods/../../secret", "/logs//etc/passwd", "/logs/absent", "/logs/sys%3Clog%00", "/logs/%00"}) {
     EXPECT_EQ(Get(*client, path), "404 404 page not found\n") << path;
+  }
 }
 
 TEST_F(KubeletServerTest, TheReadOnlyPortOnlyShows) {

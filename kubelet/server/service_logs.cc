@@ -48,8 +48,9 @@ bool RunProgram(const std::vector<std::string>& argv, Time::time_point until,
 bool Send(std::string text, http::ResponseWriter& writer) {
   if (!writer.Write(std::make_shared<const std::string>(std::move(text)))) return false;
   // A client that reads slowly is waited for: logs may be larger than memory.
-  while (writer.queued_bytes() > kMostQueued && !writer.closed())
+  while (writer.queued_bytes() > kMostQueued && !writer.closed()) {
     Pause(Clock::Real(), std::chrono::milliseconds(5), {});
+  }
   return !writer.closed();
 }
 
@@ -101,14 +102,16 @@ void ServeServiceLogs(const LogQuery& query, const std::string& directory, http:
   writer.Start(200, {{"Content-Type", "text/plain;charset=UTF-8"}});
   if (!journal.empty() && !RunProgram(JournalCommand(query, journal), until, [&writer](std::string piece) {
         return Send(std::move(piece), writer);
-      }))
+      })) {
     Send("\nerror: journal output not available\n", writer);
-  if (!files.empty() && query.HasOptions())
+  }
+  if (!files.empty() && query.HasOptions()) {
     Send("\noptions present and query resolved to log files for [" + named +
              "]\ntry without specifying options\n",
          writer);
-  else
+  } else {
     for (const std::string& service : files) SendFilesOf(service, directory, writer);
+  }
   writer.Finish();
 }
 

@@ -51,8 +51,9 @@ void List(UniqueFd fd, http::ResponseWriter& writer) {
   }
   std::sort(names.begin(), names.end());
   std::string page = "<!doctype html>\n<meta name=\"viewport\" content=\"width=device-width\">\n<pre>\n";
-  for (const std::string& name : names)
+  for (const std::string& name : names) {
     page += "<a href=\"" + Escaped(PercentEncode(name)) + "\">" + Escaped(name) + "</a>\n";
+  }
   writer.Reply(200, {{"Content-Type", "text/html; charset=utf-8"}}, page + "</pre>\n");
 }
 
@@ -84,10 +85,12 @@ void ServeSystemLogs(const std::string& directory, const http::ServerRequest& re
   auto query = ParseLogQuery(request.query);
   if (!query) return ReplyText(writer, 400, query.error().message() + "\n");
   if (!*query) return ServeFile(directory, std::move(path), writer);
-  if (path.find_first_not_of('/') != std::string::npos)
+  if (path.find_first_not_of('/') != std::string::npos) {
     return ReplyText(writer, 406, "path not allowed in query mode\n");
-  if (auto checked = CheckLogQuery(**query); !checked)
+  }
+  if (auto checked = CheckLogQuery(**query); !checked) {
     return ReplyText(writer, 406, checked.error().message() + "\n");
+  }
   if (!(*query)->services.empty()) return ServeServiceLogs(**query, directory, writer);
   path = (*query)->files.front();
   std::replace(path.begin(), path.end(), '\\', '/');

@@ -71,7 +71,7 @@ class LogindShutdownTest : public ::testing::Test {
     changed_.notify_all();
   }
   // Blocks until `line` was noted, and forgets what was noted until then.
-  void Await(const std::string& line) NO_THREAD_SAFETY_ANALYSIS {
+  void Await(const std::string& line) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
     MutexLock lock(mutex_);
     auto found = log_.end();
     while ((found = std::find(log_.begin(), log_.end(), line)) == log_.end()) changed_.wait(mutex_);
@@ -79,8 +79,9 @@ class LogindShutdownTest : public ::testing::Test {
   }
   void AwaitLock() {
     while (Output("systemd-inhibit --list --no-legend --no-pager").find("Kubelet needs time") ==
-           std::string::npos)
+           std::string::npos) {
       std::this_thread::yield();
+    }
   }
   void End(const std::string& name) {
     MutexLock lock(mutex_);
@@ -90,8 +91,8 @@ class LogindShutdownTest : public ::testing::Test {
   const std::vector<ShutdownPeriod> periods_ = {{0, 40}, {2'000'000'000, 20}};
   Mutex mutex_;
   CondVar changed_;
-  std::vector<std::string> log_ GUARDED_BY(mutex_);
-  std::vector<PodPtr> pods_ GUARDED_BY(mutex_);
+  std::vector<std::string> log_ KEELSON_GUARDED_BY(mutex_);
+  std::vector<PodPtr> pods_ KEELSON_GUARDED_BY(mutex_);
 };
 
 TEST_F(LogindShutdownTest, ThePoweroffWaitsForThePodsAndNoLonger) {

@@ -53,16 +53,16 @@ std::optional<k8s::AdmitFailure> ShutdownManager::Admit() const {
 // Has logind wait as long as the pods may take.
 Result<> ShutdownManager::Prepare(linux::Logind& logind) {
   const seconds wanted = TotalOf(periods_);
-  ASSIGN_OR_RETURN(auto delay, logind.InhibitDelay());
+  KEELSON_ASSIGN_OR_RETURN(auto delay, logind.InhibitDelay());
   if (delay >= wanted) return {};
-  RETURN_IF_ERROR(MakeDirs(drop_in_dir_));
-  RETURN_IF_ERROR(WriteFileAtomic(
+  KEELSON_RETURN_IF_ERROR(MakeDirs(drop_in_dir_));
+  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(
       drop_in_dir_ + "/99-kubelet.conf",
       "# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=" + std::to_string(wanted.count()) + "\n"));
-  RETURN_IF_ERROR(logind.Reload());
+  KEELSON_RETURN_IF_ERROR(logind.Reload());
   // It answers with the old value until it has read the file.
   for (milliseconds waited(0); waited < kLogindReload; waited += kLookAtPods) {
-    ASSIGN_OR_RETURN(delay, logind.InhibitDelay());
+    KEELSON_ASSIGN_OR_RETURN(delay, logind.InhibitDelay());
     if (delay >= wanted) return {};
     Pause(clock_, kLookAtPods, {});
   }
@@ -89,9 +89,9 @@ Result<> ShutdownManager::Run(std::stop_token stop) {
 
 Result<> ShutdownManager::Follow(linux::Logind& logind, std::stop_token stop) {
   constexpr char kWhy[] = "Kubelet needs time to handle node shutdown";
-  ASSIGN_OR_RETURN(UniqueFd lock, logind.DelayShutdown("kubelet", kWhy));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd lock, logind.DelayShutdown("kubelet", kWhy));
   while (!stop.stop_requested()) {
-    ASSIGN_OR_RETURN(const bool begins, logind.NextShutdown(stop));
+    KEELSON_ASSIGN_OR_RETURN(const bool begins, logind.NextShutdown(stop));
     log::Info("Shutdown manager detected new shutdown event", {{"event", begins ? "shutdown" : "cancelled"}});
     deps_.event(begins ? "Shutdown manager detected shutdown event"
                        : "Shutdown manager detected cancelled event");
@@ -101,7 +101,7 @@ Result<> ShutdownManager::Follow(linux::Logind& logind, std::stop_token stop) {
       EndPods(stop);
       lock.Reset();
     } else {
-      ASSIGN_OR_RETURN(lock, logind.DelayShutdown("kubelet", kWhy));
+      KEELSON_ASSIGN_OR_RETURN(lock, logind.DelayShutdown("kubelet", kWhy));
     }
   }
   return {};

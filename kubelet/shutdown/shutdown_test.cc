@@ -56,12 +56,12 @@ TEST(ShutdownPlan, WhichGroupAPodIsIn) {
 struct World {
   Mutex mutex;
   CondVar changed;
-  std::vector<std::string> log GUARDED_BY(mutex);
-  std::vector<PodPtr> pods GUARDED_BY(mutex);
-  std::vector<bool> words GUARDED_BY(mutex);  // of logind, not yet heard
-  seconds delay GUARDED_BY(mutex){5};
-  seconds after_reload GUARDED_BY(mutex){60};
-  bool ends_at_once GUARDED_BY(mutex) = true;
+  std::vector<std::string> log KEELSON_GUARDED_BY(mutex);
+  std::vector<PodPtr> pods KEELSON_GUARDED_BY(mutex);
+  std::vector<bool> words KEELSON_GUARDED_BY(mutex);  // of logind, not yet heard
+  seconds delay KEELSON_GUARDED_BY(mutex){5};
+  seconds after_reload KEELSON_GUARDED_BY(mutex){60};
+  bool ends_at_once KEELSON_GUARDED_BY(mutex) = true;
 
   void Note(const std::string& line) {
     MutexLock lock(mutex);
@@ -74,7 +74,7 @@ struct World {
     changed.notify_all();
   }
   // Blocks until `line` was noted; all lines until then.
-  std::vector<std::string> Until(const std::string& line) NO_THREAD_SAFETY_ANALYSIS {
+  std::vector<std::string> Until(const std::string& line) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
     MutexLock lock(mutex);
     while (std::find(log.begin(), log.end(), line) == log.end()) changed.wait(mutex);
     return std::exchange(log, {});
@@ -97,11 +97,11 @@ class FakeLogind : public linux::Logind {
     world_.Note("lock by " + who);
     return UniqueFd(dup(STDERR_FILENO));
   }
-  Result<bool> NextShutdown(std::stop_token stop) override NO_THREAD_SAFETY_ANALYSIS {
+  Result<bool> NextShutdown(std::stop_token stop) override KEELSON_NO_THREAD_SAFETY_ANALYSIS {
     world_.Note("waiting");
     MutexLock lock(world_.mutex);
     world_.changed.wait(world_.mutex, stop,
-                        [this]() NO_THREAD_SAFETY_ANALYSIS { return !world_.words.empty(); });
+                        [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return !world_.words.empty(); });
     if (world_.words.empty()) return Error(Code::kCancelled, "stopped");
     const bool word = world_.words.front();
     world_.words.erase(world_.words.begin());

@@ -65,8 +65,9 @@ std::vector<corev1::Pod> ReadStaticPodFiles(const FileSourceOptions& options,
       continue;
     }
     const std::string& message = problems[file] = parsed.error().message();
-    if (auto it = told.find(file); it == told.end() || it->second != message)
+    if (auto it = told.find(file); it == told.end() || it->second != message) {
       log::Error("Could not process manifest file", {{"path", file}, {"err", message}});
+    }
   }
   told = std::move(problems);
   return pods;
@@ -93,8 +94,9 @@ void RunFileSource(const FileSourceOptions& options, const StaticPodsFunction& t
     }
     auto events = inotify->Wait(stop, options.period);
     if (!events) continue;  // time for a look without a reason
-    for (const event::FileEvent& event : *events)
+    for (const event::FileEvent& event : *events) {
       if (event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED)) watched.clear();
+    }
   }
 }
 

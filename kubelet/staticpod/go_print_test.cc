@@ -34,8 +34,9 @@ TEST(GoPrint, LooksAsInGo) {
   };
   for (const auto& c : cases) EXPECT_EQ(GoPrint(types, "*a.Outer", json::parse(c.value)), c.printed);
   for (const char* unknown : {R"({"other":{"of":"another type"}})", R"({"at":"2026-01-01T00:00:00Z"})",
-                              R"({"count":"3"})", R"({"list":{}})"})
+                              R"({"count":"3"})", R"({"list":{}})"}) {
     EXPECT_EQ(GoPrint(types, "*a.Outer", json::parse(unknown)), std::nullopt) << unknown;
+  }
 }
 
 TEST(GoPrint, Quantities) {
@@ -47,12 +48,14 @@ TEST(GoPrint, Quantities) {
                {"3k", "value:(int64)3 scale:(resource.Scale)3", "DecimalSI"},
                {"100Mi", "value:(int64)104857600 scale:(resource.Scale)0", "BinarySI"},
                {"0", "value:(int64)0 scale:(resource.Scale)0", ""}};
-  for (const auto& c : cases)
+  for (const auto& c : cases) {
     EXPECT_EQ(PrintGoQuantity(c.text), std::string("{i:(resource.int64Amount){") + c.amount +
                                            "} d:(resource.infDecAmount){Dec:(*inf.Dec)<nil>} s:(string)" +
                                            c.text + " Format:(resource.Format)" + c.format + "}");
-  for (const char* text : {"", "x", "1.5Gi", "100u", "1234567890123456789", "99999Ti", "-1", "1Q"})
+  }
+  for (const char* text : {"", "x", "1.5Gi", "100u", "1234567890123456789", "99999Ti", "-1", "1Q"}) {
     EXPECT_EQ(PrintGoQuantity(text), std::nullopt) << text;
+  }
 }
 
 }  // namespace

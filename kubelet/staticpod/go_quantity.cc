@@ -31,11 +31,13 @@ std::optional<int> PowerOf(std::string_view unit, bool& binary) {
   binary = unit.size() == 2 && unit[1] == 'i';
   if (unit.empty()) return 0;
   const size_t large = unit[0] == 'K' && binary ? 0 : kDecimal.find(unit[0]);
-  if (binary)
+  if (binary) {
     return large == std::string_view::npos ? std::nullopt : std::optional<int>(10 * (int(large) + 1));
+  }
   if (unit.size() == 1 && large != std::string_view::npos) return 3 * (int(large) + 1);
-  if (unit.size() == 1 && kSmall.find(unit[0]) != std::string_view::npos)
+  if (unit.size() == 1 && kSmall.find(unit[0]) != std::string_view::npos) {
     return -3 * (int(kSmall.find(unit[0])) + 1);
+  }
   return std::nullopt;
 }
 

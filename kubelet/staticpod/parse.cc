@@ -50,8 +50,9 @@ std::string ReferencedResource(const corev1::PodSpec& spec) {
   if (!k8s::ReferencedSecrets(spec).empty()) return "secrets";
   if (!k8s::ReferencedConfigMaps(spec).empty()) return "configmaps";
   if (!spec.resource_claims().empty()) return "resourceclaims";
-  for (const auto& volume : spec.volumes())
+  for (const auto& volume : spec.volumes()) {
     if (std::string resource = ReferencedResource(volume.volume_source()); !resource.empty()) return resource;
+  }
   return "";
 }
 
@@ -62,9 +63,12 @@ void SetPriority(corev1::PodSpec& spec) {
 }
 
 void TolerateAll(corev1::PodSpec& spec) {
-  for (const auto& toleration : spec.tolerations())
-    if (toleration.operator_() == "Exists" && toleration.effect() == "NoExecute" && toleration.key().empty())
+  for (const auto& toleration : spec.tolerations()) {
+    if (toleration.operator_() == "Exists" && toleration.effect() == "NoExecute" &&
+        toleration.key().empty()) {
       return;
+    }
+  }
   corev1::Toleration& all = *spec.add_tolerations();
   all.set_operator_("Exists");
   all.set_effect("NoExecute");
@@ -105,12 +109,14 @@ Result<> Complete(const PodOrigin& origin, corev1::Pod& pod) {
   metav1::ObjectMeta& meta = *pod.mutable_metadata();
   if (meta.uid().empty()) meta.set_uid(UidOf(origin, pod));
   // The kubelet makes paths of it.
-  if (meta.uid().find_first_of(std::string_view("/\0", 2)) != std::string::npos || meta.uid()[0] == '.')
+  if (meta.uid().find_first_of(std::string_view("/\0", 2)) != std::string::npos || meta.uid()[0] == '.') {
     return Error(Code::kInvalid, "invalid pod: metadata.uid: Invalid value: " + k8s::Quote(meta.uid()) +
                                      ": may not contain '/', nor begin with '.'");
-  if (meta.name().empty())
+  }
+  if (meta.name().empty()) {
     return Error(Code::kInvalid,
                  "invalid pod: metadata.name: Required value: name or generateName is required");
+  }
   meta.set_name(NameOf(origin, pod));
   if (meta.namespace_().empty()) meta.set_namespace_("default");
   (*meta.mutable_annotations())[std::string(k8s::kConfigHashAnnotation)] = meta.uid();
@@ -121,29 +127,31 @@ Result<> Complete(const PodOrigin& origin, corev1::Pod& pod) {
   pod.clear_status();
   pod.mutable_status()->set_phase("Pending");
   k8s::SetPodDefaults(pod);
-  if (std::string resource = ReferencedResource(pod.spec()); !resource.empty())
+  if (std::string resource = ReferencedResource(pod.spec()); !resource.empty()) {
     return Error(Code::kInvalid, "static pods may not reference " + resource);
-  if (k8s::FieldErrors errors = k8s::ValidatePod(pod); !errors.empty())
+  }
+  if (k8s::FieldErrors errors = k8s::ValidatePod(pod); !errors.empty()) {
     return Error(Code::kInvalid, "invalid pod: " + errors.front().ToString());
+  }
   return {};
 }
 
 }  // namespace
 
 Result<std::vector<corev1::Pod>> ParseStaticPods(std::string_view text, const PodOrigin& origin) {
-  ASSIGN_OR_RETURN(std::string json, k8s::YamlToJson(text));
-  ASSIGN_OR_RETURN(api::TypeMeta type, api::PeekTypeMeta(json));
+  KEELSON_ASSIGN_OR_RETURN(std::string json, k8s::YamlToJson(text));
+  KEELSON_ASSIGN_OR_RETURN(api::TypeMeta type, api::PeekTypeMeta(json));
   std::vector<corev1::Pod> pods;
   if (type.kind == "Pod") {
-    RETURN_IF_ERROR(api::DecodeJson(json, pods.emplace_back()));
+    KEELSON_RETURN_IF_ERROR(api::DecodeJson(json, pods.emplace_back()));
   } else if (type.kind == "PodList" && origin.source == "http") {
     corev1::PodList list;
-    RETURN_IF_ERROR(api::DecodeJson(json, list));
+    KEELSON_RETURN_IF_ERROR(api::DecodeJson(json, list));
     for (corev1::Pod& pod : *list.mutable_items()) pods.push_back(std::move(pod));
   } else {
     return Error(Code::kInvalid, "couldn't parse as pod (kind \"" + type.kind + "\")");
   }
-  for (corev1::Pod& pod : pods) RETURN_IF_ERROR(Complete(origin, pod));
+  for (corev1::Pod& pod : pods) KEELSON_RETURN_IF_ERROR(Complete(origin, pod));
   return pods;
 }
 

@@ -22,8 +22,9 @@ json::value Internal(json::value pod) {
   json::object& spec = root["spec"].is_object() ? root["spec"].get_object() : root["spec"].emplace_object();
   json::value& security = spec["securityContext"];
   if (!security.is_object()) security.emplace_object();
-  for (const char* name : kHostFields)
+  for (const char* name : kHostFields) {
     if (auto it = spec.find(name); it != spec.end()) security.get_object()[name] = it->value();
+  }
   return pod;
 }
 

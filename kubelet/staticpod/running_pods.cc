@@ -29,18 +29,21 @@ void RunningPods::Add(const std::string& key, std::string uid, WallTime seen) {
 std::optional<std::string> RunningPods::Find(const std::string& key, const std::vector<std::string>& uids,
                                              WallTime manifest_changed) const {
   const auto [begin, end] = pods_.equal_range(key);
-  for (const std::string& uid : uids)
-    for (auto it = begin; it != end; ++it)
+  for (const std::string& uid : uids) {
+    for (auto it = begin; it != end; ++it) {
       if (it->second.uid == uid) return uid;
-  for (auto it = begin; it != end; ++it)
+    }
+  }
+  for (auto it = begin; it != end; ++it) {
     if (it->second.seen > manifest_changed) return it->second.uid;
+  }
   return std::nullopt;
 }
 
 Result<RunningPods> FindRunningPods(cri::RuntimeService& runtime, const std::string& source,
                                     std::stop_token stop) {
   RunningPods out;
-  ASSIGN_OR_RETURN(std::vector<cri::Sandbox> sandboxes, runtime.ListPodSandbox({}, stop));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<cri::Sandbox> sandboxes, runtime.ListPodSandbox({}, stop));
   for (const cri::Sandbox& sandbox : sandboxes) {
     if (sandbox.state != cri::SandboxState::kReady) continue;
     auto status = runtime.PodSandboxStatus(sandbox.id, stop);

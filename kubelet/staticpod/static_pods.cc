@@ -61,8 +61,9 @@ void StaticPods::Set(const std::string& source, std::vector<corev1::Pod> pods) {
   {
     MutexLock lock(mutex_);
     // Mirrors of pods that no source has told of may go from now on.
-    if (silent_.erase(source) && silent_.empty())
+    if (silent_.erase(source) && silent_.empty()) {
       for (const auto& [name, mirror] : mirrors_) names.insert(name);
+    }
     auto& known = sources_[source];
     std::map<std::string, PodPtr> now;
     for (corev1::Pod& pod : pods) {
@@ -75,16 +76,18 @@ void StaticPods::Set(const std::string& source, std::vector<corev1::Pod> pods) {
           api::FormatTime(api::ToTime(clock_.Now()));
       now[uid] = std::make_shared<const corev1::Pod>(std::move(pod));
     }
-    for (const auto& [uid, pod] : known)
+    for (const auto& [uid, pod] : known) {
       if (!now.count(uid)) {
         Retire(*pod, effects);
         names.insert(api::KeyOf(*pod));
       }
-    for (const auto& [uid, pod] : now)
+    }
+    for (const auto& [uid, pod] : now) {
       if (!known.count(uid)) {
         Place(pod, effects);
         names.insert(api::KeyOf(*pod));
       }
+    }
     known = std::move(now);
   }
   for (const auto& effect : effects) effect();
@@ -114,10 +117,11 @@ void StaticPods::MirrorChanged(PodPtr mirror, bool gone) {
   const std::string name = api::KeyOf(*mirror);
   {
     MutexLock lock(mutex_);
-    if (gone)
+    if (gone) {
       mirrors_.erase(name);
-    else
+    } else {
       mirrors_[name] = std::move(mirror);
+    }
   }
   queue_.Add(name);
 }
@@ -161,14 +165,15 @@ Result<client::Requeue> StaticPods::ReconcileMirror(const std::string& name, std
     options.uid = mirror->metadata().uid();
     auto deleted =
         api.Delete<corev1::Pod>(mirror->metadata().namespace_(), mirror->metadata().name(), options);
-    if (!deleted && !deleted.error().Is(Code::kNotFound) && !deleted.error().Is(Code::kConflict))
+    if (!deleted && !deleted.error().Is(Code::kNotFound) && !deleted.error().Is(Code::kConflict)) {
       return deleted.error().Wrap("delete mirror pod " + name);
+    }
     return client::Requeue{};  // that it is gone will be seen
   }
   if (!pod) return client::Requeue{};
   if (!mirror && ending) return client::Requeue{};
   if (!mirror) {
-    ASSIGN_OR_RETURN(corev1::Pod wanted, NewMirror(*pod));
+    KEELSON_ASSIGN_OR_RETURN(corev1::Pod wanted, NewMirror(*pod));
     auto created = api.Create(wanted);
     if (!created) return created.error().Wrap("create mirror pod " + name);
     mirror = std::make_shared<const corev1::Pod>(std::move(*created));

@@ -48,8 +48,8 @@ class StaticPods {  // thread safe
     PodPtr running, next;
     bool ending = false;
   };
-  void Place(PodPtr pod, std::vector<std::function<void()>>& effects) REQUIRES(mutex_);
-  void Retire(const corev1::Pod& pod, std::vector<std::function<void()>>& effects) REQUIRES(mutex_);
+  void Place(PodPtr pod, std::vector<std::function<void()>>& effects) KEELSON_REQUIRES(mutex_);
+  void Retire(const corev1::Pod& pod, std::vector<std::function<void()>>& effects) KEELSON_REQUIRES(mutex_);
   Result<client::Requeue> ReconcileMirror(const std::string& name, std::stop_token stop);
   Result<corev1::Pod> NewMirror(const corev1::Pod& pod) const;
 
@@ -57,10 +57,11 @@ class StaticPods {  // thread safe
   client::WorkQueue queue_;
   Clock& clock_;
   mutable Mutex mutex_;
-  std::set<std::string> silent_ GUARDED_BY(mutex_);  // sources that have not delivered their pods
-  std::map<std::string, std::map<std::string, PodPtr>> sources_ GUARDED_BY(mutex_);  // source -> uid -> pod
-  std::map<std::string, Slot> slots_ GUARDED_BY(mutex_);                             // by namespace/name
-  std::map<std::string, PodPtr> mirrors_ GUARDED_BY(mutex_);                         // by namespace/name
+  std::set<std::string> silent_ KEELSON_GUARDED_BY(mutex_);  // sources that have not delivered their pods
+  std::map<std::string, std::map<std::string, PodPtr>> sources_
+      KEELSON_GUARDED_BY(mutex_);                                     // source -> uid -> pod
+  std::map<std::string, Slot> slots_ KEELSON_GUARDED_BY(mutex_);      // by namespace/name
+  std::map<std::string, PodPtr> mirrors_ KEELSON_GUARDED_BY(mutex_);  // by namespace/name
 };
 
 }  // namespace keelson::kubelet

@@ -137,8 +137,8 @@ class Told {
  private:
   Mutex mutex_;
   CondVar changed_;
-  std::set<std::string> names_ GUARDED_BY(mutex_);
-  int count_ GUARDED_BY(mutex_) = 0;
+  std::set<std::string> names_ KEELSON_GUARDED_BY(mutex_);
+  int count_ KEELSON_GUARDED_BY(mutex_) = 0;
 };
 
 std::string Manifest(const std::string& name) {
@@ -242,7 +242,7 @@ class StaticPodsTest : public ::testing::Test {
   client::RestClient api_;
   Mutex mutex_;
   CondVar changed_;
-  std::vector<std::string> log_ GUARDED_BY(mutex_);
+  std::vector<std::string> log_ KEELSON_GUARDED_BY(mutex_);
   StaticPods pods_;
 };
 

@@ -23,11 +23,13 @@ Result<std::string> Fetch(http::Client& client, const std::string& target, const
                           std::stop_token stop) {
   http::ClientRequest request;
   request.target = target;
-  for (const auto& [name, values] : options.headers)
+  for (const auto& [name, values] : options.headers) {
     for (const std::string& value : values) request.headers.Add(name, value);
-  ASSIGN_OR_RETURN(http::ClientResponse response, client.Do(request, kTimeout, stop));
-  if (response.status != 200)
+  }
+  KEELSON_ASSIGN_OR_RETURN(http::ClientResponse response, client.Do(request, kTimeout, stop));
+  if (response.status != 200) {
     return Error(Code::kUnavailable, options.url + ": " + std::to_string(response.status));
+  }
   return std::move(response.body);
 }
 
@@ -41,17 +43,18 @@ void RunUrlSource(const UrlSourceOptions& options, const StaticPodsFunction& tel
   int failures = 0;
   auto look = [&]() -> Result<> {
     if (!client) {
-      ASSIGN_OR_RETURN(client, Connect(options.url, target));
+      KEELSON_ASSIGN_OR_RETURN(client, Connect(options.url, target));
     }
-    ASSIGN_OR_RETURN(std::string body, Fetch(*client, target, options, stop));
+    KEELSON_ASSIGN_OR_RETURN(std::string body, Fetch(*client, target, options, stop));
     if (body.empty()) {
       tell({});
       last.clear();
       return Error(Code::kInvalid, "zero-length data received from " + options.url);
     }
     if (body == last) return {};
-    ASSIGN_OR_RETURN(std::vector<corev1::Pod> pods,
-                     ParseStaticPods(body, {"http", options.url, options.node_name, &options.running}));
+    KEELSON_ASSIGN_OR_RETURN(
+        std::vector<corev1::Pod> pods,
+        ParseStaticPods(body, {"http", options.url, options.node_name, &options.running}));
     last = std::move(body);
     tell(std::move(pods));
     return {};

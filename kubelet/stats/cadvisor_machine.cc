@@ -31,8 +31,9 @@ constexpr Column kNetwork[] = {
 
 // The other ends of pods' devices would be counted twice.
 bool IsOwn(const std::string& interface) {
-  for (const char* prefix : {"lo", "veth", "docker", "nerdctl"})
+  for (const char* prefix : {"lo", "veth", "docker", "nerdctl"}) {
     if (interface.starts_with(prefix)) return false;
+  }
   return true;
 }
 
@@ -48,15 +49,19 @@ void AddNetwork(const StatsSnapshot& stats, MetricsText& text) {
   const int64_t now = Millis(stats.time);
   for (const Column& column : kNetwork) {
     text.Family(column.name, "counter", column.help);
-    for (const InterfaceStats& item : stats.interfaces)
-      if (IsOwn(item.name))
+    for (const InterfaceStats& item : stats.interfaces) {
+      if (IsOwn(item.name)) {
         text.Add(fmt::format("container=\"\",id=\"/\",image=\"\",interface=\"{}\",name=\"\",namespace=\"\","
                              "pod=\"\"",
                              item.name),
                  static_cast<double>(item.*column.value), now);
-    for (const PodUsageStats& pod : stats.pods)
-      for (const InterfaceStats& item : pod.interfaces)
+      }
+    }
+    for (const PodUsageStats& pod : stats.pods) {
+      for (const InterfaceStats& item : pod.interfaces) {
         text.Add(Labels(pod, item.name), static_cast<double>(item.*column.value), now);
+      }
+    }
   }
 }
 
@@ -75,13 +80,15 @@ void AddFileSystems(const StatsSnapshot& stats, MetricsText& text) {
   const int64_t now = Millis(stats.time);
   for (const Row& row : kRows) {
     text.Family(row.name, "gauge", row.help);
-    for (const DiskUsage& disk : stats.disks)
+    for (const DiskUsage& disk : stats.disks) {
       text.Add(fmt::format("device=\"{}\",{}", disk.device, kNodeLabels),
                static_cast<double>(disk.fs.*row.value), now);
+    }
     if (row.value != &FsUsage::used) continue;
     EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
-      if (const auto& bytes = item.runtime.writable_layer_bytes)
+      if (const auto& bytes = item.runtime.writable_layer_bytes) {
         text.Add("device=\"\"," + Labels(pod, item), static_cast<double>(*bytes), at);
+      }
     });
   }
 }

@@ -75,8 +75,9 @@ constexpr Row kThrottling[] = {
 void AddRow(const StatsSnapshot& stats, const Row& row, MetricsText& text) {
   text.Family(row.name, row.type, row.help);
   EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
-    if (const Number value = row.value(item))
+    if (const Number value = row.value(item)) {
       text.Add(Labels(pod, item), static_cast<double>(*value) / row.scale, at);
+    }
   });
 }
 
@@ -85,8 +86,9 @@ void AddThrottling(const StatsSnapshot& stats, MetricsText& text) {
     text.Family(row.name, row.type, row.help);
     EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
       const Number value = row.value(item);
-      if (value && item.account.cpu_quota_us)
+      if (value && item.account.cpu_quota_us) {
         text.Add(Labels(pod, item), static_cast<double>(*value) / row.scale, at);
+      }
     });
   }
 }
@@ -97,11 +99,14 @@ void AddPageFaults(const StatsSnapshot& stats, MetricsText& text) {
   EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
     const linux::CgroupUsage& usage = item.cgroup.usage;
     for (const auto& [type, value] :
-         {std::pair("pgfault", usage.page_faults), {"pgmajfault", usage.major_page_faults}})
-      for (const char* scope : {"container", "hierarchy"})  // containers have no cgroups within
-        if (value)
+         {std::pair("pgfault", usage.page_faults), {"pgmajfault", usage.major_page_faults}}) {
+      for (const char* scope : {"container", "hierarchy"}) {  // containers have no cgroups within
+        if (value) {
           text.Add(fmt::format("failure_type=\"{}\",scope=\"{}\",{}", type, scope, Labels(pod, item)),
                    static_cast<double>(*value), at);
+        }
+      }
+    }
   });
 }
 
@@ -118,9 +123,10 @@ void AddDisks(const StatsSnapshot& stats, MetricsText& text) {
          &linux::DeviceIo::written_bytes}}) {
     text.Family(column.name, "counter", column.help);
     EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
-      for (const linux::DeviceIo& io : item.account.io)
+      for (const linux::DeviceIo& io : item.account.io) {
         text.Add(fmt::format("device=\"{}\",{}", io.device, Labels(pod, item)),
                  static_cast<double>(io.*column.value), at);
+      }
     });
   }
 }
@@ -131,8 +137,9 @@ void AddUsage(const StatsSnapshot& stats, MetricsText& text) {
   text.Family("container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.");
   const std::string total = "cpu=\"total\",";
   text.Add(total + kNodeLabels, Seconds(stats.cpu.core_nanos), now);
-  for (const PodUsageStats& pod : stats.pods)
+  for (const PodUsageStats& pod : stats.pods) {
     if (pod.cpu) text.Add(total + Labels(pod), Seconds(pod.cpu->core_nanos), now);
+  }
   EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
     if (item.cpu) text.Add(total + Labels(pod, item), Seconds(item.cpu->core_nanos), at);
   });
@@ -154,12 +161,15 @@ void AddUsage(const StatsSnapshot& stats, MetricsText& text) {
          &linux::CgroupUsage::memory_rss_bytes, &cri::ContainerStats::memory_rss_bytes}}) {
     text.Family(memory.name, "gauge", memory.help);
     text.Add(kNodeLabels, static_cast<double>(stats.machine.*memory.node), now);
-    for (const PodUsageStats& pod : stats.pods)
-      if (const Number& value = pod.cgroup.*memory.pod)
+    for (const PodUsageStats& pod : stats.pods) {
+      if (const Number& value = pod.cgroup.*memory.pod) {
         text.Add(Labels(pod), static_cast<double>(*value), now);
+      }
+    }
     EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
-      if (const Number& value = item.runtime.*memory.container)
+      if (const Number& value = item.runtime.*memory.container) {
         text.Add(Labels(pod, item), static_cast<double>(*value), at);
+      }
     });
   }
 }
@@ -199,8 +209,9 @@ void AddPressures(const StatsSnapshot& stats, MetricsText& text) {
   for (const Row& row : kRows) {
     text.Family(row.name, "counter", row.help);
     auto add = [&](const std::string& labels, const linux::CgroupPressure& pressure, int64_t at) {
-      if (const auto& value = pressure.*row.of)
+      if (const auto& value = pressure.*row.of) {
         text.Add(labels, static_cast<double>(((*value).*row.kind).total_us) / 1e6, at);
+      }
     };
     add(kNodeLabels, stats.pressure, now);
     for (const PodUsageStats& pod : stats.pods) add(Labels(pod), pod.pressure, now);

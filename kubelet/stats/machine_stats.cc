@@ -110,10 +110,12 @@ std::string DeviceName(const std::string& numbers, const std::string& sys) {
 }
 
 const InterfaceStats* MainInterface(const std::vector<InterfaceStats>& interfaces) {
-  for (const InterfaceStats& item : interfaces)
+  for (const InterfaceStats& item : interfaces) {
     if (item.name == "eth0") return &item;
-  for (const InterfaceStats& item : interfaces)
+  }
+  for (const InterfaceStats& item : interfaces) {
     if (item.name.compare(0, 4, "veth") != 0 && item.name.compare(0, 3, "cni") != 0) return &item;
+  }
   return interfaces.empty() ? nullptr : &interfaces.front();
 }
 

@@ -45,9 +45,11 @@ inline std::string PodLabels(const PodUsageStats& pod) {
 // Calls `each` for each container, with the time of its sample in milliseconds.
 template <typename Each>
 void EachContainer(const StatsSnapshot& stats, Each each) {
-  for (const PodUsageStats& pod : stats.pods)
-    for (const ContainerUsageStats& container : pod.containers)
+  for (const PodUsageStats& pod : stats.pods) {
+    for (const ContainerUsageStats& container : pod.containers) {
       each(pod, container, container.runtime.timestamp / 1000000);
+    }
+  }
 }
 
 }  // namespace keelson::kubelet

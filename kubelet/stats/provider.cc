@@ -121,8 +121,9 @@ void StatsProvider::CollectNode(StatsSnapshot& out, std::stop_token stop) {
   }
   out.max_pids = std::atoll(FirstLine("/proc/sys/kernel/pid_max").c_str());
   const std::string load = FirstLine("/proc/loadavg");
-  if (size_t slash = load.find('/'); slash != std::string::npos)
+  if (size_t slash = load.find('/'); slash != std::string::npos) {
     out.processes = std::atoll(load.c_str() + slash + 1);
+  }
   out.pressure = cgroups_.PressureOfNode();
   out.pods_cgroup = cgroups_.UsageOfAll();
   out.pods_pressure = cgroups_.PressureOfAll();
@@ -140,9 +141,11 @@ void StatsProvider::CollectUsage(PodUsageStats& item) {
 std::string StatsProvider::PauseImage(std::stop_token stop) {
   auto images = images_.ListImages(stop);
   if (!images) return "";
-  for (const cri::Image& image : *images)
-    for (const std::string& tag : image.repo_tags)
+  for (const cri::Image& image : *images) {
+    for (const std::string& tag : image.repo_tags) {
       if (cri::IsPauseImage(tag)) return tag;
+    }
+  }
   return "";
 }
 
@@ -218,8 +221,8 @@ Result<StatsSnapshot> StatsProvider::CollectUse(std::stop_token stop) {
 }
 
 Result<StatsSnapshot> StatsProvider::Collect(Parts parts, std::stop_token stop) {
-  ASSIGN_OR_RETURN(std::vector<cri::ContainerStats> stats, runtime_.ListContainerStats({}, stop));
-  ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime_.ListContainers({}, stop));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<cri::ContainerStats> stats, runtime_.ListContainerStats({}, stop));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<cri::Container> containers, runtime_.ListContainers({}, stop));
   std::map<std::string, const cri::Container*> by_id;
   for (const cri::Container& container : containers) by_id[container.id] = &container;
   const std::string pause = parts.accounts ? PauseImage(stop) : "";
@@ -245,8 +248,9 @@ Result<StatsSnapshot> StatsProvider::Collect(Parts parts, std::stop_token stop) 
   for (auto& pod : pods_()) {
     PodUsageStats& item = out.pods.emplace_back(OfPod(std::move(pod)));
     item.containers = std::move(by_pod[item.pod->metadata().uid()]);
-    for (ContainerUsageStats& container : item.containers)
+    for (ContainerUsageStats& container : item.containers) {
       container.cgroup = cgroups_.Container(*item.pod, container.id);
+    }
     if (parts.usage) CollectUsage(item);
     if (parts.accounts) {
       CollectSandbox(item, pause);

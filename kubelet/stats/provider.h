@@ -105,18 +105,18 @@ class StatsProvider {  // thread safe
   std::optional<FsUsage> OfMount(const std::string& path) { return slow_volumes_.Latest(path); }
 
  private:
-  CpuUsage Cpu(const std::string& key, uint64_t core_nanos) REQUIRES(mutex_);
-  StatsSnapshot OfMachine() REQUIRES(mutex_);
-  PodUsageStats OfPod(std::shared_ptr<const corev1::Pod> pod) REQUIRES(mutex_);
-  bool CollectRunning(PodUsageStats& pod) REQUIRES(mutex_);  // false: not from cgroups
-  void ForgetOld() REQUIRES(mutex_);
+  CpuUsage Cpu(const std::string& key, uint64_t core_nanos) KEELSON_REQUIRES(mutex_);
+  StatsSnapshot OfMachine() KEELSON_REQUIRES(mutex_);
+  PodUsageStats OfPod(std::shared_ptr<const corev1::Pod> pod) KEELSON_REQUIRES(mutex_);
+  bool CollectRunning(PodUsageStats& pod) KEELSON_REQUIRES(mutex_);  // false: not from cgroups
+  void ForgetOld() KEELSON_REQUIRES(mutex_);
   void CollectAccount(ContainerUsageStats& container);
-  void CollectNode(StatsSnapshot& stats, std::stop_token stop) REQUIRES(mutex_);
-  void CollectUsage(PodUsageStats& pod) REQUIRES(mutex_);
+  void CollectNode(StatsSnapshot& stats, std::stop_token stop) KEELSON_REQUIRES(mutex_);
+  void CollectUsage(PodUsageStats& pod) KEELSON_REQUIRES(mutex_);
   void CollectSandbox(PodUsageStats& pod, const std::string& image);
   std::string PauseImage(std::stop_token stop);
-  void CollectFiles(PodUsageStats& pod) REQUIRES(mutex_);
-  FsUsage Volume(const std::string& path) REQUIRES(mutex_);
+  void CollectFiles(PodUsageStats& pod) KEELSON_REQUIRES(mutex_);
+  FsUsage Volume(const std::string& path) KEELSON_REQUIRES(mutex_);
 
   cri::RuntimeService& runtime_;
   cri::ImageService& images_;
@@ -134,12 +134,12 @@ class StatsProvider {  // thread safe
     uint64_t core_nanos = 0;
     std::optional<uint64_t> nano_cores;
   };
-  std::map<std::string, Sample> samples_ GUARDED_BY(mutex_);
+  std::map<std::string, Sample> samples_ KEELSON_GUARDED_BY(mutex_);
   struct Counted {
     SteadyTime at;
     FsUsage usage;
   };
-  std::map<std::string, Counted> volumes_ GUARDED_BY(mutex_);  // by path
+  std::map<std::string, Counted> volumes_ KEELSON_GUARDED_BY(mutex_);  // by path
 };
 
 }  // namespace keelson::kubelet

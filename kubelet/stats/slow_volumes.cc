@@ -15,7 +15,7 @@ struct SlowVolumes::State {
   };
   Mutex mutex;
   CondVar done;
-  std::map<std::string, Volume> volumes GUARDED_BY(mutex);
+  std::map<std::string, Volume> volumes KEELSON_GUARDED_BY(mutex);
 };
 
 SlowVolumes::SlowVolumes(Measure measure, std::chrono::nanoseconds period, Clock& clock,

@@ -38,9 +38,9 @@ class Servers {
  private:
   Mutex mutex_;
   CondVar changed_;
-  bool away_ GUARDED_BY(mutex_) = false;
-  uint64_t used_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, int> asked_ GUARDED_BY(mutex_);
+  bool away_ KEELSON_GUARDED_BY(mutex_) = false;
+  uint64_t used_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, int> asked_ KEELSON_GUARDED_BY(mutex_);
 };
 
 class SlowVolumesTest : public ::testing::Test {

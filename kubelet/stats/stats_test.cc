@@ -113,8 +113,9 @@ TEST_F(StatsTest, TellsWhatWasWaitedForAndSwapped) {
         "podu1\",image=\"\",name="
         "\"\",namespace=\"default\",pod=\"web\"} 0.5 ",
         "container_pressure_io_waiting_seconds_total{container=\"main\",id=\"/c1\"",
-        "# TYPE container_pressure_io_stalled_seconds_total counter\n"})
+        "# TYPE container_pressure_io_stalled_seconds_total counter\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
 }
 
 TEST_F(StatsTest, CadvisorsNamesAreThere) {
@@ -210,8 +211,9 @@ TEST_F(StatsTest, MetricsHaveTheirNamesAndLabels) {
                            "\"web\"} 1.5 1767225600000\n",
                            "node_memory_working_set_bytes 300 ", "node_cpu_usage_seconds_total 5 ",
                            "pod_memory_working_set_bytes{namespace=\"default\",pod=\"web\"} 77 ",
-                           "resource_scrape_error 0\n", "# TYPE node_cpu_usage_seconds_total counter\n"})
+                           "resource_scrape_error 0\n", "# TYPE node_cpu_usage_seconds_total counter\n"}) {
     EXPECT_NE(resource.find(line), std::string::npos) << line << resource;
+  }
   const std::string cadvisor = CadvisorMetricsText(stats_, {4, 2, 1, "mid", "uuid", "bid", "6.1", "Debian"});
   for (const char* line :
        {"container_memory_working_set_bytes{container=\"main\",id=\"/c1\",image=\"img:1\",name=\"c1\","
@@ -222,8 +224,9 @@ TEST_F(StatsTest, MetricsHaveTheirNamesAndLabels) {
         "cadvisor_version_info{cadvisorRevision=\"\",cadvisorVersion=\"\",dockerVersion=\"\",kernelVersion="
         "\"6.1\","
         "osVersion=\"Debian\"} 1\n",
-        "container_scrape_error 0\n"})
+        "container_scrape_error 0\n"}) {
     EXPECT_NE(cadvisor.find(line), std::string::npos) << line << cadvisor;
+  }
 }
 
 TEST(MachineStats, AreReadFromProc) {

@@ -36,9 +36,10 @@ void AddIo(const std::string& time, const linux::CgroupPressure& pressure, json:
 void AddSwap(const std::string& time, const linux::CgroupUsage& group, json::object& out) {
   if (!group.swap_bytes) return;
   json::object swap = {{"time", time}, {"swapUsageBytes", *group.swap_bytes}};
-  if (group.swap_limit_bytes)
+  if (group.swap_limit_bytes) {
     swap["swapAvailableBytes"] =
         *group.swap_limit_bytes - std::min(*group.swap_limit_bytes, *group.swap_bytes);
+  }
   out["swap"] = std::move(swap);
 }
 
@@ -54,8 +55,9 @@ json::object Cpu(const CpuUsage& cpu, const std::optional<linux::Pressure>& pres
 void AddMemoryDetails(const linux::CgroupUsage& group, const std::optional<linux::Pressure>& pressure,
                       json::object& out) {
   const uint64_t used = group.memory_working_set_bytes.value_or(0);
-  if (group.memory_limit_bytes)
+  if (group.memory_limit_bytes) {
     out["availableBytes"] = *group.memory_limit_bytes - std::min(*group.memory_limit_bytes, used);
+  }
   if (group.page_faults) out["pageFaults"] = *group.page_faults;
   if (group.major_page_faults) out["majorPageFaults"] = *group.major_page_faults;
   AddPressure(pressure, out);
@@ -102,8 +104,9 @@ json::object Container(const ContainerUsageStats& item, const StatsSnapshot& sta
   const std::string time = TimeOfNanos(item.runtime.timestamp);
   json::object memory = {{"time", time}};
   if (item.runtime.memory_usage_bytes) memory["usageBytes"] = *item.runtime.memory_usage_bytes;
-  if (item.runtime.memory_working_set_bytes)
+  if (item.runtime.memory_working_set_bytes) {
     memory["workingSetBytes"] = *item.runtime.memory_working_set_bytes;
+  }
   if (item.runtime.memory_rss_bytes) memory["rssBytes"] = *item.runtime.memory_rss_bytes;
   AddMemoryDetails(item.cgroup.usage, item.cgroup.pressure.memory, memory);
   json::object out = {{"name", item.runtime.name}, {"startTime", TimeOfNanos(item.created_at)}};
@@ -181,11 +184,12 @@ json::object Node(const StatsSnapshot& stats, const std::string& node_name, bool
   out["memory"] = std::move(memory);
   AddIo(now, stats.pressure, out);
   json::array system;
-  if (stats.pods_cpu)
+  if (stats.pods_cpu) {
     system.push_back(json::object{{"name", "pods"},
                                   {"startTime", now},
                                   {"cpu", Cpu(*stats.pods_cpu, stats.pods_pressure.cpu)},
                                   {"memory", GroupMemory(now, stats.pods_cgroup, stats.pods_pressure)}});
+  }
   out["systemContainers"] = std::move(system);
   if (brief) return out;
   out["network"] = Network(now, stats.interfaces);

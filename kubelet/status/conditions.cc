@@ -11,8 +11,9 @@ namespace {
 bool RestartsAll(const corev1::PodSpec& spec) {
   bool found = false;
   k8s::ForEachContainer(spec, [&found](const corev1::Container& container) {
-    for (const auto& rule : container.restart_policy_rules())
+    for (const auto& rule : container.restart_policy_rules()) {
       found = found || rule.action() == "RestartAllContainers";
+    }
   });
   return found;
 }
@@ -52,13 +53,15 @@ class Conditions {
 
   void FillReady() {
     if (ended_) {
-      for (std::string_view type : {k8s::kContainersReady, k8s::kPodReady})
+      for (std::string_view type : {k8s::kContainersReady, k8s::kPodReady}) {
         Set(type, false, succeeded_ ? "PodCompleted" : "PodFailed");
+      }
       return;
     }
     if (const std::vector<std::string> unready = Unready(); !unready.empty()) {
-      for (std::string_view type : {k8s::kContainersReady, k8s::kPodReady})
+      for (std::string_view type : {k8s::kContainersReady, k8s::kPodReady}) {
         Set(type, false, "ContainersNotReady", Names("containers with unready status", unready));
+      }
       return;
     }
     Set(k8s::kContainersReady, true);
@@ -70,11 +73,14 @@ class Conditions {
  private:
   std::vector<std::string> Unready() const {
     std::vector<std::string> unready;
-    for (int i = 0; i < spec_.init_containers_size(); ++i)
-      if (k8s::IsSidecar(spec_.init_containers(i)) && !status_.init_container_statuses(i).ready())
+    for (int i = 0; i < spec_.init_containers_size(); ++i) {
+      if (k8s::IsSidecar(spec_.init_containers(i)) && !status_.init_container_statuses(i).ready()) {
         unready.push_back(spec_.init_containers(i).name());
-    for (const auto& container : status_.container_statuses())
+      }
+    }
+    for (const auto& container : status_.container_statuses()) {
       if (!container.ready()) unready.push_back(container.name());
+    }
     return unready;
   }
 

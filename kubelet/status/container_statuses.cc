@@ -26,11 +26,13 @@ class Filler {
     out_.clear_init_container_statuses();
     out_.clear_container_statuses();
     out_.clear_ephemeral_container_statuses();
-    for (const auto& container : spec_.init_containers())
+    for (const auto& container : spec_.init_containers()) {
       Fill(container, true, *out_.add_init_container_statuses());
+    }
     for (const auto& container : spec_.containers()) Fill(container, false, *out_.add_container_statuses());
-    for (const auto& container : spec_.ephemeral_containers())
+    for (const auto& container : spec_.ephemeral_containers()) {
       Fill(FromEphemeral(container), false, *out_.add_ephemeral_container_statuses());
+    }
     CutMessages();
   }
 
@@ -61,9 +63,11 @@ class Filler {
       FillWithoutRecord(container, init, waiting, out);
     } else {
       FillFromRecord(container, *record, out);
-      if (const ContainerRecord* previous = in_.runtime.Previous(container.name()))
-        if (previous->state == ContainerState::kExited)
+      if (const ContainerRecord* previous = in_.runtime.Previous(container.name())) {
+        if (previous->state == ContainerState::kExited) {
           FillTerminated(*previous, *out.mutable_last_state()->mutable_terminated());
+        }
+      }
       // A run has ended and the next one is held up: the end moves into lastState. The last run's end stays.
       const bool over =
           record->state == ContainerState::kExited && !MayRestart(spec_, container, record->exit_code);
@@ -72,8 +76,9 @@ class Filler {
         if (out.state().has_terminated()) *out.mutable_last_state() = out.state();
         out.clear_state();
         out.mutable_state()->mutable_waiting()->set_reason(waiting->second.reason);
-        if (!waiting->second.message.empty())
+        if (!waiting->second.message.empty()) {
           out.mutable_state()->mutable_waiting()->set_message(waiting->second.message);
+        }
       }
     }
     FillReady(container, record, init, out);
@@ -84,8 +89,9 @@ class Filler {
     } else {
       out.mutable_resources();
     }
-    for (const auto& mount : container.volume_mounts())
+    for (const auto& mount : container.volume_mounts()) {
       FillMount(mount, Old(container.name()), *out.add_volume_mounts());
+    }
   }
 
   void FillMount(const corev1::VolumeMount& mount, const corev1::ContainerStatus* old,
@@ -99,12 +105,15 @@ class Filler {
     }
     if (!in_.image_volumes) return;
     auto image = in_.image_volumes->find(mount.name());
-    if (image != in_.image_volumes->end())
+    if (image != in_.image_volumes->end()) {
       out.mutable_volume_status()->mutable_image()->set_image_ref(image->second);
-    else if (old)  // found out by a kubelet before this one
-      for (const auto& known : old->volume_mounts())
-        if (known.mount_path() == mount.mount_path() && known.has_volume_status())
+    } else if (old) {  // found out by a kubelet before this one
+      for (const auto& known : old->volume_mounts()) {
+        if (known.mount_path() == mount.mount_path() && known.has_volume_status()) {
           *out.mutable_volume_status() = known.volume_status();
+        }
+      }
+    }
   }
 
   // Messages of all containers together stay below 12 KiB.
@@ -115,9 +124,11 @@ class Filler {
     size_t share = containers > 0 ? kAll / containers : kAll;
     auto cut = [share](Statuses* statuses) {
       for (auto& status : *statuses) {
-        for (auto* state : {status.mutable_state(), status.mutable_last_state()})
-          if (state->has_terminated() && state->terminated().message().size() > share)
+        for (auto* state : {status.mutable_state(), status.mutable_last_state()}) {
+          if (state->has_terminated() && state->terminated().message().size() > share) {
             state->mutable_terminated()->mutable_message()->resize(share);
+          }
+        }
       }
     };
     cut(out_.mutable_init_container_statuses());
@@ -149,14 +160,16 @@ class Filler {
       out.mutable_state()->mutable_waiting()->set_reason(DefaultWaiting(init));
       return;
     }
-    if (ended)
+    if (ended) {
       *out.mutable_last_state() = old->state();
-    else if (old && old->last_state().has_terminated())
+    } else if (old && old->last_state().has_terminated()) {
       *out.mutable_last_state() = old->last_state();
+    }
     auto& state = *out.mutable_state()->mutable_waiting();
     state.set_reason(waiting != in_.waiting.end() ? waiting->second.reason : DefaultWaiting(init));
-    if (waiting != in_.waiting.end() && !waiting->second.message.empty())
+    if (waiting != in_.waiting.end() && !waiting->second.message.empty()) {
       state.set_message(waiting->second.message);
+    }
   }
 
   std::string DefaultWaiting(bool init) const {

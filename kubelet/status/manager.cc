@@ -27,8 +27,9 @@ json::object ToJson(const corev1::PodStatus& status) {
 
 const json::value* FindType(const json::value* list, const json::value& type) {
   if (!list || !list->is_array()) return nullptr;
-  for (const json::value& item : list->as_array())
+  for (const json::value& item : list->as_array()) {
     if (item.is_object() && item.as_object().if_contains("type") && item.at("type") == type) return &item;
+  }
   return nullptr;
 }
 
@@ -41,15 +42,19 @@ json::array ChangedConditions(const json::value* base, const json::value& desire
     const json::value* old = FindType(base, item.at("type"));
     if (old && *old == item) continue;
     json::object changed = item.as_object();
-    if (old)  // what a condition no longer says has to be taken out of it
-      for (const auto& field : old->as_object())
+    if (old) {  // what a condition no longer says has to be taken out of it
+      for (const auto& field : old->as_object()) {
         if (!changed.if_contains(field.key())) changed[field.key()] = nullptr;
+      }
+    }
     out.push_back(std::move(changed));
   }
   // Conditions that come and go with what they tell of; the others' are left alone.
-  for (const char* type : {"PodResizePending", "PodResizeInProgress"})
-    if (FindType(base, json::value(type)) && !FindType(&desired, json::value(type)))
+  for (const char* type : {"PodResizePending", "PodResizeInProgress"}) {
+    if (FindType(base, json::value(type)) && !FindType(&desired, json::value(type))) {
       out.push_back(json::object{{"$patch", "delete"}, {"type", type}});
+    }
+  }
   return out;
 }
 
@@ -108,8 +113,9 @@ std::optional<std::string> StatusPatch(const std::string& uid, const corev1::Pod
       changed[field.key()] = field.value();
     }
   }
-  for (const auto& field : old)
+  for (const auto& field : old) {
     if (!wanted.if_contains(field.key())) changed[field.key()] = nullptr;
+  }
   if (changed.empty()) return std::nullopt;
   json::object patch;
   patch["metadata"] = {{"uid", uid}};
@@ -144,15 +150,16 @@ struct StatusManager::Impl {
       if (it == entries.end()) return client::Requeue{};
       entry = it->second;
     }
-    if (entry.set && entry.changed) RETURN_IF_ERROR(Write(uid, entry, stop));
+    if (entry.set && entry.changed) KEELSON_RETURN_IF_ERROR(Write(uid, entry, stop));
     if (!entry.finished || !k8s::IsTerminating(*entry.pod)) return client::Requeue{};
     client::DeleteOptions options;
     options.grace_period_seconds = 0;
     options.uid = uid;
     const metav1::ObjectMeta& meta = entry.pod->metadata();
     auto deleted = api.With(stop).Delete<corev1::Pod>(meta.namespace_(), meta.name(), options);
-    if (!deleted && !deleted.error().Is(Code::kNotFound) && !deleted.error().Is(Code::kConflict))
+    if (!deleted && !deleted.error().Is(Code::kNotFound) && !deleted.error().Is(Code::kConflict)) {
       return deleted.error().Wrap("delete pod " + meta.namespace_() + "/" + meta.name());
+    }
     return client::Requeue{};
   }
 
@@ -187,15 +194,16 @@ struct StatusManager::Impl {
 
   // The API knows all by now, unless more has come while it was told: the watch may even show what is being
   // written before its answer is here.
-  void Told(const Entry& told, Entry& now) REQUIRES(mutex) {
+  void Told(const Entry& told, Entry& now) KEELSON_REQUIRES(mutex) {
     if (now.wishes != told.wishes) return;
-    if (now.was_behind && now.changed)
+    if (now.was_behind && now.changed) {
       SyncDuration().Observe(std::chrono::duration<double>(clock.SteadyNow() - *now.changed).count());
+    }
     now.was_behind = false;
     now.changed.reset();
   }
 
-  void Changed(Entry& entry) REQUIRES(mutex) {
+  void Changed(Entry& entry) KEELSON_REQUIRES(mutex) {
     ++entry.wishes;
     if (!entry.changed) entry.changed = clock.SteadyNow();
   }
@@ -204,7 +212,7 @@ struct StatusManager::Impl {
   Clock& clock;
   client::WorkQueue queue;
   mutable Mutex mutex;
-  std::map<std::string, Entry> entries GUARDED_BY(mutex);
+  std::map<std::string, Entry> entries KEELSON_GUARDED_BY(mutex);
 };
 
 StatusManager::StatusManager(client::RestClient api, Clock& clock)
@@ -218,17 +226,19 @@ void StatusManager::Set(std::shared_ptr<const corev1::Pod> pod, const corev1::Po
     MutexLock lock(impl_->mutex);
     Impl::Entry& entry = impl_->entries[uid];
     // A sync that takes its time has begun with an older one: what others wrote since would not be seen.
-    if (!entry.pod ||
-        VersionOf(entry.pod->metadata().resource_version()) <= VersionOf(pod->metadata().resource_version()))
+    if (!entry.pod || VersionOf(entry.pod->metadata().resource_version()) <=
+                          VersionOf(pod->metadata().resource_version())) {
       entry.pod = std::move(pod);
+    }
     impl_->Changed(entry);
     entry.desired = std::move(packed);
     entry.set = true;
   }
-  if (when == When::kSoon || IsBeingMade(status))
+  if (when == When::kSoon || IsBeingMade(status)) {
     impl_->queue.AddAfter(uid, kHold);
-  else
+  } else {
     impl_->queue.Add(uid);
+  }
 }
 
 void StatusManager::Reconcile(std::shared_ptr<const corev1::Pod> pod) {

@@ -81,7 +81,7 @@ class StatusManagerTest : public ::testing::Test {
   std::shared_ptr<const corev1::Pod> pod_;
   Mutex mutex_;
   CondVar written_;
-  int writes_ GUARDED_BY(mutex_) = 0;
+  int writes_ KEELSON_GUARDED_BY(mutex_) = 0;
   std::jthread thread_;
 };
 

@@ -20,10 +20,11 @@ class Judge {
         if (!status.state().has_running() || !status.started()) pending_init = true;
       } else if (status.state().has_terminated()) {
         if (status.state().terminated().exit_code() == 0) continue;
-        if (MayRestart(spec_, spec_.init_containers(i), status.state().terminated().exit_code()))
+        if (MayRestart(spec_, spec_.init_containers(i), status.state().terminated().exit_code())) {
           pending_init = true;
-        else
+        } else {
           failed_init = true;
+        }
       } else if (status.last_state().has_terminated() && status.state().has_waiting()) {
         if (status.last_state().terminated().exit_code() != 0) pending_init = true;
       } else {
@@ -31,8 +32,9 @@ class Judge {
       }
     }
     Counts n = Count();
-    if (in_.terminal)
+    if (in_.terminal) {
       return n.succeeded > 0 && n.succeeded == spec_.containers_size() ? "Succeeded" : "Failed";
+    }
     if (failed_init && !in_.initialized) return "Failed";
     if (pending_init && !in_.initialized) return "Pending";
     if (n.waiting > 0) return "Pending";
@@ -80,8 +82,9 @@ class Judge {
 std::string PhaseOf(const StatusInput& input, const corev1::PodStatus& status) {
   const std::string& old = input.pod.status().phase();
   if (old == "Failed" || old == "Succeeded") return old;  // an end is an end
-  if (input.restarting_all && !input.terminal)
+  if (input.restarting_all && !input.terminal) {
     return old.empty() ? "Pending" : old;  // that all have been ended is no end
+  }
   std::string phase = Judge(input, status).Phase();
   // No end before the last sidecar has ended.
   const bool goes_on = !input.terminal && (input.more_to_do || input.runtime.AnyRunning());

@@ -20,10 +20,11 @@ bool Update(const corev1::Container& container, const ProbeResults& probes, core
   const bool ready = ContainerReady(container, id, probes);
   if (told.started() == started && told.ready() == ready) return false;
   told.set_started(started);
-  if (ready)
+  if (ready) {
     told.set_ready(true);
-  else
+  } else {
     told.clear_ready();
+  }
   return true;
 }
 
@@ -44,15 +45,19 @@ bool UpdateReadiness(const corev1::PodSpec& spec, const ProbeResults& probes, Wa
   if (status.init_container_statuses_size() != spec.init_containers_size()) return false;  // of no sync
   bool changed = false;
   const auto update = [&](const corev1::Container& container, corev1::ContainerStatus& told) {
-    if (told.name() == container.name() && told.state().has_running())
+    if (told.name() == container.name() && told.state().has_running()) {
       changed = Update(container, probes, told) || changed;
+    }
   };
   // In the spec's order, as they were told.
-  for (int i = 0; i < spec.init_containers_size(); ++i)
-    if (k8s::IsSidecar(spec.init_containers(i)))
+  for (int i = 0; i < spec.init_containers_size(); ++i) {
+    if (k8s::IsSidecar(spec.init_containers(i))) {
       update(spec.init_containers(i), *status.mutable_init_container_statuses(i));
-  for (int i = 0; i < spec.containers_size() && i < status.container_statuses_size(); ++i)
+    }
+  }
+  for (int i = 0; i < spec.containers_size() && i < status.container_statuses_size(); ++i) {
     update(spec.containers(i), *status.mutable_container_statuses(i));
+  }
   if (changed) FillReadyConditions(spec, now, status);
   return changed;
 }

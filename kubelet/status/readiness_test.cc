@@ -59,9 +59,11 @@ class ReadinessTest : public ::testing::Test {
   // "started ready" of each container that was told of.
   std::string Told() {
     std::string out;
-    for (const auto* list : {&status_.init_container_statuses(), &status_.container_statuses()})
-      for (const auto& container : *list)
+    for (const auto* list : {&status_.init_container_statuses(), &status_.container_statuses()}) {
+      for (const auto& container : *list) {
         out += container.name() + (container.started() ? "+" : "-") + (container.ready() ? "+ " : "- ");
+      }
+    }
     return out;
   }
 

@@ -164,8 +164,9 @@ TEST_F(StatusTest, EachConditionTellsWhatItIsOf) {
   corev1::Pod pod = PodOf(R"({"metadata":{"generation":2},"spec":{"containers":[{"name":"a"}]},
       "status":{"conditions":[{"type":"PodScheduled","status":"True","observedGeneration":1}]}})");
   const corev1::PodStatus status = Generate(pod);
-  for (const corev1::PodCondition& condition : status.conditions())
+  for (const corev1::PodCondition& condition : status.conditions()) {
     EXPECT_EQ(condition.observed_generation(), 2) << condition.type();
+  }
 }
 
 TEST_F(StatusTest, WhatIsAboutToBeginAnewHasNotEnded) {

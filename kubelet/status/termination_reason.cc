@@ -23,9 +23,10 @@ void ApplyTerminationReason(const TerminationReason& reason, WallTime now, corev
   status.set_phase("Failed");
   status.set_reason(reason.reason);
   status.set_message(reason.message);
-  if (!reason.disruption_message.empty())
+  if (!reason.disruption_message.empty()) {
     SetOwnCondition(k8s::kDisruptionTarget, true, "TerminationByKubelet", reason.disruption_message, now,
                     status);
+  }
 }
 
 }  // namespace keelson::kubelet

@@ -37,7 +37,7 @@ class CgroupNames : public PodCgroups {  // thread safe
  private:
   std::function<bool(const std::string& id)> kill_;
   mutable Mutex mutex_;
-  std::set<std::string> uids_ GUARDED_BY(mutex_);
+  std::set<std::string> uids_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

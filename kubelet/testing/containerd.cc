@@ -100,12 +100,16 @@ class ImageFiles {
     if (!dir_.empty()) (void)RemoveTree(dir_);
   }
   Result<> ImportInto(const std::string& socket, const std::string& log) const {
-    if (!made_)
+    if (!made_) {
       return Error(Code::kInternal,
                    "cannot make images: " + ReadFile(dir_ + "/log").value_or("no directory"));
-    for (const char* name : {"/pause.tar", "/busybox.tar"})
-      if (RunCommand({"ctr", "--address", socket, "-n", "k8s.io", "images", "import", dir_ + name}, log) != 0)
+    }
+    for (const char* name : {"/pause.tar", "/busybox.tar"}) {
+      if (RunCommand({"ctr", "--address", socket, "-n", "k8s.io", "images", "import", dir_ + name}, log) !=
+          0) {
         return Error(Code::kInternal, "cannot import images: " + ReadFile(log).value_or(""));
+      }
+    }
     return {};
   }
 
@@ -118,9 +122,11 @@ class ImageFiles {
 
 std::string Containerd::Missing() {
   if (::geteuid() != 0) return "needs root";
-  for (const char* tool : {"containerd", "ctr", "runc", "umoci", "skopeo", "gcc", "busybox", "ip"})
-    if (RunCommand({"sh", "-c", std::string("command -v ") + tool}, "/dev/null") != 0)
+  for (const char* tool : {"containerd", "ctr", "runc", "umoci", "skopeo", "gcc", "busybox", "ip"}) {
+    if (RunCommand({"sh", "-c", std::string("command -v ") + tool}, "/dev/null") != 0) {
       return std::string("needs ") + tool;
+    }
+  }
   if (!PathExists("/usr/lib/cni/ptp")) return "needs the CNI plugin ptp in /usr/lib/cni";
   return "";
 }
@@ -128,14 +134,15 @@ std::string Containerd::Missing() {
 Result<std::unique_ptr<Containerd>> Containerd::Start(const std::string& dir, bool systemd_cgroups) {
   if (::unshare(CLONE_NEWNET) != 0) return ErrnoError("make network namespace");
   std::string log = dir + "/log";
-  if (RunCommand({"ip", "link", "set", "lo", "up"}, log) != 0)
+  if (RunCommand({"ip", "link", "set", "lo", "up"}, log) != 0) {
     return Error(Code::kInternal, "cannot set lo up");
+  }
   std::unique_ptr<Containerd> out(new Containerd);
   out->dir_ = dir;
   out->socket_ = dir + "/containerd.sock";
-  RETURN_IF_ERROR(MakeDirs(dir + "/cni"));
-  RETURN_IF_ERROR(WriteFile(dir + "/cni/10-test.conflist", Network(dir)));
-  RETURN_IF_ERROR(WriteFile(dir + "/config.toml", Config(dir, out->socket_, systemd_cgroups)));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(dir + "/cni"));
+  KEELSON_RETURN_IF_ERROR(WriteFile(dir + "/cni/10-test.conflist", Network(dir)));
+  KEELSON_RETURN_IF_ERROR(WriteFile(dir + "/config.toml", Config(dir, out->socket_, systemd_cgroups)));
   out->pid_ = Spawn({"containerd", "--config", dir + "/config.toml"}, log);
   auto services = cri::NewGrpcServices({out->socket_, "", std::chrono::seconds(5)});
   Mutex mutex;
@@ -148,23 +155,25 @@ Result<std::unique_ptr<Containerd>> Containerd::Start(const std::string& dir, bo
   }
   if (!version) return version.error().Wrap("start containerd, see " + log);
   static const ImageFiles images;
-  RETURN_IF_ERROR(images.ImportInto(out->socket_, log));
+  KEELSON_RETURN_IF_ERROR(images.ImportInto(out->socket_, log));
   return out;
 }
 
 Containerd::~Containerd() {
   if (pid_ > 0) {
     auto services = cri::NewGrpcServices({socket_, "", std::chrono::seconds(20)});
-    if (auto sandboxes = services.runtime->ListPodSandbox({}))
+    if (auto sandboxes = services.runtime->ListPodSandbox({})) {
       for (const auto& sandbox : *sandboxes) {
         (void)services.runtime->StopPodSandbox(sandbox.id);
         (void)services.runtime->RemovePodSandbox(sandbox.id);
       }
+    }
     ::kill(pid_, SIGTERM);
     ::waitpid(pid_, nullptr, 0);
   }
-  if (auto points = linux::MountPointsUnder(dir_))
+  if (auto points = linux::MountPointsUnder(dir_)) {
     for (const std::string& point : *points) (void)linux::Unmount(point, true);
+  }
   (void)RemoveTree(dir_);
 }
 

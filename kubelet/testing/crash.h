@@ -49,12 +49,12 @@ class CrashPlan : public RuntimeGate {  // thread safe
 
   mutable Mutex mutex_;
   CondVar died_;
-  size_t fatal_ GUARDED_BY(mutex_) = 0;
-  bool after_ GUARDED_BY(mutex_) = false;
-  bool dead_ GUARDED_BY(mutex_) = false;
-  bool fatal_entered_ GUARDED_BY(mutex_) = false;
-  std::string fatal_name_ GUARDED_BY(mutex_);
-  std::vector<std::string> steps_ GUARDED_BY(mutex_);
+  size_t fatal_ KEELSON_GUARDED_BY(mutex_) = 0;
+  bool after_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool dead_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool fatal_entered_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::string fatal_name_ KEELSON_GUARDED_BY(mutex_);
+  std::vector<std::string> steps_ KEELSON_GUARDED_BY(mutex_);
 };
 
 std::unique_ptr<Mounter> CrashingMounter(Mounter& real, CrashPlan& plan);

@@ -56,8 +56,9 @@ class FakeObjects : public ObjectSource {
     if (failure) return *failure;
     if (!trust_bundles) return ObjectSource::GetTrustBundles(name);
     std::vector<TrustBundle> out;
-    for (const TrustBundle& bundle : *trust_bundles)
+    for (const TrustBundle& bundle : *trust_bundles) {
       if (name.empty() || bundle.name == name) out.push_back(bundle);
+    }
     if (!name.empty() && out.empty()) return Error(Code::kNotFound, "\"" + name + "\" not found");
     return out;
   }
@@ -73,8 +74,9 @@ class FakeObjects : public ObjectSource {
   }
   std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) override {
     std::vector<std::shared_ptr<const corev1::Service>> out;
-    for (const auto& [key, service] : services_)
+    for (const auto& [key, service] : services_) {
       if (service->metadata().namespace_() == ns) out.push_back(service);
+    }
     return out;
   }
   Result<Token> RequestToken(const corev1::Pod&, const std::string& audience, int64_t seconds) override {

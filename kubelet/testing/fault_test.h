@@ -79,8 +79,9 @@ class FaultTest : public ::testing::Test {
   // "" while the node is ready.
   std::string WhyNotReady() {
     const corev1::Node node = Node();
-    for (const auto& condition : node.status().conditions())
+    for (const auto& condition : node.status().conditions()) {
       if (condition.type() == "Ready") return condition.status() == "True" ? "" : condition.message();
+    }
     return "unknown";
   }
   static std::string WaitingFor(const corev1::Pod* pod) {

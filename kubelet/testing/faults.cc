@@ -72,9 +72,11 @@ size_t ApiSwitch::Requests() const {
 size_t ApiSwitch::Requests(const std::string& method, const std::string& path_part) const {
   MutexLock lock(mutex_);
   size_t out = 0;
-  for (const auto& [path, count] : by_path_)
-    if (path.compare(0, method.size(), method) == 0 && path.find(path_part) != std::string::npos)
+  for (const auto& [path, count] : by_path_) {
+    if (path.compare(0, method.size(), method) == 0 && path.find(path_part) != std::string::npos) {
       out += count;
+    }
+  }
   return out;
 }
 
@@ -98,13 +100,13 @@ Result<> ApiSwitch::Pass(const client::ApiRequest& request, std::chrono::millise
 
 Result<client::ApiResponse> ApiSwitch::Do(const client::ApiRequest& request,
                                           std::chrono::milliseconds timeout, std::stop_token stop) {
-  RETURN_IF_ERROR(Pass(request, timeout, stop));
+  KEELSON_RETURN_IF_ERROR(Pass(request, timeout, stop));
   return real_->Do(request, timeout, stop);
 }
 
 Result<std::unique_ptr<client::ApiStream>> ApiSwitch::Open(const client::ApiRequest& request,
                                                            std::stop_token stop) {
-  RETURN_IF_ERROR(Pass(request, std::chrono::seconds(30), stop));
+  KEELSON_RETURN_IF_ERROR(Pass(request, std::chrono::seconds(30), stop));
   return real_->Open(request, stop);
 }
 

@@ -38,9 +38,9 @@ class RuntimeFaults : public RuntimeGate {  // thread safe
   Clock& clock_;
   mutable Mutex mutex_;
   CondVar changed_;
-  std::map<std::string, Fault> faults_ GUARDED_BY(mutex_);
-  uint64_t healed_ GUARDED_BY(mutex_) = 0;
-  size_t calls_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Fault> faults_ KEELSON_GUARDED_BY(mutex_);
+  uint64_t healed_ KEELSON_GUARDED_BY(mutex_) = 0;
+  size_t calls_ KEELSON_GUARDED_BY(mutex_) = 0;
 };
 
 // A transport to an API server that can be away.
@@ -65,9 +65,10 @@ class ApiSwitch : public client::Transport {  // thread safe
   Clock& clock_;
   mutable Mutex mutex_;
   CondVar changed_;
-  bool off_ GUARDED_BY(mutex_) = false, silent_ GUARDED_BY(mutex_) = false;
-  size_t total_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, size_t> by_path_ GUARDED_BY(mutex_);  // "PATCH /api/v1/...", without the query
+  bool off_ KEELSON_GUARDED_BY(mutex_) = false, silent_ KEELSON_GUARDED_BY(mutex_) = false;
+  size_t total_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, size_t> by_path_
+      KEELSON_GUARDED_BY(mutex_);  // "PATCH /api/v1/...", without the query
 };
 
 // A wall clock that can be set; the steady clock is unaffected.
@@ -78,7 +79,7 @@ class SettableClock : public FakeClock {  // thread safe
 
  private:
   mutable Mutex mutex_;
-  std::chrono::seconds set_ GUARDED_BY(mutex_){0};
+  std::chrono::seconds set_ KEELSON_GUARDED_BY(mutex_){0};
 };
 
 }  // namespace keelson::kubelet

@@ -25,9 +25,9 @@ class Gated {
  private:
   template <typename T, typename Function>
   Result<T> Pass(const RuntimeGate::Call& call, const std::stop_token& stop, const Function& function) {
-    RETURN_IF_ERROR(gate_.Before(call, stop));
+    KEELSON_RETURN_IF_ERROR(gate_.Before(call, stop));
     Result<T> result = function();
-    RETURN_IF_ERROR(gate_.After(call));
+    KEELSON_RETURN_IF_ERROR(gate_.After(call));
     return result;
   }
 };
@@ -86,7 +86,7 @@ class Runtime : public cri::RuntimeService, Gated {
   }
   Result<> WatchEvents(const std::function<void(const cri::ContainerEvent&)>& each,
                        std::stop_token stop) override {
-    RETURN_IF_ERROR(gate_.Before({"WatchEvents", false}, stop));
+    KEELSON_RETURN_IF_ERROR(gate_.Before({"WatchEvents", false}, stop));
     return real_.WatchEvents(
         [&](const cri::ContainerEvent& event) {
           if (gate_.After({"WatchEvents", false})) each(event);

@@ -42,8 +42,9 @@ Result<> NoMounts::Unmount(const std::string& target, bool) {
 Result<std::vector<std::string>> NoMounts::MountPointsUnder(const std::string& prefix) {
   MutexLock lock(mutex_);
   std::vector<std::string> out;
-  for (const std::string& point : mounts_)
+  for (const std::string& point : mounts_) {
     if (point.compare(0, prefix.size(), prefix) == 0) out.push_back(point);
+  }
   return out;
 }
 

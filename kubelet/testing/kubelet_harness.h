@@ -26,7 +26,7 @@ class NoMounts : public Mounter {  // remembers mount points only
 
  private:
   Mutex mutex_;
-  std::set<std::string> mounts_ GUARDED_BY(mutex_);
+  std::set<std::string> mounts_ KEELSON_GUARDED_BY(mutex_);
   const std::unique_ptr<Disks> disks_ = NewDisks();
 };
 

@@ -34,8 +34,9 @@ class OneShotServer {
     thread_ = std::thread([this] {
       UniqueFd peer(::accept(listener_.get(), nullptr, nullptr));
       char byte;
-      while (heard_.find("\r\n\r\n") == std::string::npos && ::recv(peer.get(), &byte, 1, 0) == 1)
+      while (heard_.find("\r\n\r\n") == std::string::npos && ::recv(peer.get(), &byte, 1, 0) == 1) {
         heard_ += byte;
+      }
       for (const std::string& piece : pieces_) ::send(peer.get(), piece.data(), piece.size(), MSG_NOSIGNAL);
       ::shutdown(peer.get(), SHUT_WR);
       while (::recv(peer.get(), &byte, 1, 0) == 1) {

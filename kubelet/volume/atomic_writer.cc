@@ -53,10 +53,11 @@ void ListFiles(const std::string& dir, const std::string& prefix, std::set<std::
   for (const std::string& name : *names) {
     struct stat info = {};
     if (::lstat((dir + "/" + name).c_str(), &info) != 0) continue;
-    if (S_ISDIR(info.st_mode))
+    if (S_ISDIR(info.st_mode)) {
       ListFiles(dir + "/" + name, prefix + name + "/", out);
-    else
+    } else {
       out.insert(prefix + name);
+    }
   }
 }
 
@@ -64,8 +65,9 @@ bool UpToDate(const std::string& version_dir, const Payload& payload, std::optio
   std::set<std::string> files;
   ListFiles(version_dir, "", files);
   if (files.size() != payload.size()) return false;
-  for (const auto& [path, file] : payload)
+  for (const auto& [path, file] : payload) {
     if (!SameFile(version_dir + "/" + path, file, group)) return false;
+  }
   return true;
 }
 
@@ -75,9 +77,10 @@ Result<> WriteVersion(const std::string& dir, const Payload& payload, std::optio
   if (group && ::chown(dir.c_str(), -1, *group) != 0) return ErrnoError("chown " + dir);
   for (const auto& [path, file] : payload) {
     std::string full = dir + "/" + path;
-    if (size_t slash = path.rfind('/'); slash != std::string::npos)
-      RETURN_IF_ERROR(MakeDirs(dir + "/" + path.substr(0, slash)));
-    RETURN_IF_ERROR(WriteFile(full, file.data, 0600));
+    if (size_t slash = path.rfind('/'); slash != std::string::npos) {
+      KEELSON_RETURN_IF_ERROR(MakeDirs(dir + "/" + path.substr(0, slash)));
+    }
+    KEELSON_RETURN_IF_ERROR(WriteFile(full, file.data, 0600));
     uid_t owner = file.owner.value_or(static_cast<uid_t>(-1));
     gid_t gid = group.value_or(static_cast<gid_t>(-1));
     if ((file.owner || group) && ::chown(full.c_str(), owner, gid) != 0) return ErrnoError("chown " + full);
@@ -97,12 +100,16 @@ Result<> LinkNames(const std::string& dir, const std::set<std::string>& names) {
   for (const std::string& name : names) {
     std::string link = dir + "/" + name;
     if (ReadLink(link) == std::string(kData) + "/" + name) continue;
-    if (::symlink((std::string(kData) + "/" + name).c_str(), link.c_str()) != 0)
+    if (::symlink((std::string(kData) + "/" + name).c_str(), link.c_str()) != 0) {
       return ErrnoError("symlink " + link);
+    }
   }
-  ASSIGN_OR_RETURN(auto present, ListDir(dir));
-  for (const std::string& name : present)
-    if (name.compare(0, 2, "..") != 0 && !names.count(name)) RETURN_IF_ERROR(RemoveFile(dir + "/" + name));
+  KEELSON_ASSIGN_OR_RETURN(auto present, ListDir(dir));
+  for (const std::string& name : present) {
+    if (name.compare(0, 2, "..") != 0 && !names.count(name)) {
+      KEELSON_RETURN_IF_ERROR(RemoveFile(dir + "/" + name));
+    }
+  }
   return {};
 }
 
@@ -110,10 +117,10 @@ Result<> LinkNames(const std::string& dir, const std::set<std::string>& names) {
 
 Result<bool> WritePayload(const std::string& dir, const Payload& payload, std::optional<gid_t> group,
                           Clock& clock) {
-  for (const auto& [path, file] : payload) RETURN_IF_ERROR(CheckPath(path));
+  for (const auto& [path, file] : payload) KEELSON_RETURN_IF_ERROR(CheckPath(path));
   std::string old = ReadLink(dir + "/" + kData);
   if (!old.empty() && UpToDate(dir + "/" + old, payload, group)) {
-    RETURN_IF_ERROR(LinkNames(dir, TopNames(payload)));
+    KEELSON_RETURN_IF_ERROR(LinkNames(dir, TopNames(payload)));
     return false;
   }
   auto since_epoch = clock.Now().time_since_epoch();
@@ -126,12 +133,13 @@ Result<bool> WritePayload(const std::string& dir, const Payload& payload, std::o
     (void)RemoveTree(dir + "/" + version);
     return written.error();
   }
-  RETURN_IF_ERROR(RemoveFile(dir + "/" + kDataNew));
+  KEELSON_RETURN_IF_ERROR(RemoveFile(dir + "/" + kDataNew));
   if (::symlink(version.c_str(), (dir + "/" + kDataNew).c_str()) != 0) return ErrnoError("symlink in " + dir);
-  if (::rename((dir + "/" + kDataNew).c_str(), (dir + "/" + kData).c_str()) != 0)
+  if (::rename((dir + "/" + kDataNew).c_str(), (dir + "/" + kData).c_str()) != 0) {
     return ErrnoError("rename in " + dir);
-  RETURN_IF_ERROR(LinkNames(dir, TopNames(payload)));
-  if (!old.empty()) RETURN_IF_ERROR(RemoveTree(dir + "/" + old));
+  }
+  KEELSON_RETURN_IF_ERROR(LinkNames(dir, TopNames(payload)));
+  if (!old.empty()) KEELSON_RETURN_IF_ERROR(RemoveTree(dir + "/" + old));
   return true;
 }
 

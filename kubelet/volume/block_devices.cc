@@ -16,19 +16,20 @@ namespace {
 Result<> Link(const std::string& device, const std::string& link) {
   std::error_code failed;
   if (std::filesystem::read_symlink(link, failed) == device && !failed) return {};
-  RETURN_IF_ERROR(RemoveFile(link));
+  KEELSON_RETURN_IF_ERROR(RemoveFile(link));
   if (::symlink(device.c_str(), link.c_str()) != 0) return ErrnoError("symlink " + link);
   return {};
 }
 
 Result<> Unmap(Mounter& mounter, const std::string& bound) {
-  ASSIGN_OR_RETURN(bool mounted, mounter.IsMountPoint(bound));
-  if (mounted) RETURN_IF_ERROR(mounter.Unmount(bound, false));
-  RETURN_IF_ERROR(RemoveFile(bound));
+  KEELSON_ASSIGN_OR_RETURN(bool mounted, mounter.IsMountPoint(bound));
+  if (mounted) KEELSON_RETURN_IF_ERROR(mounter.Unmount(bound, false));
+  KEELSON_RETURN_IF_ERROR(RemoveFile(bound));
   // The last pod's: the volume is not mapped any more.
   const std::string volume = std::filesystem::path(bound).parent_path();
-  if (::rmdir(volume.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY)
+  if (::rmdir(volume.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY) {
     return ErrnoError("rmdir " + volume);
+  }
   return {};
 }
 
@@ -40,13 +41,13 @@ Result<std::string> MapDevice(Mounter& mounter, const Paths& paths, const Device
   const std::string volume = paths.VolumeDevices(mapping.plugin, mapping.volume);
   const std::string bound = volume + "/" + mapping.uid;
   // The link first: it is what tells of the mount to whoever takes it down.
-  RETURN_IF_ERROR(MakeDirs(links, 0750));
-  RETURN_IF_ERROR(Link(mapping.device, link));
-  RETURN_IF_ERROR(MakeDirs(volume, 0750));
-  ASSIGN_OR_RETURN(bool mounted, mounter.IsMountPoint(bound));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(links, 0750));
+  KEELSON_RETURN_IF_ERROR(Link(mapping.device, link));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(volume, 0750));
+  KEELSON_ASSIGN_OR_RETURN(bool mounted, mounter.IsMountPoint(bound));
   if (mounted) return link;
-  RETURN_IF_ERROR(WriteFile(bound, ""));
-  RETURN_IF_ERROR(mounter.Bind(mapping.device, bound, false));
+  KEELSON_RETURN_IF_ERROR(WriteFile(bound, ""));
+  KEELSON_RETURN_IF_ERROR(mounter.Bind(mapping.device, bound, false));
   return link;
 }
 
@@ -55,9 +56,10 @@ Result<> UnmapDevices(Mounter& mounter, const Paths& paths, const std::string& u
   auto plugins = ListDir(all);
   if (!plugins) return {};
   for (const std::string& plugin : *plugins) {
-    ASSIGN_OR_RETURN(auto volumes, ListDir(all + "/" + plugin));
-    for (const std::string& volume : volumes)
-      RETURN_IF_ERROR(Unmap(mounter, paths.VolumeDevices(plugin, volume) + "/" + uid));
+    KEELSON_ASSIGN_OR_RETURN(auto volumes, ListDir(all + "/" + plugin));
+    for (const std::string& volume : volumes) {
+      KEELSON_RETURN_IF_ERROR(Unmap(mounter, paths.VolumeDevices(plugin, volume) + "/" + uid));
+    }
   }
   return RemoveTree(all);
 }

@@ -18,37 +18,42 @@ Result<> CheckClaim(const corev1::Pod& pod, const corev1::Volume& volume,
     bool ours = std::any_of(owners.begin(), owners.end(), [&](const auto& owner) {
       return owner.controller() && owner.uid() == pod.metadata().uid();
     });
-    if (!ours)
+    if (!ours) {
       return Error(Code::kInvalid, "PVC " + api::KeyOf(claim) + " was not created for pod " +
                                        api::KeyOf(pod) + " (pod is not owner)");
+    }
   }
   // A claim that is going away serves the pods that have it, and no new ones.
   if (claim.metadata().has_deletion_timestamp()) return Error(Code::kUnavailable, "PVC is being deleted");
-  if (claim.status().phase() != "Bound" || claim.spec().volume_name().empty())
+  if (claim.status().phase() != "Bound" || claim.spec().volume_name().empty()) {
     return Error(Code::kUnavailable, "PVC is not bound");
+  }
   return {};
 }
 
 Result<> CheckBinding(const corev1::PersistentVolumeClaim& claim, const corev1::PersistentVolume& volume) {
   const std::string& name = volume.metadata().name();
-  if (!volume.spec().has_claim_ref())
+  if (!volume.spec().has_claim_ref()) {
     return Error(Code::kUnavailable, "found PV object " + name +
                                          " but it has a nil pv.Spec.ClaimRef indicating it is not yet bound "
                                          "to the claim");
-  if (volume.spec().claim_ref().uid() != claim.metadata().uid())
+  }
+  if (volume.spec().claim_ref().uid() != claim.metadata().uid()) {
     return Error(Code::kUnavailable, "found PV object " + name + " but its pv.Spec.ClaimRef.UID " +
                                          volume.spec().claim_ref().uid() + " does not point to claim.UID " +
                                          claim.metadata().uid());
+  }
   return {};
 }
 
 bool Names(const corev1::PodSpec& spec, const std::string& volume, bool devices) {
   bool found = false;
   k8s::ForEachContainer(spec, [&](const corev1::Container& container) {
-    if (devices)
+    if (devices) {
       for (const auto& item : container.volume_devices()) found = found || item.name() == volume;
-    else
+    } else {
       for (const auto& item : container.volume_mounts()) found = found || item.name() == volume;
+    }
   });
   return found;
 }
@@ -72,8 +77,9 @@ Result<> ResolveClaim(ObjectSource& objects, VolumeInput& input) {
   if (auto good = CheckClaim(input.pod, input.volume, **claim); !good) return good.error().Wrap(context);
   const std::string& volume_name = (*claim)->spec().volume_name();
   auto volume = objects.GetPersistentVolume(volume_name);
-  if (!volume)
+  if (!volume) {
     return volume.error().Wrap(context + ": failed to fetch PV " + volume_name + " from API server");
+  }
   if (auto bound = CheckBinding(**claim, **volume); !bound) return bound.error().Wrap(context);
   input.read_only = input.volume.volume_source().persistent_volume_claim().read_only();
   input.claim = std::move(*claim);
@@ -89,12 +95,14 @@ Result<> CheckMode(const VolumeInput& input) {
   if (!input.persistent) return {};
   const std::string& name = input.volume.name();
   const bool block = IsBlock(input);
-  if (block && Names(input.pod.spec(), name, false))
+  if (block && Names(input.pod.spec(), name, false)) {
     return Error(Code::kInvalid,
                  "volume " + name + " has volumeMode Block, but is specified in volumeMounts");
-  if (!block && Names(input.pod.spec(), name, true))
+  }
+  if (!block && Names(input.pod.spec(), name, true)) {
     return Error(Code::kInvalid,
                  "volume " + name + " has volumeMode Filesystem, but is specified in volumeDevices");
+  }
   return {};
 }
 
@@ -102,8 +110,9 @@ Result<> CheckNode(const VolumeInput& input, const corev1::Node* node) {
   if (!input.persistent || !node) return {};
   const corev1::PersistentVolumeSpec& spec = input.persistent->spec();
   if (!spec.node_affinity().has_required() ||
-      k8s::MatchesNodeSelector(spec.node_affinity().required(), *node))
+      k8s::MatchesNodeSelector(spec.node_affinity().required(), *node)) {
     return {};
+  }
   return Error(Code::kInvalid, "no matching NodeSelectorTerms");
 }
 

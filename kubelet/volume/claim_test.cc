@@ -40,12 +40,14 @@ TEST_F(ClaimTest, WaitsUntilBound) {
            {R"({"spec":{"volumeName":"pv-1"},"status":{"phase":"Bound"})", R"({"claimRef":{"uid":"other"}})",
             "found PV object pv-1 but its pv.Spec.ClaimRef.UID other does not point to claim.UID mine"},
        }) {
-    if (*c.claim)
+    if (*c.claim) {
       objects_.Put<corev1::PersistentVolumeClaim>(
           std::string(c.claim) + R"(,"metadata":{"name":"c","namespace":"n","uid":"mine"}})");
-    if (*c.volume)
+    }
+    if (*c.volume) {
       objects_.Put<corev1::PersistentVolume>(R"({"metadata":{"name":"pv-1"},"spec":)" +
                                              std::string(c.volume) + "}");
+    }
     EXPECT_EQ(Problem(Claiming()), std::string(kPending) + c.problem);
   }
 }

@@ -19,8 +19,9 @@ class DeviceTest : public VolumeTest {
  protected:
   void SetUp() override {
     VolumeTest::SetUp();
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
       GTEST_SKIP() << "no mount namespace can be made: root is needed";
+    }
     SetSize(16);
     device_ = std::make_unique<LoopDevice>(Image());
     if (device_->path().empty()) GTEST_SKIP() << "no loop device can be had on this machine";

@@ -12,10 +12,11 @@ class RealDisks : public Disks {
  public:
   Result<FileKind> KindOf(const std::string& path) override {
     struct stat info = {};
-    if (::stat(path.c_str(), &info) == 0)
+    if (::stat(path.c_str(), &info) == 0) {
       return S_ISDIR(info.st_mode)   ? FileKind::kDirectory
              : S_ISBLK(info.st_mode) ? FileKind::kBlockDevice
                                      : FileKind::kOther;
+    }
     if (errno == ENOENT) return Error(Code::kNotFound, "path \"" + path + "\" does not exist");
     return ErrnoError("stat " + path);
   }

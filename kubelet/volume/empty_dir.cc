@@ -22,8 +22,9 @@ int64_t TmpfsSize(const VolumeInput& input, const corev1::EmptyDirVolumeSource& 
   if (node <= 0) return own;
   int64_t pod = k8s::AmountOf(k8s::PodLimits(input.pod), "memory").Value();
   int64_t size = node;
-  for (int64_t bound : {pod, own})
+  for (int64_t bound : {pod, own}) {
     if (bound > 0) size = std::min(size, bound);
+  }
   return size;
 }
 
@@ -31,7 +32,7 @@ int64_t TmpfsSize(const VolumeInput& input, const corev1::EmptyDirVolumeSource& 
 Result<std::string> PageSize(const corev1::Pod& pod, const std::string& medium) {
   std::optional<api::Amount> wanted, found;
   if (medium != kHugePages) {
-    ASSIGN_OR_RETURN(wanted, api::Amount::Parse(medium.substr(kHugePrefix)));
+    KEELSON_ASSIGN_OR_RETURN(wanted, api::Amount::Parse(medium.substr(kHugePrefix)));
   }
   bool several = false;
   auto look = [&](const k8s::QuantityMap& requests) {
@@ -46,13 +47,15 @@ Result<std::string> PageSize(const corev1::Pod& pod, const std::string& medium) 
   look(pod.spec().resources().requests());
   k8s::ForEachContainer(pod.spec(),
                         [&](const corev1::Container& item) { look(item.resources().requests()); });
-  if (several)
+  if (several) {
     return Error(Code::kInvalid,
                  "medium: " + medium + " can't be used if container requests multiple huge page sizes");
-  if (!found)
+  }
+  if (!found) {
     return Error(Code::kInvalid,
                  "medium " + medium +
                      ": hugePages storage requested, but there is no resource request for huge pages");
+  }
   return found->ToString();
 }
 
@@ -72,15 +75,15 @@ class EmptyDir : public VolumePlugin {
     // Says that all was done once: what the containers have made of the directory since is theirs.
     std::string ready = input.node.paths.PluginData(uid, name(), input.volume.name()) + "/ready";
     bool mounts = !source.medium().empty();
-    ASSIGN_OR_RETURN(bool mounted, mounter_.IsMountPoint(path));
+    KEELSON_ASSIGN_OR_RETURN(bool mounted, mounter_.IsMountPoint(path));
     if (PathExists(ready) && PathExists(path) && (mounted || !mounts)) return path;
-    RETURN_IF_ERROR(MakeDirs(path));
-    if (mounts && !mounted) RETURN_IF_ERROR(Mount(input, source, path, stop));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(path));
+    if (mounts && !mounted) KEELSON_RETURN_IF_ERROR(Mount(input, source, path, stop));
     const mode_t mode = source.medium() == kMemory ? kMemoryMode : kDiskMode;
     if (::chmod(path.c_str(), mode) != 0) return ErrnoError("chmod " + path);
-    RETURN_IF_ERROR(SetOwnership(path, input.pod, false));
-    RETURN_IF_ERROR(MakeDirs(ready.substr(0, ready.rfind('/')), 0750));
-    RETURN_IF_ERROR(WriteFile(ready, ""));
+    KEELSON_RETURN_IF_ERROR(SetOwnership(path, input.pod, false));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(ready.substr(0, ready.rfind('/')), 0750));
+    KEELSON_RETURN_IF_ERROR(WriteFile(ready, ""));
     return path;
   }
 
@@ -92,9 +95,10 @@ class EmptyDir : public VolumePlugin {
       int64_t size = TmpfsSize(input, source);
       return mounter_.MountTmpfs(path, size > 0 ? "size=" + std::to_string(size) : std::string());
     }
-    if (medium.compare(0, sizeof(kHugePages) - 1, kHugePages) != 0)
+    if (medium.compare(0, sizeof(kHugePages) - 1, kHugePages) != 0) {
       return Error(Code::kInvalid, "unknown storage medium \"" + medium + "\"");
-    ASSIGN_OR_RETURN(std::string size, PageSize(input.pod, medium));
+    }
+    KEELSON_ASSIGN_OR_RETURN(std::string size, PageSize(input.pod, medium));
     // The kernel reads "2M"; Kubernetes writes "2Mi".
     if (!size.empty() && size.back() == 'i') size.pop_back();
     return mounter_.Mount("nodev", path, "hugetlbfs", {"pagesize=" + size}, stop);

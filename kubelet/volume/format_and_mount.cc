@@ -48,9 +48,10 @@ Result<> Check(Disks& disks, const std::string& device, const std::vector<std::s
     return {};
   }
   const int code = end->status->code;
-  if (code & kNotRepaired)
+  if (code & kNotRepaired) {
     return Error(Code::kUnavailable,
                  "'fsck' found errors on device " + device + " but could not correct them: " + end->output);
+  }
   log::Warn(code & kRepaired ? "Device had errors which were corrected by fsck" : "fsck failed",
             {{"device", device}, {"exit", end->Why()}, {"output", end->output}});
   return {};
@@ -68,9 +69,10 @@ Result<DiskWork> PlanDisk(const linux::DiskContents& found, const DiskMount& wan
   // It becomes part of a program's name.
   if (type.find('/') != std::string::npos) return Error(Code::kInvalid, "invalid fsType \"" + type + "\"");
   if (found.blank()) {
-    if (wanted.read_only())
+    if (wanted.read_only()) {
       return Error(Code::kInvalid,
                    "cannot mount unformatted disk " + wanted.device + " as it is in read-only mode");
+    }
     return DiskWork{FormatCommand(type, wanted.device), {}, ""};
   }
   DiskWork work;
@@ -79,9 +81,10 @@ Result<DiskWork> PlanDisk(const linux::DiskContents& found, const DiskMount& wan
   if (known && !wanted.read_only()) work.check = {"fsck", "-a", wanted.device};
   const std::string format =
       found.partition_table.empty() ? found.fs_type : "unknown data, probably partitions";
-  if (format != type)
+  if (format != type) {
     work.doubt =
         "Configured to mount disk " + wanted.device + " as " + type + " but current format is " + format;
+  }
   return work;
 }
 
@@ -89,10 +92,10 @@ Result<> FormatAndMount(Mounter& mounter, const DiskMount& wanted, std::stop_tok
   Disks& disks = mounter.disks();
   auto found = disks.Probe(wanted.device);
   if (!found) return found.error().Wrap("failed to get disk format of disk " + wanted.device);
-  ASSIGN_OR_RETURN(const DiskWork work, PlanDisk(*found, wanted));
-  if (!work.format.empty()) RETURN_IF_ERROR(Format(disks, wanted, work.format));
+  KEELSON_ASSIGN_OR_RETURN(const DiskWork work, PlanDisk(*found, wanted));
+  if (!work.format.empty()) KEELSON_RETURN_IF_ERROR(Format(disks, wanted, work.format));
   if (!work.doubt.empty()) log::Warn(work.doubt + ", things might break");
-  if (!work.check.empty()) RETURN_IF_ERROR(Check(disks, wanted.device, work.check));
+  if (!work.check.empty()) KEELSON_RETURN_IF_ERROR(Check(disks, wanted.device, work.check));
   auto mounted = mounter.Mount(wanted.device, wanted.target, TypeOf(wanted), wanted.options, stop);
   if (mounted || work.doubt.empty()) return mounted;
   return Error(mounted.error().code(), mounted.error().message() + "\n" + work.doubt);
@@ -106,9 +109,10 @@ Result<> GrowFileSystem(Disks& disks, const std::string& device, const std::stri
   if (type == "ext3" || type == "ext4") argv = {"resize2fs", device};
   if (type == "xfs") argv = {"xfs_growfs", "-d", mounted_at};
   if (type == "btrfs") argv = {"btrfs", "filesystem", "resize", "max", mounted_at};
-  if (argv.empty())
+  if (argv.empty()) {
     return Error(Code::kUnimplemented, "resize of format " + type + " is not supported for device " + device +
                                            " mounted at " + mounted_at);
+  }
   auto end = disks.Run(argv);
   if (end && end->ok()) return {};
   return Error(end ? Code::kUnavailable : end.error().code(),

@@ -46,14 +46,14 @@ class HostPath : public VolumePlugin {
 
   Result<std::string> Device(const VolumeInput& input) override {
     const std::string& device = input.source().host_path().path();
-    RETURN_IF_ERROR(CheckBlockDevice(device));
+    KEELSON_RETURN_IF_ERROR(CheckBlockDevice(device));
     return device;
   }
 
   Result<std::string> SetUp(const VolumeInput& input, std::stop_token) override {
     const corev1::HostPathVolumeSource& source =
         input.persistent ? input.source().host_path() : input.volume.volume_source().host_path();
-    RETURN_IF_ERROR(CheckType(source.path(), source.type()));
+    KEELSON_RETURN_IF_ERROR(CheckType(source.path(), source.type()));
     return source.path();
   }
 };

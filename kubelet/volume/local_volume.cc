@@ -27,17 +27,18 @@ class LocalVolume : public VolumePlugin {
   }
 
   Result<> Check(const VolumeInput& input) override {
-    ASSIGN_OR_RETURN(const bool mounted, mounter_.IsMountPoint(PodPath(input)));
+    KEELSON_ASSIGN_OR_RETURN(const bool mounted, mounter_.IsMountPoint(PodPath(input)));
     if (mounted) return {};  // whatever has become of its source
-    ASSIGN_OR_RETURN(const FileKind kind, mounter_.disks().KindOf(input.source().local().path()));
-    if (kind == FileKind::kOther)
+    KEELSON_ASSIGN_OR_RETURN(const FileKind kind, mounter_.disks().KindOf(input.source().local().path()));
+    if (kind == FileKind::kOther) {
       return Error(Code::kInvalid, "only directory and block device are supported");
+    }
     return {};
   }
 
   Result<std::string> Device(const VolumeInput& input) override {
     const std::string& device = input.source().local().path();
-    RETURN_IF_ERROR(CheckBlockDevice(device));
+    KEELSON_RETURN_IF_ERROR(CheckBlockDevice(device));
     return device;
   }
 
@@ -51,9 +52,9 @@ class LocalVolume : public VolumePlugin {
 
   Result<> Stage(const VolumeInput& input, std::stop_token stop) override {
     DiskMount disk = DiskOf(input);
-    ASSIGN_OR_RETURN(const bool mounted, mounter_.IsMountPoint(disk.target));
+    KEELSON_ASSIGN_OR_RETURN(const bool mounted, mounter_.IsMountPoint(disk.target));
     if (mounted) return LetWrite(input, std::move(disk), stop);
-    RETURN_IF_ERROR(MakeDirs(disk.target, 0750));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(disk.target, 0750));
     auto done = FormatAndMount(mounter_, disk, stop);
     if (done) return {};
     (void)::rmdir(disk.target.c_str());
@@ -62,9 +63,9 @@ class LocalVolume : public VolumePlugin {
   }
 
   Result<> Unstage(const std::string& stage_path, std::stop_token) override {
-    ASSIGN_OR_RETURN(auto points, mounter_.MountPointsUnder(stage_path));
-    for (const std::string& point : points) RETURN_IF_ERROR(mounter_.Unmount(point, false));
-    ASSIGN_OR_RETURN(auto left, mounter_.MountPointsUnder(stage_path));
+    KEELSON_ASSIGN_OR_RETURN(auto points, mounter_.MountPointsUnder(stage_path));
+    for (const std::string& point : points) KEELSON_RETURN_IF_ERROR(mounter_.Unmount(point, false));
+    KEELSON_ASSIGN_OR_RETURN(auto left, mounter_.MountPointsUnder(stage_path));
     if (!left.empty()) return Error(Code::kUnavailable, left.front() + " is still mounted");
     // Never what is in it: that would be the volume's.
     if (::rmdir(stage_path.c_str()) != 0 && errno != ENOENT) return ErrnoError("rmdir " + stage_path);
@@ -73,22 +74,23 @@ class LocalVolume : public VolumePlugin {
 
   Result<std::string> SetUp(const VolumeInput& input, std::stop_token stop) override {
     std::string path = PodPath(input);
-    ASSIGN_OR_RETURN(const bool mounted, mounter_.IsMountPoint(path));
+    KEELSON_ASSIGN_OR_RETURN(const bool mounted, mounter_.IsMountPoint(path));
     if (mounted) return path;
     const std::string device_path = StagePath(input);
     const std::string source = device_path.empty() ? input.source().local().path() : device_path;
     if (!device_path.empty()) {
       // The directory alone is the node's own disk.
-      ASSIGN_OR_RETURN(const bool staged, mounter_.IsMountPoint(device_path));
+      KEELSON_ASSIGN_OR_RETURN(const bool staged, mounter_.IsMountPoint(device_path));
       if (!staged) return Error(Code::kUnavailable, "nothing is mounted at " + device_path);
     }
-    RETURN_IF_ERROR(MakeDirs(path, 0750));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(path, 0750));
     // Before the mount: a walk that is cut short is made again.
-    if (!OnlyRead(input)) RETURN_IF_ERROR(GiveToGroup(source, input));
-    if (!device_path.empty() || input.persistent->spec().mount_options().empty())
-      RETURN_IF_ERROR(mounter_.Bind(source, path, input.read_only));
-    else
-      RETURN_IF_ERROR(mounter_.Mount(source, path, "none", Options(input, {"rbind"}), stop));
+    if (!OnlyRead(input)) KEELSON_RETURN_IF_ERROR(GiveToGroup(source, input));
+    if (!device_path.empty() || input.persistent->spec().mount_options().empty()) {
+      KEELSON_RETURN_IF_ERROR(mounter_.Bind(source, path, input.read_only));
+    } else {
+      KEELSON_RETURN_IF_ERROR(mounter_.Mount(source, path, "none", Options(input, {"rbind"}), stop));
+    }
     return path;
   }
 
@@ -96,7 +98,7 @@ class LocalVolume : public VolumePlugin {
   bool Expands(const VolumeInput&) const override { return true; }
   Result<> Expand(const VolumeInput& input, const std::string&, std::stop_token) override {
     const std::string& source = input.source().local().path();
-    ASSIGN_OR_RETURN(const FileKind kind, mounter_.disks().KindOf(source));
+    KEELSON_ASSIGN_OR_RETURN(const FileKind kind, mounter_.disks().KindOf(source));
     if (kind != FileKind::kBlockDevice) return {};
     return GrowFileSystem(mounter_.disks(), source, DevicePath(input.node.paths, input.name()));
   }
@@ -126,11 +128,12 @@ class LocalVolume : public VolumePlugin {
 
   // The first pod only read, and so the file system is mounted; this one is to write.
   Result<> LetWrite(const VolumeInput& input, DiskMount disk, std::stop_token stop) {
-    ASSIGN_OR_RETURN(const bool has_it, mounter_.IsMountPoint(PodPath(input)));
+    KEELSON_ASSIGN_OR_RETURN(const bool has_it, mounter_.IsMountPoint(PodPath(input)));
     struct statvfs info = {};
     if (has_it || disk.read_only() || ::statvfs(disk.target.c_str(), &info) != 0 ||
-        !(info.f_flag & ST_RDONLY))
+        !(info.f_flag & ST_RDONLY)) {
       return {};
+    }
     disk.options.insert(disk.options.begin(), {"remount", "rw"});
     return mounter_.Mount(disk.device, disk.target, disk.fs_type, disk.options, stop);
   }
@@ -139,17 +142,18 @@ class LocalVolume : public VolumePlugin {
   Result<> GiveToGroup(const std::string& source, const VolumeInput& input) {
     const auto group = FsGroup(input.pod);
     if (!group) return {};
-    ASSIGN_OR_RETURN(auto uids, ListDir(input.node.paths.Pods()));
+    KEELSON_ASSIGN_OR_RETURN(auto uids, ListDir(input.node.paths.Pods()));
     for (const std::string& uid : uids) {
-      ASSIGN_OR_RETURN(const bool has_it,
-                       mounter_.IsMountPoint(input.node.paths.Volume(uid, name(), input.name())));
+      KEELSON_ASSIGN_OR_RETURN(const bool has_it,
+                               mounter_.IsMountPoint(input.node.paths.Volume(uid, name(), input.name())));
       if (!has_it) continue;
       struct stat info = {};
-      if (::stat(source.c_str(), &info) == 0 && info.st_gid != *group)
+      if (::stat(source.c_str(), &info) == 0 && info.st_gid != *group) {
         log::Warn("The requested fsGroup is not the volume's. The volume may not be shareable",
                   {{"volume", input.name()},
                    {"fsGroup", std::to_string(*group)},
                    {"gid", std::to_string(info.st_gid)}});
+      }
       return {};
     }
     return SetOwnership(source, input.pod, false);

@@ -19,7 +19,7 @@ constexpr std::chrono::minutes kMountPatience(2), kUnmountPatience(1);
 // `failed` and `details` are of the error, which has the program's words too.
 Result<> RunHelper(const std::vector<std::string>& argv, const std::string& failed,
                    const std::string& details, std::chrono::minutes patience, std::stop_token stop) {
-  ASSIGN_OR_RETURN(const ProgramEnd end, RunProgram(argv, std::move(stop), patience));
+  KEELSON_ASSIGN_OR_RETURN(const ProgramEnd end, RunProgram(argv, std::move(stop), patience));
   if (end.ok()) return {};
   return Error(end.status ? Code::kUnavailable : end.status.error().code(),
                failed + ": " + end.Why() + "\n" + details + "\nOutput: " + end.output);
@@ -66,7 +66,7 @@ class RealMounter : public Mounter {
   }
 
   Result<> MakeShared(const std::string& dir) override {
-    ASSIGN_OR_RETURN(auto mounts, linux::ListMounts());
+    KEELSON_ASSIGN_OR_RETURN(auto mounts, linux::ListMounts());
     const linux::MountInfo* over = nullptr;  // the mount that the directory is on: the deepest, the latest
     for (const auto& mount : mounts) {
       const std::string& point = mount.mount_point;
@@ -74,9 +74,10 @@ class RealMounter : public Mounter {
       if (above && (!over || point.size() >= over->mount_point.size())) over = &mount;
     }
     if (over && over->shared) return {};
-    if (!over || over->mount_point != dir) RETURN_IF_ERROR(linux::BindMount(dir, dir, false));
-    if (::mount(nullptr, dir.c_str(), nullptr, MS_SHARED | MS_REC, nullptr) != 0)
+    if (!over || over->mount_point != dir) KEELSON_RETURN_IF_ERROR(linux::BindMount(dir, dir, false));
+    if (::mount(nullptr, dir.c_str(), nullptr, MS_SHARED | MS_REC, nullptr) != 0) {
       return ErrnoError("make mount shared: " + dir);
+    }
     return {};
   }
   Disks& disks() override { return *disks_; }

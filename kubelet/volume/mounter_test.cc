@@ -16,8 +16,9 @@ namespace {
 class MounterTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
       GTEST_SKIP() << "no mount namespace can be made: root is needed";
+    }
     char name[] = "/tmp/mounter_test.XXXXXX";
     dir_ = ::mkdtemp(name);
     ASSERT_TRUE(mounter_->MountTmpfs(dir_, "size=1m"));

@@ -21,28 +21,29 @@ class Nfs : public VolumePlugin {
         input.persistent ? input.source().nfs() : input.volume.volume_source().nfs();
     std::string path = input.node.paths.Volume(input.pod.metadata().uid(), name(), input.name());
     // Each sync of the pod comes here: it must not wait for a server that is away.
-    ASSIGN_OR_RETURN(const bool mounted, IsMounted(path));
+    KEELSON_ASSIGN_OR_RETURN(const bool mounted, IsMounted(path));
     if (mounted) return path;
-    RETURN_IF_ERROR(MakeDirs(path, 0750));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(path, 0750));
     std::vector<std::string> options;
     if (source.read_only() || input.read_only) options.push_back("ro");
-    if (input.persistent)
+    if (input.persistent) {
       for (const std::string& option : input.persistent->spec().mount_options()) options.push_back(option);
+    }
     const std::string& server = source.server();
     bool ipv6 = server.find(':') != std::string::npos && server[0] != '[';
     std::string from = (ipv6 ? "[" + server + "]" : server) + ":" + source.path();
-    RETURN_IF_ERROR(mounter_.Mount(from, path, "nfs", options, stop));
+    KEELSON_RETURN_IF_ERROR(mounter_.Mount(from, path, "nfs", options, stop));
     return path;
   }
 
   Result<> TearDown(const PublishedVolume& published, std::stop_token stop) override {
-    ASSIGN_OR_RETURN(const bool mounted, IsMounted(published.path));
+    KEELSON_ASSIGN_OR_RETURN(const bool mounted, IsMounted(published.path));
     return mounted ? mounter_.UnmountRemote(published.path, stop) : Result<>();
   }
 
  private:
   Result<bool> IsMounted(const std::string& path) {
-    ASSIGN_OR_RETURN(auto points, mounter_.MountPointsUnder(path));
+    KEELSON_ASSIGN_OR_RETURN(auto points, mounter_.MountPointsUnder(path));
     return !points.empty();
   }
 

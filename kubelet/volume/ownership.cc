@@ -24,8 +24,10 @@ Result<> GiveTree(const std::string& path, gid_t group, bool read_only) {
   struct stat info = {};
   if (::lstat(path.c_str(), &info) != 0) return ErrnoError("stat " + path);
   if (S_ISDIR(info.st_mode)) {
-    ASSIGN_OR_RETURN(auto names, ListDir(path));
-    for (const std::string& name : names) RETURN_IF_ERROR(GiveTree(path + "/" + name, group, read_only));
+    KEELSON_ASSIGN_OR_RETURN(auto names, ListDir(path));
+    for (const std::string& name : names) {
+      KEELSON_RETURN_IF_ERROR(GiveTree(path + "/" + name, group, read_only));
+    }
   }
   return Give(path, info, group, read_only);  // the top last: a broken walk is begun again
 }
@@ -43,8 +45,9 @@ Result<> SetOwnership(const std::string& path, const corev1::Pod& pod, bool read
   if (pod.spec().security_context().fs_group_change_policy() == "OnRootMismatch") {
     struct stat info = {};
     mode_t wanted = S_ISGID | 0110 | (read_only ? 0440 : 0660);
-    if (::stat(path.c_str(), &info) == 0 && info.st_gid == *group && (info.st_mode & wanted) == wanted)
+    if (::stat(path.c_str(), &info) == 0 && info.st_gid == *group && (info.st_mode & wanted) == wanted) {
       return {};
+    }
   }
   return GiveTree(path, *group, read_only);
 }

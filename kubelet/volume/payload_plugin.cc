@@ -57,18 +57,18 @@ class PayloadPlugin : public VolumePlugin {
       if (MayPass(collected.error()) && PathExists(path + "/..data")) return path;
       return collected.error();
     }
-    RETURN_IF_ERROR(MakeDirs(path));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(path));
     // What may be secret is never written to a disk.
     const bool in_memory = !input.volume.volume_source().has_config_map();
     if (in_memory) {
-      ASSIGN_OR_RETURN(bool mounted, mounter_.IsMountPoint(path));
-      if (!mounted) RETURN_IF_ERROR(mounter_.MountTmpfs(path, ""));
+      KEELSON_ASSIGN_OR_RETURN(bool mounted, mounter_.IsMountPoint(path));
+      if (!mounted) KEELSON_RETURN_IF_ERROR(mounter_.MountTmpfs(path, ""));
     }
     auto group = FsGroup(input.pod);
     if (group && ::chown(path.c_str(), -1, *group) != 0) return ErrnoError("chown " + path);
     const mode_t mode = (in_memory ? kMemoryMode : kDiskMode) | (group ? S_ISGID : 0);
     if (::chmod(path.c_str(), mode) != 0) return ErrnoError("chmod " + path);
-    RETURN_IF_ERROR(WritePayload(path, payload, group, clock_));
+    KEELSON_RETURN_IF_ERROR(WritePayload(path, payload, group, clock_));
     return path;
   }
 
@@ -104,19 +104,22 @@ class PayloadPlugin : public VolumePlugin {
     }
     const auto& projected = source.projected();
     mode_t mode = ModeOf(projected.has_default_mode(), projected.default_mode(), kDefaultMode);
-    for (int index = 0; index < projected.sources_size(); ++index)
-      RETURN_IF_ERROR(ProjectionInto(input, index, mode, out));
+    for (int index = 0; index < projected.sources_size(); ++index) {
+      KEELSON_RETURN_IF_ERROR(ProjectionInto(input, index, mode, out));
+    }
     return {};
   }
 
   Result<> ProjectionInto(const VolumeInput& input, int index, mode_t mode, Payload& out) {
     const corev1::VolumeProjection& item = input.volume.volume_source().projected().sources(index);
-    if (item.has_config_map())
+    if (item.has_config_map()) {
       return ConfigMapInto(input, item.config_map().local_object_reference().name(),
                            item.config_map().items(), item.config_map().optional(), mode, out);
-    if (item.has_secret())
+    }
+    if (item.has_secret()) {
       return SecretInto(input, item.secret().local_object_reference().name(), item.secret().items(),
                         item.secret().optional(), mode, out);
+    }
     if (item.has_downward_api()) return FieldsInto(input, item.downward_api().items(), mode, out);
     if (item.has_service_account_token()) return TokenInto(input, item.service_account_token(), mode, out);
     if (item.has_cluster_trust_bundle()) return AnchorsInto(input, item.cluster_trust_bundle(), mode, out);
@@ -162,21 +165,22 @@ class PayloadPlugin : public VolumePlugin {
   Result<> TokenInto(const VolumeInput& input, const corev1::ServiceAccountTokenProjection& source,
                      mode_t mode, Payload& out) {
     int64_t seconds = source.has_expiration_seconds() ? source.expiration_seconds() : kDefaultTokenSeconds;
-    ASSIGN_OR_RETURN(std::string token, tokens_.Get(input.pod, source.audience(), seconds));
+    KEELSON_ASSIGN_OR_RETURN(std::string token, tokens_.Get(input.pod, source.audience(), seconds));
     out[source.path()] = OwnFile(input.pod, std::move(token), mode);
     return {};
   }
 
   Result<> AnchorsInto(const VolumeInput& input, const corev1::ClusterTrustBundleProjection& source,
                        mode_t mode, Payload& out) {
-    ASSIGN_OR_RETURN(std::string anchors, TrustAnchors(objects_, source));
+    KEELSON_ASSIGN_OR_RETURN(std::string anchors, TrustAnchors(objects_, source));
     out[source.path()] = OwnFile(input.pod, std::move(anchors), mode);
     return {};
   }
 
   Result<> CredentialsInto(const VolumeInput& input, int index, mode_t mode, Payload& out) {
     const auto& source = input.volume.volume_source().projected().sources(index).pod_certificate();
-    ASSIGN_OR_RETURN(const CredentialBundle bundle, objects_.GetCredentials(input.pod, input.volume, index));
+    KEELSON_ASSIGN_OR_RETURN(const CredentialBundle bundle,
+                             objects_.GetCredentials(input.pod, input.volume, index));
     auto add = [&](const std::string& path, std::string content) {
       if (!path.empty()) out[path] = OwnFile(input.pod, std::move(content), mode);
     };

@@ -21,19 +21,23 @@ void PodVolumes::Forget(const std::string& uid) {
 
 bool PodVolumes::OthersUse(const corev1::PersistentVolumeClaim& claim, const std::string& uid) const {
   MutexLock lock(mutex_);
-  for (const auto& [pod, volumes] : volumes_)
-    for (const auto& [name, volume] : volumes)
+  for (const auto& [pod, volumes] : volumes_) {
+    for (const auto& [name, volume] : volumes) {
       if (pod != uid && !volume.path.empty() && volume.claim == claim.metadata().name() &&
-          volume.ns == claim.metadata().namespace_())
+          volume.ns == claim.metadata().namespace_()) {
         return true;
+      }
+    }
+  }
   return false;
 }
 
 std::vector<PodVolume> PodVolumes::All() const {
   MutexLock lock(mutex_);
   std::vector<PodVolume> out;
-  for (const auto& [uid, volumes] : volumes_)
+  for (const auto& [uid, volumes] : volumes_) {
     for (const auto& [name, volume] : volumes) out.push_back(volume);
+  }
   return out;
 }
 
@@ -41,8 +45,9 @@ std::optional<PodVolume> PodVolumes::FindByPath(const std::string& uid, const st
   MutexLock lock(mutex_);
   auto it = volumes_.find(uid);
   if (it == volumes_.end()) return std::nullopt;
-  for (const auto& [name, volume] : it->second)
+  for (const auto& [name, volume] : it->second) {
     if (volume.path == path) return volume;
+  }
   return std::nullopt;
 }
 

@@ -30,7 +30,8 @@ class PodVolumes {  // thread safe
 
  private:
   mutable Mutex mutex_;
-  std::map<std::string, std::map<std::string, PodVolume>> volumes_ GUARDED_BY(mutex_);  // by uid and name
+  std::map<std::string, std::map<std::string, PodVolume>> volumes_
+      KEELSON_GUARDED_BY(mutex_);  // by uid and name
 };
 
 }  // namespace keelson::kubelet

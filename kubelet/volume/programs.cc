@@ -31,7 +31,7 @@ Result<ProgramEnd> RunProgram(const std::vector<std::string>& argv, std::stop_to
   event::ProcessOptions options;
   options.argv = argv;
   options.output_file = output.path();
-  ASSIGN_OR_RETURN(auto process, event::Process::Start(options));
+  KEELSON_ASSIGN_OR_RETURN(auto process, event::Process::Start(options));
   auto status = process.Wait(std::move(stop), patience);
   return ProgramEnd{std::move(status), output.Text()};
 }

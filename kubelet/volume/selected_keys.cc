@@ -14,10 +14,11 @@ Result<> Select(const KeyItems& items, mode_t mode, bool optional, const std::st
   }
   for (const auto& item : items) {
     const std::string* value = find(item.key());
-    if (value)
+    if (value) {
       out[item.path()] = {*value, ModeOf(item.has_mode(), item.mode(), mode), std::nullopt};
-    else if (!optional)
+    } else if (!optional) {
       return Error(Code::kInvalid, missing + item.key());
+    }
   }
   return {};
 }

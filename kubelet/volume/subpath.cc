@@ -21,8 +21,9 @@ using linux::OpenBeneath;
 Result<> MakeLeaf(int root, int at, const std::string& leaf, const std::string& path) {
   struct stat info = {};
   if (::fstat(root, &info) != 0) return ErrnoError("stat the volume");
-  if (::mkdirat(at, leaf.c_str(), 0700) != 0)
+  if (::mkdirat(at, leaf.c_str(), 0700) != 0) {
     return errno == EEXIST ? Result<>() : ErrnoError("create subPath " + path);
+  }
   int fd = ::openat(at, leaf.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return ErrnoError("open subPath " + path);
   UniqueFd made(fd);
@@ -44,10 +45,10 @@ Result<UniqueFd> OpenOrMake(int root, const std::string& path) {
     UniqueFd parent;
     int at = root;
     if (slash != std::string::npos) {
-      ASSIGN_OR_RETURN(parent, OpenBeneath(root, part.substr(0, slash)));
+      KEELSON_ASSIGN_OR_RETURN(parent, OpenBeneath(root, part.substr(0, slash)));
       at = parent.get();
     }
-    RETURN_IF_ERROR(MakeLeaf(root, at, leaf, part));
+    KEELSON_RETURN_IF_ERROR(MakeLeaf(root, at, leaf, part));
   }
   return OpenBeneath(root, path);
 }
@@ -57,14 +58,14 @@ Result<> MakeTarget(int source, const std::string& target) {
   struct stat info = {};
   if (::fstat(source, &info) != 0) return ErrnoError("stat subPath");
   if (S_ISDIR(info.st_mode)) return MakeDirs(target, 0750);
-  RETURN_IF_ERROR(MakeDirs(target.substr(0, target.rfind('/')), 0750));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(target.substr(0, target.rfind('/')), 0750));
   return WriteFile(target, "", 0640);
 }
 
 }  // namespace
 
 Result<std::string> BindSubPath(Mounter& mounter, const Paths& paths, const SubPathRequest& request) {
-  ASSIGN_OR_RETURN(UniqueFd root, OpenFile(request.volume_path, O_PATH | O_DIRECTORY));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd root, OpenFile(request.volume_path, O_PATH | O_DIRECTORY));
   auto source = OpenOrMake(root.get(), request.sub_path);
   if (!source) {
     const std::string what = "failed to prepare subPath for volumeMount \"" + request.volume +
@@ -76,13 +77,14 @@ Result<std::string> BindSubPath(Mounter& mounter, const Paths& paths, const SubP
     return Error(outside ? Code::kInvalid : source.error().code(), what);
   }
   std::string target = paths.SubPath(request.uid, request.volume, request.container, request.index);
-  ASSIGN_OR_RETURN(bool mounted, mounter.IsMountPoint(target));
-  if (mounted) RETURN_IF_ERROR(mounter.Unmount(target, true));  // of the container's former run
+  KEELSON_ASSIGN_OR_RETURN(bool mounted, mounter.IsMountPoint(target));
+  if (mounted) KEELSON_RETURN_IF_ERROR(mounter.Unmount(target, true));  // of the container's former run
   (void)::rmdir(target.c_str());
-  RETURN_IF_ERROR(RemoveFile(target));
-  RETURN_IF_ERROR(MakeTarget(source->get(), target));
+  KEELSON_RETURN_IF_ERROR(RemoveFile(target));
+  KEELSON_RETURN_IF_ERROR(MakeTarget(source->get(), target));
   // Through the open file: nobody can exchange it for a symlink in between.
-  RETURN_IF_ERROR(mounter.Bind("/proc/self/fd/" + std::to_string(source->get()), target, request.read_only));
+  KEELSON_RETURN_IF_ERROR(
+      mounter.Bind("/proc/self/fd/" + std::to_string(source->get()), target, request.read_only));
   return target;
 }
 

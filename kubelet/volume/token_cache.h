@@ -29,7 +29,7 @@ class TokenCache {  // thread safe
   ObjectSource& objects_;
   Clock& clock_;
   Mutex mutex_;
-  std::map<std::string, Entry> tokens_ GUARDED_BY(mutex_);
+  std::map<std::string, Entry> tokens_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

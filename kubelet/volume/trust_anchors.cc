@@ -41,7 +41,7 @@ Result<std::string> BySigner(ObjectSource& objects, const corev1::ClusterTrustBu
     if (!parsed) return parsed.error().Wrap("while parsing label selector");
     selector = std::move(*parsed);
   }
-  ASSIGN_OR_RETURN(std::vector<TrustBundle> bundles, objects.GetTrustBundles(""));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<TrustBundle> bundles, objects.GetTrustBundles(""));
   std::erase_if(bundles, [&](const TrustBundle& bundle) {
     return bundle.signer_name != source.signer_name() || !selector.Matches(bundle.labels);
   });

@@ -49,8 +49,9 @@ TEST_F(TrustAnchorsTest, BundlesAreChosenAndMerged) {
             ""},
            {"neither", R"("optional":true)",
             failed + "ClusterTrustBundle projection requires either name or signerName to be set"},
-       })
+       }) {
     EXPECT_EQ(Project(c.source), c.want) << c.name;
+  }
   const std::string all = Project(R"("signerName":"x/y","labelSelector":{})");
   EXPECT_TRUE(all == std::string(kOne) + kTwo || all == std::string(kTwo) + kOne) << all;
   EXPECT_EQ(Project(R"("signerName":"x/y","labelSelector":{})"), all) << "the order stays";

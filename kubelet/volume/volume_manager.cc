@@ -21,9 +21,11 @@ std::set<std::string> MountedNames(const corev1::PodSpec& spec) {
   auto add = [&names](const auto& container) {
     for (const auto& mount : container.volume_mounts()) names.insert(mount.name());
     for (const auto& device : container.volume_devices()) names.insert(device.name());
-    for (const auto& variable : container.env())
-      if (variable.value_from().has_file_key_ref())
+    for (const auto& variable : container.env()) {
+      if (variable.value_from().has_file_key_ref()) {
         names.insert(variable.value_from().file_key_ref().volume_name());
+      }
+    }
   };
   k8s::ForEachContainer(spec, add);
   for (const auto& ephemeral : spec.ephemeral_containers()) add(ephemeral.ephemeral_container_common());
@@ -75,10 +77,11 @@ Result<VolumePaths> VolumeManager::Mount(const corev1::Pod& pod, const NodeConte
     // Images are the runtime's to mount.
     if (!wanted.count(volume.name()) || volume.volume_source().has_image()) continue;
     auto mounted = MountOne({pod, volume, node}, stop);
-    if (mounted)
+    if (mounted) {
       paths[volume.name()] = std::move(*mounted);
-    else if (!first)
+    } else if (!first) {
       first = mounted.error();
+    }
   }
   if (first) return *first;
   return paths;
@@ -93,56 +96,64 @@ Result<MountedVolume> VolumeManager::MountOne(VolumeInput input, std::stop_token
                                  "], unattached volumes=[], failed to process volumes=[" + name + "]");
   }
   const auto own = input.persistent && node_ ? node_() : nullptr;
-  if (auto reached = CheckNode(input, own.get()); !reached)
+  if (auto reached = CheckNode(input, own.get()); !reached) {
     return reached.error().Wrap("MountVolume.NodeAffinity check failed for volume \"" + input.name() + "\" ");
+  }
   VolumePlugin* plugin = nullptr;
-  for (const auto& candidate : plugins_)
+  for (const auto& candidate : plugins_) {
     if (candidate->Supports(input)) plugin = candidate.get();
-  if (!plugin)
+  }
+  if (!plugin) {
     return NotSetUp(Error(Code::kUnimplemented, "no volume plugin matched"), "SetUp", input.name());
+  }
   if (auto fits = CheckUse(*plugin, input); !fits) return fits.error();
   const bool block = IsBlock(input);
   Stopwatch watch;
   auto mounted = block ? MapWith(*plugin, input) : MountWith(*plugin, input, stop);
   if (!mounted && mounted.error().Is(Code::kCancelled)) return mounted;
-  if (volumes_.Note(plugin->name(), input, mounted ? mounted->path : ""))
+  if (volumes_.Note(plugin->name(), input, mounted ? mounted->path : "")) {
     CountStorageOperation(plugin->name(), block ? "map_volume" : "volume_mount", mounted.has_value(),
                           watch.Seconds());
+  }
   return mounted;
 }
 
 Result<> VolumeManager::CheckUse(const VolumePlugin& plugin, const VolumeInput& input) const {
   if (!input.persistent) return {};
   const auto& spec = input.persistent->spec();
-  if (!spec.mount_options().empty() && !plugin.TakesMountOptions())
+  if (!spec.mount_options().empty() && !plugin.TakesMountOptions()) {
     return NotSetUp(Error(Code::kInvalid, "Mount options are not supported for this volume type"),
                     "MountOptionSupport check", input.name());
+  }
   // The scheduler sees to it too; pods that name their node do not pass there.
   const bool one_pod = spec.access_modes_size() == 1 && spec.access_modes(0) == "ReadWriteOncePod";
-  if (one_pod && volumes_.OthersUse(*input.claim, input.pod.metadata().uid()))
+  if (one_pod && volumes_.OthersUse(*input.claim, input.pod.metadata().uid())) {
     return NotSetUp(
         Error(Code::kUnavailable,
               "volume uses the ReadWriteOncePod access mode and is already in use by another pod"),
         "SetUp", input.name());
+  }
   return {};
 }
 
 Result<MountedVolume> VolumeManager::MountWith(VolumePlugin& plugin, VolumeInput& input,
                                                std::stop_token stop) {
-  if (auto good = plugin.Check(input); !good)
+  if (auto good = plugin.Check(input); !good) {
     return NotSetUp(good.error(), "NewMounter initialization", input.name());
-  RETURN_IF_ERROR(Attach(plugin, input));
-  if (auto staged = StageOnce(plugin, input, stop); !staged)
+  }
+  KEELSON_RETURN_IF_ERROR(Attach(plugin, input));
+  if (auto staged = StageOnce(plugin, input, stop); !staged) {
     return NotSetUp(staged.error(), "MountDevice", input.name());
+  }
   auto path = plugin.SetUp(input, stop);
   if (!path) return NotSetUp(path.error(), "SetUp", input.name());
-  RETURN_IF_ERROR(ExpandIfAsked(plugin, input, *path, stop));
+  KEELSON_RETURN_IF_ERROR(ExpandIfAsked(plugin, input, *path, stop));
   return MountedVolume{std::move(*path), plugin.MayRelabel(), input.read_only || plugin.ReadOnly(), "",
                        GroupOf(input)};
 }
 
 Result<MountedVolume> VolumeManager::MapWith(VolumePlugin& plugin, VolumeInput& input) {
-  RETURN_IF_ERROR(Attach(plugin, input));
+  KEELSON_RETURN_IF_ERROR(Attach(plugin, input));
   auto device = plugin.Device(input);
   if (!device) return NotMapped(device.error(), "SetUpDevice", input.name());
   auto link = MapDevice(mounter_, input.node.paths,
@@ -175,7 +186,7 @@ Result<> VolumeManager::StageOnce(VolumePlugin& plugin, const VolumeInput& input
   if (path.empty()) return {};
   StageLock lock(*this, path);
   // The pod's own directory says that the stage is in use, also to a kubelet that comes after this one.
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       MakeDirs(input.node.paths.Volume(input.pod.metadata().uid(), plugin.name(), input.name()), 0750));
   return plugin.Stage(input, stop);
 }
@@ -187,8 +198,9 @@ Result<> VolumeManager::ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& i
   bool grown = Storage(input.persistent->spec().capacity()) >= asked;
   if (input.read_only || !grown || Storage(input.claim->status().capacity()) >= asked) return {};
   auto expanded = plugin.Expand(input, path, stop);
-  if (!expanded)
+  if (!expanded) {
     return expanded.error().Wrap("MountVolume.NodeExpandVolume failed for volume \"" + input.name() + "\" ");
+  }
   return objects_.MarkExpanded(*input.claim, asked.ToQuantity());
 }
 
@@ -200,14 +212,15 @@ std::vector<std::string> VolumeManager::VolumesInUse() const {
 }
 
 VolumePlugin* VolumeManager::FindByDirectory(const std::string& plugin_dir) const {
-  for (const auto& plugin : plugins_)
+  for (const auto& plugin : plugins_) {
     if (Paths::Escape(plugin->name()) == plugin_dir) return plugin.get();
+  }
   return nullptr;
 }
 
 Result<> VolumeManager::UnmountUnder(const std::string& dir) {
-  ASSIGN_OR_RETURN(auto points, mounter_.MountPointsUnder(dir));
-  for (const std::string& point : points) RETURN_IF_ERROR(mounter_.Unmount(point, false));
+  KEELSON_ASSIGN_OR_RETURN(auto points, mounter_.MountPointsUnder(dir));
+  for (const std::string& point : points) KEELSON_RETURN_IF_ERROR(mounter_.Unmount(point, false));
   return {};
 }
 
@@ -224,15 +237,15 @@ Result<> VolumeManager::TearDown(const Paths& paths, const PublishedVolume& volu
 Result<> VolumeManager::TearDownWith(VolumePlugin& plugin, const Paths& paths, const PublishedVolume& volume,
                                      std::stop_token stop) {
   std::string stage = plugin.Reconstruct(paths, volume);
-  RETURN_IF_ERROR(plugin.TearDown(volume, stop));
-  RETURN_IF_ERROR(UnmountUnder(volume.path));
+  KEELSON_RETURN_IF_ERROR(plugin.TearDown(volume, stop));
+  KEELSON_RETURN_IF_ERROR(UnmountUnder(volume.path));
   if (stage.empty()) return {};
   StageLock lock(*this, stage);
-  ASSIGN_OR_RETURN(auto pods, ListDir(paths.Pods()));
+  KEELSON_ASSIGN_OR_RETURN(auto pods, ListDir(paths.Pods()));
   const bool needed = std::any_of(pods.begin(), pods.end(), [&](const std::string& uid) {
     return uid != volume.uid && PathExists(paths.Volume(uid, plugin.name(), volume.name));
   });
-  if (!needed) RETURN_IF_ERROR(plugin.Unstage(stage, stop));
+  if (!needed) KEELSON_RETURN_IF_ERROR(plugin.Unstage(stage, stop));
   // Last: it is what tells of the stage to whoever has to go on here.
   return RemoveTree(volume.path);
 }
@@ -240,22 +253,23 @@ Result<> VolumeManager::TearDownWith(VolumePlugin& plugin, const Paths& paths, c
 Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::stop_token stop) {
   std::string dir = paths.Pod(uid);
   // Binds of parts first: they keep the volumes busy.
-  RETURN_IF_ERROR(UnmountUnder(paths.SubPaths(uid)));
-  RETURN_IF_ERROR(UnmapDevices(mounter_, paths, uid));
+  KEELSON_RETURN_IF_ERROR(UnmountUnder(paths.SubPaths(uid)));
+  KEELSON_RETURN_IF_ERROR(UnmapDevices(mounter_, paths, uid));
   if (auto plugin_dirs = ListDir(paths.Volumes(uid))) {
     for (const std::string& plugin_dir : *plugin_dirs) {
       std::string volumes = paths.Volumes(uid) + "/" + plugin_dir;
-      ASSIGN_OR_RETURN(auto names, ListDir(volumes));
-      for (const std::string& name : names)
-        RETURN_IF_ERROR(TearDown(paths, {uid, name, volumes + "/" + name}, plugin_dir, stop));
+      KEELSON_ASSIGN_OR_RETURN(auto names, ListDir(volumes));
+      for (const std::string& name : names) {
+        KEELSON_RETURN_IF_ERROR(TearDown(paths, {uid, name, volumes + "/" + name}, plugin_dir, stop));
+      }
     }
   }
-  RETURN_IF_ERROR(UnmountUnder(dir));
+  KEELSON_RETURN_IF_ERROR(UnmountUnder(dir));
   // Whatever is still mounted belongs to somebody: nothing below it may be removed.
-  ASSIGN_OR_RETURN(auto left, mounter_.MountPointsUnder(dir));
+  KEELSON_ASSIGN_OR_RETURN(auto left, mounter_.MountPointsUnder(dir));
   if (!left.empty()) return Error(Code::kUnavailable, left.front() + " is still mounted");
   for (const auto& plugin : plugins_) plugin->ForgetPod(uid);
-  RETURN_IF_ERROR(RemoveTree(dir));
+  KEELSON_RETURN_IF_ERROR(RemoveTree(dir));
   volumes_.Forget(uid);
   MutexLock lock(mutex_);
   for (auto it = in_use_.begin(); it != in_use_.end();) {

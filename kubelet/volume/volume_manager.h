@@ -64,8 +64,8 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   PodVolumes volumes_;
   mutable Mutex mutex_;
   CondVar stage_free_;
-  std::set<std::string> staging_ GUARDED_BY(mutex_);                        // stage paths at work
-  std::map<std::string, std::set<std::string>> in_use_ GUARDED_BY(mutex_);  // attach name -> pods
+  std::set<std::string> staging_ KEELSON_GUARDED_BY(mutex_);                        // stage paths at work
+  std::map<std::string, std::set<std::string>> in_use_ KEELSON_GUARDED_BY(mutex_);  // attach name -> pods
 };
 
 }  // namespace keelson::kubelet

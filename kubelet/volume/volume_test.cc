@@ -21,9 +21,10 @@ TEST_F(VolumeTest, PayloadChangesAtOnce) {
 }
 
 TEST_F(VolumeTest, PayloadStaysInside) {
-  for (const char* path : {"../x", "/x", "a/../../x", "..x", ""})
+  for (const char* path : {"../x", "/x", "a/../../x", "..x", ""}) {
     EXPECT_EQ(WritePayload(dir_, {{path, {"1", 0644, {}}}}, {}, clock_).error().code(), Code::kInvalid)
         << path;
+  }
 }
 
 TEST_F(VolumeTest, ConfigMapRefreshes) {

@@ -28,18 +28,18 @@ class Executor {  // thread safe
     bool called = false;
   };
   void Loop(std::list<std::thread>::iterator self);
-  bool AwaitWork() REQUIRES(mutex_);  // false: none came
-  void WakeOne() REQUIRES(mutex_);
+  bool AwaitWork() KEELSON_REQUIRES(mutex_);  // false: none came
+  void WakeOne() KEELSON_REQUIRES(mutex_);
 
   const size_t max_threads_;
   Mutex mutex_;
   CondVar ended_;
-  std::deque<std::function<void()>> tasks_ GUARDED_BY(mutex_);
-  std::list<std::thread> threads_ GUARDED_BY(mutex_);
-  std::list<std::thread> ended_threads_ GUARDED_BY(mutex_);
+  std::deque<std::function<void()>> tasks_ KEELSON_GUARDED_BY(mutex_);
+  std::list<std::thread> threads_ KEELSON_GUARDED_BY(mutex_);
+  std::list<std::thread> ended_threads_ KEELSON_GUARDED_BY(mutex_);
   // The thread that has idled least is woken first, so that unneeded threads end.
-  std::vector<Idle*> idle_ GUARDED_BY(mutex_);
-  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::vector<Idle*> idle_ KEELSON_GUARDED_BY(mutex_);
+  bool stopping_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace keelson::kubelet

@@ -163,7 +163,7 @@ Result<FieldSelector> FieldSelector::Parse(std::string_view text) {
     bool equal = term[sign] == '=';
     size_t length = term.substr(sign, 2) == "!=" || term.substr(sign, 2) == "==" ? 2 : 1;
     if (!equal && length == 1) return Invalid(text, term);
-    ASSIGN_OR_RETURN(std::string value, Unescape(term.substr(sign + length)));
+    KEELSON_ASSIGN_OR_RETURN(std::string value, Unescape(term.substr(sign + length)));
     selector.terms.push_back({std::string(term.substr(0, sign)), std::move(value), equal});
   }
   return selector;

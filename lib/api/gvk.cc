@@ -27,8 +27,9 @@ std::string GroupOfPackage(std::string_view name) {
 
 GroupVersionKind GvkOf(const Descriptor* descriptor) {
   std::string_view package = descriptor->file()->package();
-  if (package.substr(0, kPackagePrefix.size()) == kPackagePrefix)
+  if (package.substr(0, kPackagePrefix.size()) == kPackagePrefix) {
     package.remove_prefix(kPackagePrefix.size());
+  }
   auto dot = package.find('.');
   if (dot == std::string_view::npos) return {"", "", descriptor->name()};
   return {GroupOfPackage(package.substr(0, dot)), std::string(package.substr(dot + 1)), descriptor->name()};

@@ -38,8 +38,9 @@ std::string Digits(Int128 value) {
   if (value == 0) return "0";
   bool negative = value < 0;
   std::string out;
-  for (Int128 rest = negative ? -value : value; rest != 0; rest /= 10)
+  for (Int128 rest = negative ? -value : value; rest != 0; rest /= 10) {
     out.insert(out.begin(), static_cast<char>('0' + static_cast<int>(rest % 10)));
+  }
   return negative ? "-" + out : out;
 }
 
@@ -132,8 +133,9 @@ Result<Amount> Amount::Parse(std::string_view text) {
   std::string_view tail = rest.substr(end);
   size_t letters = 0;
   while (letters < tail.size() &&
-         std::string_view("eEinumkKMGTP").find(tail[letters]) != std::string_view::npos)
+         std::string_view("eEinumkKMGTP").find(tail[letters]) != std::string_view::npos) {
     ++letters;
+  }
   size_t exponent = letters;
   if (exponent < tail.size() && (tail[exponent] == '+' || tail[exponent] == '-')) ++exponent;
   while (exponent < tail.size() && IsDigit(tail[exponent])) ++exponent;

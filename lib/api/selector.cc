@@ -78,8 +78,9 @@ Result<> Validate(const Requirement& requirement) {
   auto invalid = [](std::string_view field, std::string_view value, std::string_view why) {
     return Error(Code::kBadRequest, fmt::format("{}: Invalid value: \"{}\": {}", field, value, why));
   };
-  if (std::string why = KeyProblem(requirement.key); !why.empty())
+  if (std::string why = KeyProblem(requirement.key); !why.empty()) {
     return invalid("key", requirement.key, why);
+  }
   for (size_t i = 0; i < requirement.values.size(); ++i) {
     const std::string& value = requirement.values[i];
     std::string field = fmt::format("values[{}][{}]", i, requirement.key);
@@ -164,8 +165,9 @@ class LabelParser {
     if (!Is(Token::kWord)) return Found("identifier");
     out.key = token_;
     // Upstream checks the key before it has a path, and prints "<nil>".
-    if (std::string why = KeyProblem(out.key); !why.empty())
+    if (std::string why = KeyProblem(out.key); !why.empty()) {
       return Error(Code::kBadRequest, fmt::format("<nil>: Invalid value: \"{}\": {}", out.key, why));
+    }
     Advance();
     if (absent || Is(Token::kEnd) || token_ == ",") {
       out.op = absent ? Op::kDoesNotExist : Op::kExists;
@@ -175,7 +177,7 @@ class LabelParser {
     if (sign == "in" || sign == "notin") {
       out.op = sign == "in" ? Op::kIn : Op::kNotIn;
       Advance();
-      RETURN_IF_ERROR(Values(out));
+      KEELSON_RETURN_IF_ERROR(Values(out));
       return Validate(out);
     }
     if (sign == "=" || sign == "==") {
@@ -245,8 +247,9 @@ bool MatchesOne(const Requirement& requirement, const LabelMap& labels) {
     case Op::kGreaterThan:
     case Op::kLessThan: {
       int64_t value, bound;
-      if (!has || values.size() != 1 || !ParseInt(it->second, value) || !ParseInt(values[0], bound))
+      if (!has || values.size() != 1 || !ParseInt(it->second, value) || !ParseInt(values[0], bound)) {
         return false;
+      }
       return requirement.op == Op::kGreaterThan ? value > bound : value < bound;
     }
   }
@@ -257,7 +260,7 @@ bool MatchesOne(const Requirement& requirement, const LabelMap& labels) {
 
 Result<LabelSelector> LabelSelector::Parse(std::string_view text) {
   LabelSelector selector;
-  ASSIGN_OR_RETURN(selector.requirements_, LabelParser(text).Parse());
+  KEELSON_ASSIGN_OR_RETURN(selector.requirements_, LabelParser(text).Parse());
   Sort(selector.requirements_);
   return selector;
 }
@@ -285,7 +288,9 @@ Result<LabelSelector> LabelSelector::From(const metav1::LabelSelector& from) {
     }
     selector.requirements_.push_back(std::move(requirement));
   }
-  for (const Requirement& requirement : selector.requirements_) RETURN_IF_ERROR(Validate(requirement));
+  for (const Requirement& requirement : selector.requirements_) {
+    KEELSON_RETURN_IF_ERROR(Validate(requirement));
+  }
   Sort(selector.requirements_);
   return selector;
 }

@@ -32,8 +32,9 @@ Error FromStatus(const metav1::Status& status) {
   if (!status.has_details()) return error;
   const metav1::StatusDetails& from = status.details();
   ErrorDetails details{from.name(), from.group(), from.kind(), from.uid(), {}, from.retry_after_seconds()};
-  for (const auto& cause : from.causes())
+  for (const auto& cause : from.causes()) {
     details.causes.push_back({cause.reason(), cause.message(), cause.field()});
+  }
   return error.WithDetails(std::move(details));
 }
 

@@ -103,8 +103,9 @@ class Registry {
     for (int i = 0; i < descriptor->field_count(); ++i) {
       const FieldDescriptor& field = *descriptor->field(i);
       Fill(field, info, info.fields[i]);
-      if (info.by_number.size() <= static_cast<size_t>(field.number()))
+      if (info.by_number.size() <= static_cast<size_t>(field.number())) {
         info.by_number.resize(field.number() + 1, -1);
+      }
       info.by_number[field.number()] = static_cast<int16_t>(i);
     }
     info.IndexKeys();

@@ -90,7 +90,7 @@ Result<size_t> DecodeBase64To(char* out, std::string_view text, Base64 form, std
 
 Result<std::string> DecodeBase64(std::string_view text, Base64 form, std::string_view ignored) {
   std::string out(text.size() / 4 * 3 + 3, '\0');
-  ASSIGN_OR_RETURN(const size_t size, DecodeBase64To(out.data(), text, form, ignored));
+  KEELSON_ASSIGN_OR_RETURN(const size_t size, DecodeBase64To(out.data(), text, form, ignored));
   out.resize(size);
   return out;
 }

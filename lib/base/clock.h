@@ -37,12 +37,12 @@ class FakeClock : public Clock {
  private:
   mutable Mutex mutex_;
   CondVar waiters_changed_;
-  std::chrono::nanoseconds elapsed_ GUARDED_BY(mutex_){0};
+  std::chrono::nanoseconds elapsed_ KEELSON_GUARDED_BY(mutex_){0};
   struct Waiter {
     Mutex* mutex;
     CondVar* cv;
   };
-  std::vector<Waiter> waiters_ GUARDED_BY(mutex_);
+  std::vector<Waiter> waiters_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson

@@ -95,15 +95,17 @@ Error ErrnoError(std::string_view what);
 
 // Returns the error of `expr` from the calling function. The counter keeps variable names distinct when
 // `expr` holds a lambda that uses the macro too.
-#define RETURN_IF_ERROR(expr) RETURN_IF_ERROR_IMPL(KEELSON_CONCAT(keelson_e_, __COUNTER__), expr)
-#define RETURN_IF_ERROR_IMPL(tmp, expr)                         \
+#define KEELSON_RETURN_IF_ERROR(expr) \
+  KEELSON_RETURN_IF_ERROR_IMPL(KEELSON_CONCAT(keelson_e_, __COUNTER__), expr)
+#define KEELSON_RETURN_IF_ERROR_IMPL(tmp, expr)                 \
   do {                                                          \
     if (auto tmp = (expr); !tmp) return std::move(tmp).error(); \
   } while (false)
 
 // Assigns the value of `expr` to `lhs`, or returns the error of `expr` from the calling function.
-#define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL(KEELSON_CONCAT(keelson_r_, __COUNTER__), lhs, expr)
-#define ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
-  auto tmp = (expr);                          \
-  if (!tmp) return std::move(tmp).error();    \
+#define KEELSON_ASSIGN_OR_RETURN(lhs, expr) \
+  KEELSON_ASSIGN_OR_RETURN_IMPL(KEELSON_CONCAT(keelson_r_, __COUNTER__), lhs, expr)
+#define KEELSON_ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
+  auto tmp = (expr);                                  \
+  if (!tmp) return std::move(tmp).error();            \
   lhs = std::move(*tmp)

@@ -34,7 +34,7 @@ Result<int> Half(int n) {
 }
 
 Result<int> Quarter(int n) {
-  ASSIGN_OR_RETURN(int half, Half(n));
+  KEELSON_ASSIGN_OR_RETURN(int half, Half(n));
   return Half(half);
 }
 

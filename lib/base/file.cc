@@ -47,7 +47,7 @@ Result<std::string> ReadAll(int fd, std::string_view what) {
 }
 
 Result<std::string> ReadFile(const std::string& path) {
-  ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(path, O_RDONLY));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(path, O_RDONLY));
   return ReadAll(fd.get(), path);
 }
 
@@ -64,7 +64,7 @@ Result<> WriteAll(int fd, std::string_view data, std::string_view what) {
 }
 
 Result<> WriteFile(const std::string& path, std::string_view data, mode_t mode) {
-  ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(path, O_WRONLY | O_CREAT | O_TRUNC, mode));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(path, O_WRONLY | O_CREAT | O_TRUNC, mode));
   return WriteAll(fd.get(), data, path);
 }
 
@@ -73,7 +73,7 @@ Result<> WriteFileAtomic(const std::string& path, std::string_view data, mode_t 
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) return PathError("create", temporary);
   auto written = [&]() -> Result<> {
-    RETURN_IF_ERROR(WriteAll(fd.get(), data, temporary));
+    KEELSON_RETURN_IF_ERROR(WriteAll(fd.get(), data, temporary));
     if (::fchmod(fd.get(), mode) != 0) return PathError("chmod", temporary);
     if (::fsync(fd.get()) != 0) return PathError("fsync", temporary);
     if (::rename(temporary.c_str(), path.c_str()) != 0) return PathError("rename to", path);
@@ -83,7 +83,7 @@ Result<> WriteFileAtomic(const std::string& path, std::string_view data, mode_t 
     ::unlink(temporary.c_str());
     return written;
   }
-  ASSIGN_OR_RETURN(UniqueFd dir, OpenFile(ParentOf(path), O_RDONLY | O_DIRECTORY));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd dir, OpenFile(ParentOf(path), O_RDONLY | O_DIRECTORY));
   if (::fsync(dir.get()) != 0) return PathError("fsync directory of", path);
   return {};
 }
@@ -96,7 +96,7 @@ Result<> MakeDirs(const std::string& path, mode_t mode) {
     return Error::FromErrno(ENOTDIR, "mkdir " + path);
   }
   if (errno != ENOENT) return PathError("mkdir", path);
-  RETURN_IF_ERROR(MakeDirs(ParentOf(path), mode));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(ParentOf(path), mode));
   if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return PathError("mkdir", path);
   return {};
 }

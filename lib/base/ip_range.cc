@@ -30,10 +30,11 @@ bool IpRange::Contains(const IpAddress& address) const {
 Result<AddressPool> AddressPool::Parse(const std::vector<std::string>& ranges) {
   AddressPool out;
   for (const std::string& text : ranges) {
-    ASSIGN_OR_RETURN(IpRange range, IpRange::Parse(text));
+    KEELSON_ASSIGN_OR_RETURN(IpRange range, IpRange::Parse(text));
     for (const IpRange& other : out.ranges_) {
-      if (other.Contains(range.first) || range.Contains(other.first))
+      if (other.Contains(range.first) || range.Contains(other.first)) {
         return Error(Code::kInvalid, "address range \"" + text + "\" overlaps another");
+      }
     }
     out.ranges_.push_back(range);
   }

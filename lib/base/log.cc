@@ -66,8 +66,9 @@ void WriteJson(Level level, std::string_view message, std::initializer_list<Fiel
 }  // namespace
 
 Result<> SetFormat(std::string_view name) {
-  if (name != "text" && name != "json")
+  if (name != "text" && name != "json") {
     return keelson::Error(Code::kInvalid, "Unsupported log format: \"" + std::string(name) + "\"");
+  }
   json = name == "json";
   if (json) Logger().set_pattern("%v");
   return {};

@@ -39,8 +39,9 @@ MediaType ParseMediaType(std::string_view text) {
     if (equals == std::string_view::npos) continue;
     std::string name(Trim(parts[i].substr(0, equals), kBlank));
     std::string_view value = Trim(parts[i].substr(equals + 1), kBlank);
-    if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
+    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
       value = value.substr(1, value.size() - 2);
+    }
     if (name == "q") {
       std::string number(value);
       char* end = nullptr;

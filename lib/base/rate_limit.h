@@ -30,7 +30,7 @@ class RateLimit {  // thread safe
   }
 
  private:
-  void Fill() REQUIRES(mutex_) {
+  void Fill() KEELSON_REQUIRES(mutex_) {
     const SteadyTime now = clock_.SteadyNow();
     tokens_ = std::min(burst_, tokens_ + per_second_ * std::chrono::duration<double>(now - filled_).count());
     filled_ = now;
@@ -39,8 +39,8 @@ class RateLimit {  // thread safe
   const double per_second_, burst_;
   Clock& clock_;
   Mutex mutex_;
-  double tokens_ GUARDED_BY(mutex_);
-  SteadyTime filled_ GUARDED_BY(mutex_);
+  double tokens_ KEELSON_GUARDED_BY(mutex_);
+  SteadyTime filled_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson

@@ -15,9 +15,9 @@ namespace {
 struct State {
   Mutex mutex;
   CondVar changed;
-  std::map<std::string, bool> ready GUARDED_BY(mutex);
-  std::optional<Error> failure GUARDED_BY(mutex);
-  bool ending GUARDED_BY(mutex) = false;
+  std::map<std::string, bool> ready KEELSON_GUARDED_BY(mutex);
+  std::optional<Error> failure KEELSON_GUARDED_BY(mutex);
+  bool ending KEELSON_GUARDED_BY(mutex) = false;
 };
 
 }  // namespace
@@ -32,7 +32,7 @@ Result<> ServiceGroup::Run(std::stop_token stop) {
     state.ending = true;
     state.changed.notify_all();
   });
-  auto ready_or_ending = [&](const Service& service) NO_THREAD_SAFETY_ANALYSIS {
+  auto ready_or_ending = [&](const Service& service) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
     MutexLock lock(state.mutex);
     for (;;) {
       if (state.ending) return false;

@@ -12,8 +12,8 @@ namespace {
 
 struct State {
   Mutex mutex;
-  bool starting GUARDED_BY(mutex) = true;
-  std::function<void()> stop GUARDED_BY(mutex);
+  bool starting KEELSON_GUARDED_BY(mutex) = true;
+  std::function<void()> stop KEELSON_GUARDED_BY(mutex);
 };
 
 // Never destroyed: its thread outlives main().

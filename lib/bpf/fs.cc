@@ -31,8 +31,8 @@ Result<> MakePinDirectory(const std::string& directory) {
     if (!directory.starts_with(std::string(kUsual) + "/")) {
       return Error(Code::kInvalid, directory + " is not on a BPF file system");
     }
-    RETURN_IF_ERROR(MakeDirs(kUsual));
-    RETURN_IF_ERROR(linux::MountFilesystem("bpf", kUsual, "bpf", 0, "mode=0700"));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(kUsual));
+    KEELSON_RETURN_IF_ERROR(linux::MountFilesystem("bpf", kUsual, "bpf", 0, "mode=0700"));
   }
   return MakeDirs(directory, 0700);
 }

@@ -53,12 +53,12 @@ Result<> Link::Update(const Program& program) const {
 }
 
 Result<uint64_t> Link::CgroupId() const {
-  ASSIGN_OR_RETURN(bpf_link_info info, InfoOf(fd_));
+  KEELSON_ASSIGN_OR_RETURN(bpf_link_info info, InfoOf(fd_));
   return info.cgroup.cgroup_id;
 }
 
 Result<int> Link::DeviceIndex() const {
-  ASSIGN_OR_RETURN(bpf_link_info info, InfoOf(fd_));
+  KEELSON_ASSIGN_OR_RETURN(bpf_link_info info, InfoOf(fd_));
   return static_cast<int>(info.xdp.ifindex);
 }
 

@@ -38,14 +38,14 @@ Result<> Map::Check(std::string_view key, std::string_view value) const {
 
 Result<std::optional<std::string>> Map::Lookup(std::string_view key) const {
   std::string value(shape_.value_size, '\0');
-  RETURN_IF_ERROR(Check(key, value));
+  KEELSON_RETURN_IF_ERROR(Check(key, value));
   if (::bpf_map_lookup_elem(fd_.get(), key.data(), value.data()) == 0) return std::optional(value);
   if (errno == ENOENT) return std::optional<std::string>();
   return ErrnoError("read BPF map " + name_);
 }
 
 Result<> Map::Update(std::string_view key, std::string_view value) const {
-  RETURN_IF_ERROR(Check(key, value));
+  KEELSON_RETURN_IF_ERROR(Check(key, value));
   if (::bpf_map_update_elem(fd_.get(), key.data(), value.data(), BPF_ANY) == 0) return {};
   return ErrnoError("write BPF map " + name_);
 }
@@ -64,7 +64,7 @@ Result<> Map::UpdateAll(const std::vector<Entry>& entries) const {
     values.clear();
     const size_t end = std::min(entries.size(), at + kBatch);
     for (size_t i = at; i < end; ++i) {
-      RETURN_IF_ERROR(Check(entries[i].first, entries[i].second));
+      KEELSON_RETURN_IF_ERROR(Check(entries[i].first, entries[i].second));
       keys += entries[i].first;
       values += entries[i].second;
     }
@@ -78,7 +78,7 @@ Result<> Map::UpdateAll(const std::vector<Entry>& entries) const {
 
 // One by one: a batch stops at the first absent key.
 Result<> Map::DeleteAll(const std::vector<std::string>& keys) const {
-  for (const std::string& key : keys) RETURN_IF_ERROR(Delete(key));
+  for (const std::string& key : keys) KEELSON_RETURN_IF_ERROR(Delete(key));
   return {};
 }
 

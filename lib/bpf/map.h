@@ -45,7 +45,7 @@ class Map {
   Result<std::optional<V>> Get(const K& key) const {
     static_assert(std::is_trivially_copyable_v<K> && std::is_trivially_copyable_v<V>);
     if (sizeof(V) != shape_.value_size) return Error(Code::kInternal, name_ + ": values of another size");
-    ASSIGN_OR_RETURN(std::optional<std::string> bytes, Lookup(Bytes(key)));
+    KEELSON_ASSIGN_OR_RETURN(std::optional<std::string> bytes, Lookup(Bytes(key)));
     if (!bytes) return std::optional<V>();
     V out;
     std::memcpy(&out, bytes->data(), sizeof out);

@@ -60,18 +60,18 @@ Result<> AttachTc(const Program& program, const TcPlace& place) {
 }
 
 Result<bool> IsAttachedTc(const Program& program, const TcPlace& place) {
-  ASSIGN_OR_RETURN(std::optional<uint32_t> id, IdAt(place));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<uint32_t> id, IdAt(place));
   if (!id) return false;
-  ASSIGN_OR_RETURN(bpf_prog_info info, InfoOf(program.fd()));
+  KEELSON_ASSIGN_OR_RETURN(bpf_prog_info info, InfoOf(program.fd()));
   return info.id == *id;
 }
 
 Result<std::optional<std::string>> TcProgramAt(const TcPlace& place) {
-  ASSIGN_OR_RETURN(std::optional<uint32_t> id, IdAt(place));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<uint32_t> id, IdAt(place));
   if (!id) return std::optional<std::string>();
   UniqueFd program(::bpf_prog_get_fd_by_id(*id));
   if (!program) return ErrnoError("open BPF program");
-  ASSIGN_OR_RETURN(bpf_prog_info info, InfoOf(program.get()));
+  KEELSON_ASSIGN_OR_RETURN(bpf_prog_info info, InfoOf(program.get()));
   return std::optional<std::string>(info.name);
 }
 

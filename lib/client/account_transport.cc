@@ -22,18 +22,18 @@ class AccountTransport final : public Transport {
 
   Result<ApiResponse> Do(const ApiRequest& request, std::chrono::milliseconds timeout,
                          std::stop_token stop) override {
-    ASSIGN_OR_RETURN(std::shared_ptr<Transport> transport, Current(stop));
+    KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<Transport> transport, Current(stop));
     Result<ApiResponse> response = transport->Do(request, timeout, stop);
     if (!response || response->status != 401) return response;
     // The account was recreated, or the server's keys have changed. Retry only once: after that the server
     // is at fault.
     Drop(transport);
-    ASSIGN_OR_RETURN(transport, Current(stop));
+    KEELSON_ASSIGN_OR_RETURN(transport, Current(stop));
     return transport->Do(request, timeout, stop);
   }
 
   Result<std::unique_ptr<ApiStream>> Open(const ApiRequest& request, std::stop_token stop) override {
-    ASSIGN_OR_RETURN(std::shared_ptr<Transport> transport, Current(stop));
+    KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<Transport> transport, Current(stop));
     Result<std::unique_ptr<ApiStream>> stream = transport->Open(request, stop);
     if (!stream && stream.error().Is(Code::kUnauthenticated)) Drop(transport);
     return stream;
@@ -83,8 +83,8 @@ class AccountTransport final : public Transport {
   const std::string ns_, account_;
   Clock& clock_;
   Mutex mutex_;
-  std::shared_ptr<Transport> current_ GUARDED_BY(mutex_);
-  SteadyTime renew_ GUARDED_BY(mutex_);
+  std::shared_ptr<Transport> current_ KEELSON_GUARDED_BY(mutex_);
+  SteadyTime renew_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -41,8 +41,9 @@ Result<ReviewedUser> DelegatedAuth::Review(const std::string& token) {
   known.user.name = status.user().username();
   known.user.uid = status.user().uid();
   known.user.groups.assign(status.user().groups().begin(), status.user().groups().end());
-  for (const auto& [key, value] : status.user().extra())
+  for (const auto& [key, value] : status.user().extra()) {
     known.user.extra[key].assign(value.items().begin(), value.items().end());
+  }
   MutexLock lock(mutex_);
   Prune(tokens_, now);
   tokens_[token] = known;

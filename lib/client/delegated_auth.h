@@ -30,11 +30,11 @@ class DelegatedAuth {
   DelegatedAuth(RestClient who, RestClient may, DelegatedAuthOptions options = {},
                 Clock& clock = Clock::Real());
   // TokenReview. kUnauthenticated: the token is invalid, or the API server is unavailable.
-  Result<ReviewedUser> Review(const std::string& token) EXCLUDES(mutex_);
+  Result<ReviewedUser> Review(const std::string& token) KEELSON_EXCLUDES(mutex_);
   // SubjectAccessReview of `what`, which has everything but the user. kInternal: the API server is
   // unavailable.
   Result<bool> Allowed(const ReviewedUser& user, const authorizationv1::SubjectAccessReviewSpec& what)
-      EXCLUDES(mutex_);
+      KEELSON_EXCLUDES(mutex_);
 
  private:
   struct Known {
@@ -50,8 +50,8 @@ class DelegatedAuth {
   const DelegatedAuthOptions options_;
   Clock& clock_;
   Mutex mutex_;
-  std::map<std::string, Known> tokens_ GUARDED_BY(mutex_);
-  std::map<std::string, Decision> decisions_ GUARDED_BY(mutex_);
+  std::map<std::string, Known> tokens_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, Decision> decisions_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::client

@@ -58,8 +58,9 @@ bool EventCorrelator::FoldMessage(uint64_t key, std::string_view message, WallTi
   similar.last = now;
   const uint64_t hash = Hash(message);
   auto& known = similar.messages;
-  if (known.size() < kSimilarLimit && std::find(known.begin(), known.end(), hash) == known.end())
+  if (known.size() < kSimilarLimit && std::find(known.begin(), known.end(), hash) == known.end()) {
     known.push_back(hash);
+  }
   return similar.messages.size() >= kSimilarLimit;
 }
 

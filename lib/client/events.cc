@@ -49,11 +49,11 @@ struct EventRecorder::Impl {
   EventCorrelator correlator;  // used by Run()'s thread only
   Mutex mutex;
   CondVar changed;
-  std::deque<Pending> queue GUARDED_BY(mutex);
-  size_t lost GUARDED_BY(mutex) = 0;  // since the queue was last empty
+  std::deque<Pending> queue KEELSON_GUARDED_BY(mutex);
+  size_t lost KEELSON_GUARDED_BY(mutex) = 0;  // since the queue was last empty
 
   // Warnings get a tenth more room: a flood of normal events must not hide them.
-  void Put(Pending pending) EXCLUDES(mutex) {
+  void Put(Pending pending) KEELSON_EXCLUDES(mutex) {
     MutexLock lock(mutex);
     if (queue.size() >= (pending.type == "Warning" ? room + room / 10 : room)) {
       if (lost++ == 0) log::Warn("Too many events to be sent: some are lost", {{"reason", pending.reason}});
@@ -145,8 +145,9 @@ void EventRecorder::Record(const corev1::ObjectReference& object, std::string_vi
 
 void EventRecorder::Run(std::stop_token stop) {
   const RestClient client = impl_->api.With(stop);
-  while (std::optional<Impl::Pending> pending = impl_->Take(stop))
+  while (std::optional<Impl::Pending> pending = impl_->Take(stop)) {
     impl_->Send(client, std::move(*pending), stop);
+  }
 }
 
 }  // namespace keelson::client

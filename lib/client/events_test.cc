@@ -59,8 +59,9 @@ TEST(EventCorrelatorTest, EverNewMessagesAreFolded) {
 TEST(EventCorrelatorTest, FloodIsDroppedObjectByObject) {
   EventCorrelator correlator("scheduler", "");
   int sent = 0;
-  for (int i = 0; i < 100; ++i)
+  for (int i = 0; i < 100; ++i) {
     sent += correlator.Correlate(PodReference(), "Normal", "R", "m", kNow).has_value();
+  }
   EXPECT_EQ(sent, 25);
   EXPECT_TRUE(correlator.Correlate(PodReference("other"), "Normal", "R", "m", kNow));
   EXPECT_FALSE(correlator.Correlate(PodReference(), "Normal", "R", "m", kNow + 299s));
@@ -155,10 +156,12 @@ TEST_F(EventRecorderTest, StartsAgainWhenTheServerForgot) {
 
 TEST_F(EventRecorderTest, AFloodLeavesRoomForWarnings) {
   EventRecorder small(api_, "kubelet", "n1", clock_);  // for a component on a node
-  for (int i = 0; i < 1010; ++i)
+  for (int i = 0; i < 1010; ++i) {
     small.Record(PodReference("p" + std::to_string(i)), "Normal", "Scheduled", "assigned");
-  for (int i = 0; i < 110; ++i)
+  }
+  for (int i = 0; i < 110; ++i) {
     small.Record(PodReference("p" + std::to_string(i)), "Warning", "FailedScheduling", "no node");
+  }
   std::jthread runner([&](std::stop_token stop) { small.Run(stop); });
   AwaitWrites(1100);
   small.Record(PodReference("late"), "Normal", "Scheduled", "there is room again");

@@ -97,8 +97,9 @@ Error ErrorOf(int status, const std::string& body) {
     if (api::DecodeProtobuf(body, decoded)) return api::FromStatus(decoded);
   } else if (!body.empty() && body[0] == '{') {
     api::TypeMeta type;
-    if (api::DecodeJson(body, decoded, nullptr, &type) && type.kind == "Status")
+    if (api::DecodeJson(body, decoded, nullptr, &type) && type.kind == "Status") {
       return api::FromStatus(decoded);
+    }
   }
   return Error(CodeOf(status, ""), body.empty() ? "the server answered " + std::to_string(status)
                                                 : std::string(TrimRight(body, "\r\n ")));
@@ -118,7 +119,7 @@ class HttpTransport final : public Transport {
   Result<> Begin() {
     MutexLock lock(mutex_);
     Look();
-    RETURN_IF_ERROR(Connect());
+    KEELSON_RETURN_IF_ERROR(Connect());
     return {};
   }
 
@@ -151,7 +152,7 @@ class HttpTransport final : public Transport {
     }
     std::string body;
     for (;;) {
-      ASSIGN_OR_RETURN(std::string piece, reader->Read(stop, kHeadTimeout));
+      KEELSON_ASSIGN_OR_RETURN(std::string piece, reader->Read(stop, kHeadTimeout));
       if (piece.empty() || body.size() > (1 << 20)) break;
       body += piece;
     }
@@ -173,14 +174,14 @@ class HttpTransport final : public Transport {
   }
 
   // Keeps the previous content when a file is unreadable or invalid.
-  void Refresh() REQUIRES(mutex_) {
+  void Refresh() KEELSON_REQUIRES(mutex_) {
     if (steady_clock::now() - looked_ < kLookEvery) return;
     if (!Look()) return;
     [[maybe_unused]] Result<> kept = Connect();
   }
 
   // True when certificates have changed.
-  bool Look() REQUIRES(mutex_) {
+  bool Look() KEELSON_REQUIRES(mutex_) {
     looked_ = steady_clock::now();
     if (token_file_.Update()) {
       if (Result<std::string> text = ReadFile(token_file_.path)) token_ = TrimRight(*text, "\r\n ");
@@ -199,7 +200,7 @@ class HttpTransport final : public Transport {
     return true;
   }
 
-  Result<> Connect() REQUIRES(mutex_) {
+  Result<> Connect() KEELSON_REQUIRES(mutex_) {
     http::ClientOptions options;
     options.base_url = config_.server;
     options.tls.ca_pem = config_.ca_pem;
@@ -207,25 +208,26 @@ class HttpTransport final : public Transport {
     options.tls.key_pem = config_.key_pem;
     options.tls.server_name = config_.tls_server_name;
     options.tls.insecure_skip_verify = config_.insecure;
-    ASSIGN_OR_RETURN(client_, http::Client::Create(std::move(options)));
+    KEELSON_ASSIGN_OR_RETURN(client_, http::Client::Create(std::move(options)));
     return {};
   }
 
   Mutex mutex_;
   const RequestCounts counts_;
   RestConfig config_;  // the PEM texts are guarded by the mutex, the rest never changes
-  FileMark ca_ GUARDED_BY(mutex_), certificate_ GUARDED_BY(mutex_), key_ GUARDED_BY(mutex_);
-  FileMark token_file_ GUARDED_BY(mutex_);
-  std::string token_ GUARDED_BY(mutex_);
-  steady_clock::time_point looked_ GUARDED_BY(mutex_);
-  std::shared_ptr<http::Client> client_ GUARDED_BY(mutex_);
+  FileMark ca_ KEELSON_GUARDED_BY(mutex_),
+      certificate_ KEELSON_GUARDED_BY(mutex_), key_ KEELSON_GUARDED_BY(mutex_);
+  FileMark token_file_ KEELSON_GUARDED_BY(mutex_);
+  std::string token_ KEELSON_GUARDED_BY(mutex_);
+  steady_clock::time_point looked_ KEELSON_GUARDED_BY(mutex_);
+  std::shared_ptr<http::Client> client_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
 Result<std::shared_ptr<Transport>> NewHttpTransport(const RestConfig& config) {
   auto transport = std::make_shared<HttpTransport>(config);
-  RETURN_IF_ERROR(transport->Begin());
+  KEELSON_RETURN_IF_ERROR(transport->Begin());
   return std::shared_ptr<Transport>(std::move(transport));
 }
 

@@ -60,8 +60,8 @@ struct InformerBase::Impl {
 
   // Stores one added or changed object, and returns it.
   Result<Object> Apply(std::string_view raw) {
-    ASSIGN_OR_RETURN(std::string kept, Trim(raw));
-    ASSIGN_OR_RETURN(Object object, Decode(kept));
+    KEELSON_ASSIGN_OR_RETURN(std::string kept, Trim(raw));
+    KEELSON_ASSIGN_OR_RETURN(Object object, Decode(kept));
     std::string key = api::KeyOf(*object);
     if (versions) {
       const std::string& version = api::Meta(*object).resource_version();
@@ -96,11 +96,12 @@ struct InformerBase::Impl {
   Result<> Relist(const RestClient& client) {
     std::unordered_set<std::string> seen;
     std::string version;
-    RETURN_IF_ERROR(client.ListEach(info, ns, options, &version, [&](std::string_view raw) -> Result<> {
-      ASSIGN_OR_RETURN(Object object, Apply(raw));
-      seen.insert(api::KeyOf(*object));
-      return {};
-    }));
+    KEELSON_RETURN_IF_ERROR(
+        client.ListEach(info, ns, options, &version, [&](std::string_view raw) -> Result<> {
+          KEELSON_ASSIGN_OR_RETURN(Object object, Apply(raw));
+          seen.insert(api::KeyOf(*object));
+          return {};
+        }));
     for (const std::string& key : Keys()) {
       if (!seen.count(key)) Forget(key, nullptr);
     }
@@ -111,10 +112,10 @@ struct InformerBase::Impl {
   Result<> Handle(const WatchEvent& event) {
     Object object;
     if (event.type == WatchEvent::Type::kAdded || event.type == WatchEvent::Type::kModified) {
-      ASSIGN_OR_RETURN(object, Apply(event.raw));
+      KEELSON_ASSIGN_OR_RETURN(object, Apply(event.raw));
     } else {
-      ASSIGN_OR_RETURN(std::string kept, Trim(event.raw));
-      ASSIGN_OR_RETURN(object, Decode(kept));
+      KEELSON_ASSIGN_OR_RETURN(std::string kept, Trim(event.raw));
+      KEELSON_ASSIGN_OR_RETURN(object, Decode(kept));
     }
     resource_version = api::Meta(*object).resource_version();
     if (event.type == WatchEvent::Type::kDeleted) Forget(api::KeyOf(*object), object);
@@ -125,12 +126,12 @@ struct InformerBase::Impl {
   Result<> WatchOnce(const RestClient& client, std::stop_token stop, bool& opened, int& events) {
     ListOptions from = options;
     from.resource_version = resource_version;
-    ASSIGN_OR_RETURN(std::unique_ptr<WatchStream> stream, client.Watch(info, ns, from));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<WatchStream> stream, client.Watch(info, ns, from));
     opened = true;
     for (;;) {
-      ASSIGN_OR_RETURN(WatchEvent event, stream->Next(stop));
+      KEELSON_ASSIGN_OR_RETURN(WatchEvent event, stream->Next(stop));
       ++events;
-      RETURN_IF_ERROR(Handle(event));
+      KEELSON_RETURN_IF_ERROR(Handle(event));
     }
   }
 
@@ -180,8 +181,9 @@ void InformerBase::Impl::Run(std::stop_token stop, const std::function<void()>& 
         break;
       case Code::kGone:
         listed = false;
-        if (events == 0 && !failed(result.error(), "Watch is too old, will list again", log::Level::kDebug))
+        if (events == 0 && !failed(result.error(), "Watch is too old, will list again", log::Level::kDebug)) {
           return;
+        }
         break;
       default:
         listed = false;
@@ -220,7 +222,7 @@ void InformerBase::Run(std::stop_token stop, const std::function<void()>& on_syn
 struct InformerFactory::Impl {
   using Id = std::tuple<std::string, std::string, std::string, std::string, bool>;
   Mutex mutex;
-  std::map<Id, std::unique_ptr<InformerBase>> informers GUARDED_BY(mutex);
+  std::map<Id, std::unique_ptr<InformerBase>> informers KEELSON_GUARDED_BY(mutex);
 };
 
 InformerFactory::InformerFactory(RestClient api, Clock& clock)

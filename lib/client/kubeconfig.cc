@@ -51,22 +51,23 @@ class Reader {
 Result<RestConfig> Build(const YAML::Node& root, const std::string& path, const std::string& wanted) {
   std::string name = wanted.empty() ? Text(root, "current-context") : wanted;
   if (name.empty()) return Error(Code::kBadRequest, "no context is current");
-  ASSIGN_OR_RETURN(YAML::Node context, Entry(root, "contexts", name, "context"));
-  ASSIGN_OR_RETURN(YAML::Node cluster, Entry(root, "clusters", Text(context, "cluster"), "cluster"));
+  KEELSON_ASSIGN_OR_RETURN(YAML::Node context, Entry(root, "contexts", name, "context"));
+  KEELSON_ASSIGN_OR_RETURN(YAML::Node cluster, Entry(root, "clusters", Text(context, "cluster"), "cluster"));
   Reader reader(path);
   RestConfig config;
   config.server = Text(cluster, "server");
   if (config.server.empty()) return Error(Code::kBadRequest, "cluster has no server");
   config.tls_server_name = Text(cluster, "tls-server-name");
   config.insecure = Text(cluster, "insecure-skip-tls-verify") == "true";
-  ASSIGN_OR_RETURN(config.ca_pem, reader.Pem(cluster, "certificate-authority", config.ca_file));
+  KEELSON_ASSIGN_OR_RETURN(config.ca_pem, reader.Pem(cluster, "certificate-authority", config.ca_file));
   if (Text(context, "user").empty()) return config;
-  ASSIGN_OR_RETURN(YAML::Node user, Entry(root, "users", Text(context, "user"), "user"));
+  KEELSON_ASSIGN_OR_RETURN(YAML::Node user, Entry(root, "users", Text(context, "user"), "user"));
   if (user["exec"] || user["auth-provider"]) {
     return Error(Code::kUnimplemented, "credentials by exec or auth-provider are not supported");
   }
-  ASSIGN_OR_RETURN(config.certificate_pem, reader.Pem(user, "client-certificate", config.certificate_file));
-  ASSIGN_OR_RETURN(config.key_pem, reader.Pem(user, "client-key", config.key_file));
+  KEELSON_ASSIGN_OR_RETURN(config.certificate_pem,
+                           reader.Pem(user, "client-certificate", config.certificate_file));
+  KEELSON_ASSIGN_OR_RETURN(config.key_pem, reader.Pem(user, "client-key", config.key_file));
   config.token = Text(user, "token");
   config.token_file = reader.Path(Text(user, "tokenFile"));
   return config;
@@ -75,7 +76,7 @@ Result<RestConfig> Build(const YAML::Node& root, const std::string& path, const 
 }  // namespace
 
 Result<RestConfig> LoadKubeconfig(const std::string& path, const std::string& context) {
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
   try {
     YAML::Node root = YAML::Load(text);
     if (!root.IsMap()) return Error(Code::kBadRequest, "kubeconfig " + path + ": not a mapping");

@@ -42,16 +42,17 @@ void CountSlowPath(const std::string& name) {
 Result<> ValidateLeaderElection(const LeaderElectionOptions& options) {
   const milliseconds zero{0};
   const char* wrong = nullptr;
-  if (options.lease_duration <= options.renew_deadline)
+  if (options.lease_duration <= options.renew_deadline) {
     wrong = "leaseDuration must be greater than renewDeadline";
-  else if (options.renew_deadline <= duration_cast<milliseconds>(options.retry_period * kJitter))
+  } else if (options.renew_deadline <= duration_cast<milliseconds>(options.retry_period * kJitter)) {
     wrong = "renewDeadline must be greater than retryPeriod*JitterFactor";
-  else if (options.retry_period <= zero)
+  } else if (options.retry_period <= zero) {
     wrong = "retryPeriod must be greater than zero";
-  else if (options.lease_duration < std::chrono::seconds(1))
+  } else if (options.lease_duration < std::chrono::seconds(1)) {
     wrong = "leaseDuration must be at least a second";
-  else if (options.name.empty() || options.ns.empty())
+  } else if (options.name.empty() || options.ns.empty()) {
     wrong = "the Lease must have a name and a namespace";
+  }
   if (wrong) return Error(Code::kInvalid, wrong);
   return {};
 }
@@ -95,8 +96,9 @@ void LeaderElector::Observe(const coordinationv1::Lease& lease, SteadyTime at) {
   const bool news =
       !seen_ || !google::protobuf::util::MessageDifferencer::Equals(seen_->spec(), lease.spec());
   if (news) seen_at_ = at;
-  if (news && (!seen_ || seen_->spec().holder_identity() != lease.spec().holder_identity()))
+  if (news && (!seen_ || seen_->spec().holder_identity() != lease.spec().holder_identity())) {
     log::Info("Leader seen", {{"lease", options_.name}, {"leader", lease.spec().holder_identity()}});
+  }
   seen_ = lease;
 }
 

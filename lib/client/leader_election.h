@@ -45,17 +45,17 @@ class LeaderElector {
   Result<> Run(std::stop_token stop, const std::function<Result<>(std::stop_token)>& lead,
                const std::function<void()>& lost);
 
-  bool IsLeader() const EXCLUDES(mutex_);
-  std::string holder() const EXCLUDES(mutex_);  // last seen holder; empty: none
+  bool IsLeader() const KEELSON_EXCLUDES(mutex_);
+  std::string holder() const KEELSON_EXCLUDES(mutex_);  // last seen holder; empty: none
   // kUnavailable when we lead but did not renew in time: more than `tolerance` has passed since the Lease
   // ran out.
-  Result<> Healthy(std::chrono::nanoseconds tolerance) const EXCLUDES(mutex_);
+  Result<> Healthy(std::chrono::nanoseconds tolerance) const KEELSON_EXCLUDES(mutex_);
 
  private:
-  bool TryAcquireOrRenew(const RestClient& api) EXCLUDES(mutex_);
+  bool TryAcquireOrRenew(const RestClient& api) KEELSON_EXCLUDES(mutex_);
   // Renews our own last record without reading it first.
-  bool RenewKnown(const RestClient& api, WallTime now) EXCLUDES(mutex_);
-  void Observe(const coordinationv1::Lease& lease, SteadyTime at) EXCLUDES(mutex_);
+  bool RenewKnown(const RestClient& api, WallTime now) KEELSON_EXCLUDES(mutex_);
+  void Observe(const coordinationv1::Lease& lease, SteadyTime at) KEELSON_EXCLUDES(mutex_);
   coordinationv1::LeaseSpec NextRecord(const coordinationv1::LeaseSpec* before, WallTime now) const;
   bool Acquire(std::stop_token stop);
   bool KeepRenewing(std::stop_token over);
@@ -68,8 +68,8 @@ class LeaderElector {
   Clock& clock_;
   std::minstd_rand random_{std::random_device{}()};
   mutable Mutex mutex_;
-  std::optional<coordinationv1::Lease> seen_ GUARDED_BY(mutex_);
-  SteadyTime seen_at_ GUARDED_BY(mutex_);  // when its record was first seen, or sent if it is ours
+  std::optional<coordinationv1::Lease> seen_ KEELSON_GUARDED_BY(mutex_);
+  SteadyTime seen_at_ KEELSON_GUARDED_BY(mutex_);  // when its record was first seen, or sent if it is ours
 };
 
 }  // namespace keelson::client

@@ -96,7 +96,7 @@ struct Candidate {
   std::atomic<bool> leads{false}, lost{false};
   Mutex mutex;
   CondVar changed;
-  bool may_end GUARDED_BY(mutex) = true;
+  bool may_end KEELSON_GUARDED_BY(mutex) = true;
   Result<> result;
   std::jthread thread;
 };

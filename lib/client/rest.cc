@@ -78,7 +78,7 @@ Error ErrorOf(const ApiResponse& response) {
 
 Result<ApiResponse> Exchange(Transport& transport, const ApiRequest& request,
                              std::chrono::milliseconds timeout, std::stop_token stop) {
-  ASSIGN_OR_RETURN(ApiResponse response, transport.Do(request, timeout, std::move(stop)));
+  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, transport.Do(request, timeout, std::move(stop)));
   if (response.status < 200 || response.status > 299) return ErrorOf(response);
   return response;
 }
@@ -132,7 +132,7 @@ Result<> RestClient::GetInto(const api::ResourceInfo& info, std::string_view ns,
                              Message& out) const {
   ApiRequest request;
   request.target = PathOf(info, ns, name, "");
-  ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
   return DecodeReply(response, out);
 }
 
@@ -146,7 +146,7 @@ Result<> RestClient::Write(std::string_view method, const Message& object, std::
   request.target = PathOf(info, meta.namespace_(), create ? std::string_view() : meta.name(), subresource);
   request.content_type = kProtobuf;
   request.body = api::EncodeProtobuf(object, info.Gvk());
-  ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
   return DecodeReply(response, out);
 }
 
@@ -157,7 +157,7 @@ Result<> RestClient::CreateSub(const api::ResourceInfo& parent, std::string_view
   request.target = PathOf(parent, ns, name, subresource);
   request.content_type = kProtobuf;
   request.body = api::EncodeProtobuf(body, api::GvkOf(body.GetDescriptor()));
-  ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
   return out ? DecodeReply(response, *out) : Result<>();
 }
 
@@ -169,7 +169,7 @@ Result<> RestClient::PatchInto(const api::ResourceInfo& info, std::string_view n
   request.target = PathOf(info, ns, name, subresource);
   request.content_type = ContentTypeOf(type);
   request.body = std::move(body);
-  ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
   return DecodeReply(response, out);
 }
 
@@ -187,7 +187,7 @@ Result<> RestClient::DeleteObject(const api::ResourceInfo& info, std::string_vie
   request.target = PathOf(info, ns, name, "");
   request.content_type = kProtobuf;
   request.body = api::EncodeProtobuf(body, api::GvkOf(body.GetDescriptor()));
-  RETURN_IF_ERROR(Exchange(*transport_, request, timeout_, stop_));
+  KEELSON_RETURN_IF_ERROR(Exchange(*transport_, request, timeout_, stop_));
   return {};
 }
 
@@ -202,10 +202,10 @@ Result<> RestClient::ListEach(const api::ResourceInfo& info, std::string_view ns
     ApiRequest request;
     request.target = PathOf(info, ns, "", "") + query.text();
     if (options.metadata_only) request.accept = kMetadataListOnly;
-    ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
-    ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(response.body));
+    KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+    KEELSON_ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(response.body));
     metav1::ListMeta meta;
-    RETURN_IF_ERROR(ReadList(envelope.raw, meta, each));
+    KEELSON_RETURN_IF_ERROR(ReadList(envelope.raw, meta, each));
     if (resource_version) *resource_version = meta.resource_version();
     if (meta.continue_().empty()) return {};
     page.continue_token = meta.continue_();
@@ -223,7 +223,7 @@ Result<std::unique_ptr<WatchStream>> RestClient::Watch(const api::ResourceInfo& 
   ApiRequest request;
   request.target = PathOf(info, ns, "", "") + query.text();
   if (options.metadata_only) request.accept = kMetadataOnly;
-  ASSIGN_OR_RETURN(std::unique_ptr<ApiStream> stream, transport_->Open(request, stop_));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<ApiStream> stream, transport_->Open(request, stop_));
   return NewWatchStream(std::move(stream), stop_);
 }
 

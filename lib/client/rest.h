@@ -4,7 +4,7 @@
 // kAlreadyExists, kConflict, kInvalid, ...); kUnavailable, kTimeout and kCancelled come from the transport.
 //
 //   RestClient api(transport);
-//   ASSIGN_OR_RETURN(corev1::Pod pod, api.Get<corev1::Pod>("default", "web-1"));
+//   KEELSON_ASSIGN_OR_RETURN(corev1::Pod pod, api.Get<corev1::Pod>("default", "web-1"));
 #pragma once
 
 #include <chrono>
@@ -66,20 +66,20 @@ class RestClient {
   template <typename T>
   Result<T> Get(std::string_view ns, std::string_view name) const {
     T object;
-    RETURN_IF_ERROR(GetInto(api::ResourceOf<T>(), ns, name, object));
+    KEELSON_RETURN_IF_ERROR(GetInto(api::ResourceOf<T>(), ns, name, object));
     return object;
   }
   // Creates the object in the namespace from its metadata, and returns it as stored.
   template <typename T>
   Result<T> Create(const T& object) const {
     T stored;
-    RETURN_IF_ERROR(Write("POST", object, "", stored));
+    KEELSON_RETURN_IF_ERROR(Write("POST", object, "", stored));
     return stored;
   }
   template <typename T>
   Result<T> Update(const T& object, std::string_view subresource = "") const {
     T stored;
-    RETURN_IF_ERROR(Write("PUT", object, subresource, stored));
+    KEELSON_RETURN_IF_ERROR(Write("PUT", object, subresource, stored));
     return stored;
   }
   template <typename T>
@@ -90,7 +90,8 @@ class RestClient {
   Result<T> Patch(std::string_view ns, std::string_view name, PatchType type, std::string body,
                   std::string_view subresource = "") const {
     T stored;
-    RETURN_IF_ERROR(PatchInto(api::ResourceOf<T>(), ns, name, subresource, type, std::move(body), stored));
+    KEELSON_RETURN_IF_ERROR(
+        PatchInto(api::ResourceOf<T>(), ns, name, subresource, type, std::move(body), stored));
     return stored;
   }
   template <typename T>
@@ -100,10 +101,10 @@ class RestClient {
   template <typename T>
   Result<std::vector<T>> List(std::string_view ns = "", const ListOptions& options = {}) const {
     std::vector<T> items;
-    RETURN_IF_ERROR(
+    KEELSON_RETURN_IF_ERROR(
         ListEach(api::ResourceOf<T>(), ns, options, nullptr, [&](std::string_view raw) -> Result<> {
           T item;
-          RETURN_IF_ERROR(DecodeInto(raw, item));
+          KEELSON_RETURN_IF_ERROR(DecodeInto(raw, item));
           items.push_back(std::move(item));
           return {};
         }));
@@ -150,8 +151,8 @@ template <typename T>
 Result<T> UpdateWithRetry(const RestClient& api, std::string_view ns, std::string_view name,
                           std::string_view subresource, const std::function<Result<bool>(T&)>& change) {
   for (int attempt = 0;; ++attempt) {
-    ASSIGN_OR_RETURN(T object, api.Get<T>(ns, name));
-    ASSIGN_OR_RETURN(bool changed, change(object));
+    KEELSON_ASSIGN_OR_RETURN(T object, api.Get<T>(ns, name));
+    KEELSON_ASSIGN_OR_RETURN(bool changed, change(object));
     if (!changed) return object;
     Result<T> stored = api.Update(object, subresource);
     if (stored || !stored.error().Is(Code::kConflict) || attempt == 4) return stored;

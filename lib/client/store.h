@@ -58,12 +58,12 @@ class ObjectStore {  // thread safe
   static Picked Pick(const std::string& key, const Entry& entry);
   Object Materialize(Picked picked) const;
   std::vector<Object> MaterializeAll(std::vector<Picked> picked) const;
-  void Unindex(const std::string& key, const Entry& entry) REQUIRES(mutex_);
+  void Unindex(const std::string& key, const Entry& entry) KEELSON_REQUIRES(mutex_);
 
   const google::protobuf::Message& prototype_;
   mutable Mutex mutex_;
-  std::map<std::string, Entry, std::less<>> entries_ GUARDED_BY(mutex_);
-  std::vector<Index> indexes_ GUARDED_BY(mutex_);
+  std::map<std::string, Entry, std::less<>> entries_ KEELSON_GUARDED_BY(mutex_);
+  std::vector<Index> indexes_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::client

@@ -18,7 +18,7 @@ class FramedWatchStream : public WatchStream {
 
   Result<WatchEvent> Next(std::stop_token stop) override {
     for (;;) {
-      ASSIGN_OR_RETURN(std::optional<std::string_view> frame, frames_.Next());
+      KEELSON_ASSIGN_OR_RETURN(std::optional<std::string_view> frame, frames_.Next());
       if (frame) return DecodeWatchEvent(*frame);
       // Two tokens can end the call: the client's own and the caller's.
       std::stop_source either;
@@ -62,11 +62,11 @@ Result<std::optional<std::string_view>> FrameReader::Next() {
 Result<WatchEvent> DecodeWatchEvent(std::string_view frame) {
   // Upstream sends the event bare; accept an enveloped one too.
   if (frame.substr(0, api::kProtobufMagic.size()) == api::kProtobufMagic) {
-    ASSIGN_OR_RETURN(api::Envelope outer, api::OpenEnvelope(frame));
+    KEELSON_ASSIGN_OR_RETURN(api::Envelope outer, api::OpenEnvelope(frame));
     frame = outer.raw;
   }
   std::string_view type, object;
-  RETURN_IF_ERROR(ForEachField(frame, [&](int number, std::string_view payload) -> Result<> {
+  KEELSON_RETURN_IF_ERROR(ForEachField(frame, [&](int number, std::string_view payload) -> Result<> {
     if (number == 1) type = payload;
     if (number != 2) return {};
     return ForEachField(payload, [&](int inner, std::string_view raw) -> Result<> {
@@ -74,10 +74,10 @@ Result<WatchEvent> DecodeWatchEvent(std::string_view frame) {
       return {};
     });
   }));
-  ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(object));
+  KEELSON_ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(object));
   if (type == "ERROR") {
     metav1::Status status;
-    RETURN_IF_ERROR(api::DecodeRaw(envelope.raw, status));
+    KEELSON_RETURN_IF_ERROR(api::DecodeRaw(envelope.raw, status));
     return api::FromStatus(status);
   }
   WatchEvent event;

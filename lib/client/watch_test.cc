@@ -65,8 +65,9 @@ TEST(DecodeWatchEventTest, ErrorEventIsAnError) {
 }
 
 TEST(DecodeWatchEventTest, GarbageIsAnError) {
-  for (std::string_view bytes : {"", "\x0a\xff", "garbage", "k8s\0garbage"})
+  for (std::string_view bytes : {"", "\x0a\xff", "garbage", "k8s\0garbage"}) {
     EXPECT_FALSE(DecodeWatchEvent(bytes));
+  }
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ Result<> Walk(std::string_view message, const Each& each) {
     const size_t end = static_cast<size_t>(in.CurrentPosition());
     field.whole = message.substr(begin, end - begin);
     begin = end;
-    RETURN_IF_ERROR(each(field));
+    KEELSON_RETURN_IF_ERROR(each(field));
   }
   if (static_cast<size_t>(in.CurrentPosition()) != message.size()) return malformed;
   return {};
@@ -65,13 +65,13 @@ Result<> ForEachField(std::string_view message,
 
 Result<std::string> TrimObject(std::string_view object, bool metadata_only) {
   std::string out;
-  RETURN_IF_ERROR(Walk(object, [&](const Field& field) -> Result<> {
+  KEELSON_RETURN_IF_ERROR(Walk(object, [&](const Field& field) -> Result<> {
     if (field.number != kMetadata || !field.delimited) {
       if (!metadata_only) out += field.whole;
       return {};
     }
     std::string metadata;
-    RETURN_IF_ERROR(Walk(field.payload, [&](const Field& inner) -> Result<> {
+    KEELSON_RETURN_IF_ERROR(Walk(field.payload, [&](const Field& inner) -> Result<> {
       if (inner.number != kManagedFields) metadata += inner.whole;
       return {};
     }));

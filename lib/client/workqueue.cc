@@ -92,8 +92,8 @@ class LiveQueues {
   }
 
   Mutex mutex_;
-  bool collected_ GUARDED_BY(mutex_) = false;
-  std::map<const void*, Queue> queues_ GUARDED_BY(mutex_);
+  bool collected_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::map<const void*, Queue> queues_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -119,15 +119,15 @@ struct WorkQueue::Impl {
 
   Mutex mutex;
   CondVar changed;
-  std::deque<std::string> ready GUARDED_BY(mutex);
-  std::unordered_map<std::string, SteadyTime> dirty GUARDED_BY(mutex),  // since when
-      processing GUARDED_BY(mutex);
-  std::multimap<SteadyTime, std::string> waiting GUARDED_BY(mutex);
+  std::deque<std::string> ready KEELSON_GUARDED_BY(mutex);
+  std::unordered_map<std::string, SteadyTime> dirty KEELSON_GUARDED_BY(mutex),  // since when
+      processing KEELSON_GUARDED_BY(mutex);
+  std::multimap<SteadyTime, std::string> waiting KEELSON_GUARDED_BY(mutex);
   std::unordered_map<std::string, std::multimap<SteadyTime, std::string>::iterator> waiting_by_key
-      GUARDED_BY(mutex);
-  std::unordered_map<std::string, int> failures GUARDED_BY(mutex);
+      KEELSON_GUARDED_BY(mutex);
+  std::unordered_map<std::string, int> failures KEELSON_GUARDED_BY(mutex);
 
-  void AddLocked(const std::string& key) REQUIRES(mutex) {
+  void AddLocked(const std::string& key) KEELSON_REQUIRES(mutex) {
     if (!dirty.try_emplace(key, clock.SteadyNow()).second) return;
     told.adds.Increment();
     if (processing.count(key)) return;
@@ -136,7 +136,7 @@ struct WorkQueue::Impl {
   }
 
   // Moves keys that are due to `ready`; returns when the next one is due.
-  SteadyTime PromoteLocked() REQUIRES(mutex) {
+  SteadyTime PromoteLocked() KEELSON_REQUIRES(mutex) {
     SteadyTime now = clock.SteadyNow();
     while (!waiting.empty()) {
       auto first = waiting.begin();
@@ -149,7 +149,7 @@ struct WorkQueue::Impl {
     return SteadyTime::max();
   }
 
-  Standing Look() EXCLUDES(mutex) {
+  Standing Look() KEELSON_EXCLUDES(mutex) {
     const SteadyTime now = clock.SteadyNow();
     Standing standing;
     MutexLock lock(mutex);
@@ -161,7 +161,7 @@ struct WorkQueue::Impl {
     return standing;
   }
 
-  void AddAfterLocked(const std::string& key, std::chrono::nanoseconds delay) REQUIRES(mutex) {
+  void AddAfterLocked(const std::string& key, std::chrono::nanoseconds delay) KEELSON_REQUIRES(mutex) {
     told.retries.Increment();
     if (delay.count() <= 0) return AddLocked(key);
     SteadyTime at = clock.SteadyNow() + delay;

@@ -11,8 +11,9 @@ namespace {
 
 std::vector<std::string> Keys(size_t count) {
   std::vector<std::string> keys;
-  for (size_t i = 0; i < count; ++i)
+  for (size_t i = 0; i < count; ++i) {
     keys.push_back("namespace-" + std::to_string(i % 50) + "/pod-" + std::to_string(i));
+  }
   return keys;
 }
 

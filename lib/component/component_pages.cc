@@ -12,7 +12,7 @@
 #include "lib/base/version.h"
 #include "lib/component/logging_options.h"
 
-namespace keelson::k8s {
+namespace keelson::component {
 
 namespace json = boost::json;
 
@@ -33,8 +33,9 @@ Form FormOf(std::string_view accept, std::string_view kind) {
     const std::string_view as = clause.Parameter("as"), version = clause.Parameter("v");
     if (as.empty() && Covers(clause, "text/plain")) return {};
     if (as == kind && clause.Parameter("g") == kGroup && (version == "v1beta1" || version == "v1alpha1") &&
-        Covers(clause, kJson))
+        Covers(clause, kJson)) {
       return {true, std::string(version)};
+    }
   }
   return {false, ""};
 }
@@ -119,12 +120,13 @@ PageAnswer AnswerVerbosity(std::string_view method, const std::string& body) {
   if (method != "PUT") return {406, kText, "unsupported http method"};
   int level = 0;
   const auto [end, problem] = std::from_chars(body.data(), body.data() + body.size(), level);
-  if (problem != std::errc() || end != body.data() + body.size())
+  if (problem != std::errc() || end != body.data() + body.size()) {
     return {400, kText,
             fmt::format("error converting {} to int: strconv.ParseInt: parsing \"{}\": invalid syntax", body,
                         body)};
+  }
   ApplyVerbosity(level);
   return {200, kText, fmt::format("successfully set klog.logging.verbosity to {}", level)};
 }
 
-}  // namespace keelson::k8s
+}  // namespace keelson::component

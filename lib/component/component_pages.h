@@ -9,7 +9,7 @@
 
 #include "lib/base/clock.h"
 
-namespace keelson::k8s {
+namespace keelson::component {
 
 struct PageAnswer {
   int status = 200;  // 406: nothing that the client accepts
@@ -30,4 +30,4 @@ PageAnswer AnswerFlagz(const std::string& component, const std::map<std::string,
 // /debug/flags/v: a PUT of a number says how much is logged from now on.
 PageAnswer AnswerVerbosity(std::string_view method, const std::string& body);
 
-}  // namespace keelson::k8s
+}  // namespace keelson::component

@@ -4,7 +4,7 @@
 
 #include <boost/json.hpp>
 
-namespace keelson::k8s {
+namespace keelson::component {
 namespace {
 
 StatusPage Page() {
@@ -21,8 +21,9 @@ TEST(ComponentPages, StatuszIsTextForPeople) {
     EXPECT_EQ(answer.content_type, "text/plain; charset=utf-8");
     EXPECT_EQ(answer.text.rfind("\nkubelet statusz\nWarning: ", 0), 0u) << answer.text;
     for (const char* line : {"\nStarted: Thu Jan  1 00:00:00 UTC 2026\n", "\nUp: 1 hr 01 min 01 sec\n",
-                             "\nEmulation version: 1.36\n", "\nPaths: /configz /metrics\n"})
+                             "\nEmulation version: 1.36\n", "\nPaths: /configz /metrics\n"}) {
       EXPECT_NE(answer.text.find(line), std::string::npos) << line << answer.text;
+    }
   }
 }
 
@@ -62,4 +63,4 @@ TEST(ComponentPages, WhatThereIsNotIsRefused) {
 }
 
 }  // namespace
-}  // namespace keelson::k8s
+}  // namespace keelson::component

@@ -27,23 +27,26 @@ bool Covers(std::string_view pattern, std::string_view version) {
 }  // namespace
 
 Result<json::object> ParseDocument(std::string_view text, DocumentProblems& problems) {
-  ASSIGN_OR_RETURN(const std::string as_json, k8s::YamlToJson(text, &problems.strict));
+  KEELSON_ASSIGN_OR_RETURN(const std::string as_json, k8s::YamlToJson(text, &problems.strict));
   json::error_code failed;
   json::value document = json::parse(as_json, failed);
-  if (failed || !document.is_object())
+  if (failed || !document.is_object()) {
     return Error(Code::kBadRequest, "couldn't get version/kind; json parse error: not a mapping");
+  }
   return std::move(document.get_object());
 }
 
 Result<> CheckType(const json::object& document, const DocumentType& type) {
   const auto kind = TextOf(document, "kind"), version = TextOf(document, "apiVersion");
-  if (!kind || !version)
+  if (!kind || !version) {
     return Error(Code::kBadRequest,
                  "couldn't get version/kind; json parse error: kind and apiVersion must be strings");
+  }
   for (const auto& [name, value] : {std::pair("Kind", &*kind), std::pair("apiVersion", &*version)}) {
-    if (value->empty())
+    if (value->empty()) {
       return Error(Code::kBadRequest,
                    std::string("Object '") + name + "' is missing in '" + json::serialize(document) + "'");
+    }
   }
   const bool known = *kind == type.kind && std::any_of(type.versions.begin(), type.versions.end(),
                                                        [&](auto one) { return Covers(one, *version); });
@@ -63,9 +66,10 @@ std::string Join(const std::vector<std::string>& problems, std::string_view sepa
 
 Result<> TellProblems(const DocumentProblems& problems) {
   if (!problems.wrong.empty()) return Error(Code::kBadRequest, Join(problems.wrong));
-  if (!problems.strict.empty())
+  if (!problems.strict.empty()) {
     log::Warn("Using lenient decoding as strict decoding failed",
               {{"err", "strict decoding error: " + Join(problems.strict)}});
+  }
   return {};
 }
 

@@ -170,8 +170,9 @@ bool DocumentReader::Convert(const Value& value, const std::string& path, bool& 
 
 bool DocumentReader::Convert(const Value& value, const std::string& path, int32_t& out) {
   if (!value.is_int64() || value.get_int64() < std::numeric_limits<int32_t>::min() ||
-      value.get_int64() > std::numeric_limits<int32_t>::max())
+      value.get_int64() > std::numeric_limits<int32_t>::max()) {
     return Mismatch(value, path, "int32");
+  }
   out = static_cast<int32_t>(value.get_int64());
   return true;
 }

@@ -101,10 +101,12 @@ class Reader {
       return;
     }
     const std::string value = argument.substr(equals + 1);
-    if (value.empty() && (is_switch || IsNumber(*option)))
+    if (value.empty() && (is_switch || IsNumber(*option))) {
       throw Invalid(name, value, is_switch ? "want a boolean" : "want a number");
-    if (is_switch && !IsBool(value))
+    }
+    if (is_switch && !IsBool(value)) {
       throw Invalid(name, value, "strconv.ParseBool: parsing \"" + value + "\": invalid syntax");
+    }
     if (is_switch) return out_.push_back(name + "=" + value);
     out_.push_back(name);
     out_.push_back(value);
@@ -113,8 +115,9 @@ class Reader {
   // -v2 is -v 2, which CLI11 knows too.
   void Unknown(const std::string& argument, const std::string& name) {
     const bool is_short = !name.starts_with("--");
-    if (app_.get_allow_extras() || (is_short && Find(app_, name.substr(0, 2))))
+    if (app_.get_allow_extras() || (is_short && Find(app_, name.substr(0, 2)))) {
       return out_.push_back(argument);
+    }
     throw CLI::ValidationError(is_short ? "unknown shorthand flag: '" + name.substr(1, 1) + "' in " + argument
                                         : "unknown flag: " + name);
   }

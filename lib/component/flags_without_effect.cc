@@ -64,8 +64,9 @@ CLI::Option* Add(CLI::App& app, const std::string& name, const FlagWithoutEffect
 
 void AddFlagsWithoutEffect(CLI::App& app, FlagsWithoutEffect flags) {
   std::map<std::string, CLI::Option*, std::less<>> present;
-  for (CLI::Option* option : app.get_options([](CLI::Option*) { return true; }))
+  for (CLI::Option* option : app.get_options([](CLI::Option*) { return true; })) {
     for (const std::string& name : option->get_lnames()) present.emplace(name, option);
+  }
   for (const FlagWithoutEffect& flag : flags) {
     const auto found = present.find(flag.name);
     CLI::Option* option = found != present.end() ? found->second : nullptr;
@@ -88,8 +89,9 @@ std::vector<const FlagWithoutEffect*> GivenWithoutEffect(const CLI::App& app, Fl
 }
 
 void TellFlagsWithoutEffect(const std::vector<const FlagWithoutEffect*>& given) {
-  for (const FlagWithoutEffect* flag : given)
+  for (const FlagWithoutEffect* flag : given) {
     log::Warn("A flag without effect", {{"flag", "--" + std::string(flag->name)}, {"why", flag->why}});
+  }
 }
 
 }  // namespace keelson::component

@@ -5,7 +5,7 @@
 #include "lib/base/log.h"
 #include "lib/metrics/metrics.h"
 
-namespace keelson::k8s {
+namespace keelson::component {
 
 namespace {
 
@@ -47,9 +47,10 @@ void Count(const std::string& name, std::string_view endpoint, bool passes) {
 bool Passes(const NamedCheck& check, std::string_view endpoint) {
   Result<> result = check.check();
   Count(check.name, endpoint, result.has_value());
-  if (!result)
+  if (!result) {
     log::Warn("Health check failed",
               {{"check", check.name}, {"endpoint", endpoint}, {"err", result.error()}});
+  }
   return result.has_value();
 }
 
@@ -80,8 +81,9 @@ HealthAnswer AnswerHealth(const std::vector<NamedCheck>& checks, const HealthQue
       report += "[-]" + check.name + " failed: reason withheld\n";
     }
   }
-  if (!excluded.empty())
+  if (!excluded.empty()) {
     report += "warn: some health checks cannot be excluded: no matches for " + Unmatched(excluded) + "\n";
+  }
   const std::string endpoint(question.endpoint);
   if (failed) return {500, report + endpoint + " check failed\n"};
   if (question.verbose) return {200, report + endpoint + " check passed\n"};
@@ -95,4 +97,4 @@ std::string HealthMetrics() {
   return out;
 }
 
-}  // namespace keelson::k8s
+}  // namespace keelson::component

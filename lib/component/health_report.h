@@ -8,7 +8,7 @@
 
 #include "lib/base/error.h"
 
-namespace keelson::k8s {
+namespace keelson::component {
 
 struct NamedCheck {
   std::string name;
@@ -34,4 +34,4 @@ HealthAnswer AnswerHealth(const std::vector<NamedCheck>& checks, const HealthQue
 // it.
 std::string HealthMetrics();
 
-}  // namespace keelson::k8s
+}  // namespace keelson::component

@@ -3,9 +3,7 @@
 #include "lib/base/log.h"
 #include "lib/base/log_format.h"
 
-namespace keelson::k8s {
-
-using component::DocumentReader;
+namespace keelson::component {
 
 Result<> ApplyLogFormat(const std::string& format) {
   if (log::SetFormat(format)) return {};
@@ -22,8 +20,9 @@ void ReadLoggingOptions(DocumentReader& document) {
     std::string pattern;
     item.Read("filePattern", pattern);
     const boost::json::value* verbosity = item.Raw("verbosity");
-    if (verbosity && (!verbosity->is_int64() || verbosity->get_int64() < 0))
+    if (verbosity && (!verbosity->is_int64() || verbosity->get_int64() < 0)) {
       item.WrongType("verbosity", *verbosity, "v1.VerbosityLevel");
+    }
   });
   for (const std::string format : {"json", "text"}) {
     bool split = false;
@@ -33,4 +32,4 @@ void ReadLoggingOptions(DocumentReader& document) {
   }
 }
 
-}  // namespace keelson::k8s
+}  // namespace keelson::component

@@ -7,7 +7,7 @@
 #include "lib/base/error.h"
 #include "lib/component/document_reader.h"
 
-namespace keelson::k8s {
+namespace keelson::component {
 
 // Writes the log in this format from now on: "text" or "json" (lib/base/log_format.h). kInvalid, in
 // upstream's words, for any other. Once, at start.
@@ -22,4 +22,4 @@ void ApplyVerbosity(int verbosity);
 // verbosity}, and options.{json,text}.{splitStream,infoBufferSize}.
 void ReadLoggingOptions(component::DocumentReader& document);
 
-}  // namespace keelson::k8s
+}  // namespace keelson::component

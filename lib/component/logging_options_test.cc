@@ -4,7 +4,7 @@
 
 #include "lib/base/log.h"
 
-namespace keelson::k8s {
+namespace keelson::component {
 namespace {
 
 namespace json = boost::json;
@@ -63,4 +63,4 @@ TEST(LoggingOptions, VerbosityHasOneThreshold) {
 }
 
 }  // namespace
-}  // namespace keelson::k8s
+}  // namespace keelson::component

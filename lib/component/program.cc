@@ -15,8 +15,8 @@ std::optional<int> ParseProgram(CLI::App& app, int argc, const char* const* argv
 }
 
 Result<> StartLogging(const Logging& logging, const std::vector<const FlagWithoutEffect*>& given) {
-  RETURN_IF_ERROR(k8s::ApplyLogFormat(logging.format));
-  k8s::ApplyVerbosity(logging.verbosity);
+  KEELSON_RETURN_IF_ERROR(component::ApplyLogFormat(logging.format));
+  component::ApplyVerbosity(logging.verbosity);
   TellFlagsWithoutEffect(given);
   return {};
 }

@@ -94,14 +94,14 @@ bool CopyAlternativeNames(X509* certificate, const STACK_OF(X509_EXTENSION) * ex
 }  // namespace
 
 Result<RequestedCertificate> InspectRequest(const std::string& request_pem) {
-  ASSIGN_OR_RETURN(RequestPtr request, ReadRequest(request_pem));
+  KEELSON_ASSIGN_OR_RETURN(RequestPtr request, ReadRequest(request_pem));
   RequestedCertificate out;
   X509_NAME* subject = X509_REQ_get_subject_name(request.get());
-  ASSIGN_OR_RETURN(std::vector<std::string> names, EntriesOf(subject, NID_commonName));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> names, EntriesOf(subject, NID_commonName));
   if (!names.empty()) out.common_name = names.back();
-  ASSIGN_OR_RETURN(out.organizations, EntriesOf(subject, NID_organizationName));
+  KEELSON_ASSIGN_OR_RETURN(out.organizations, EntriesOf(subject, NID_organizationName));
   ExtensionsPtr extensions(X509_REQ_get_extensions(request.get()));
-  ASSIGN_OR_RETURN(NamesOfHosts hosts, ReadAlternativeNames(extensions.get()));
+  KEELSON_ASSIGN_OR_RETURN(NamesOfHosts hosts, ReadAlternativeNames(extensions.get()));
   out.dns_names = std::move(hosts.dns_names);
   out.ip_addresses = std::move(hosts.ip_addresses);
   out.emails = std::move(hosts.emails);
@@ -117,8 +117,8 @@ struct CertificateAuthority::Impl {
 Result<CertificateAuthority> CertificateAuthority::FromPem(const std::string& certificate_pem,
                                                            const std::string& key_pem) {
   auto impl = std::make_shared<Impl>();
-  ASSIGN_OR_RETURN(impl->certificate, ReadCertificate(certificate_pem));
-  ASSIGN_OR_RETURN(impl->key, ReadKey(key_pem));
+  KEELSON_ASSIGN_OR_RETURN(impl->certificate, ReadCertificate(certificate_pem));
+  KEELSON_ASSIGN_OR_RETURN(impl->key, ReadKey(key_pem));
   const bool pair = X509_check_private_key(impl->certificate.get(), impl->key.get()) == 1;
   ERR_clear_error();
   if (!pair) return Error(Code::kInvalid, "CA certificate and key do not belong together");
@@ -129,8 +129,8 @@ Result<CertificateAuthority> CertificateAuthority::FromPem(const std::string& ce
 
 Result<std::string> CertificateAuthority::Sign(const std::string& request_pem,
                                                const CertificateTerms& terms) const {
-  ASSIGN_OR_RETURN(RequestPtr request, ReadRequest(request_pem));
-  ASSIGN_OR_RETURN(UsageTexts usages, TextsOf(terms.usages));
+  KEELSON_ASSIGN_OR_RETURN(RequestPtr request, ReadRequest(request_pem));
+  KEELSON_ASSIGN_OR_RETURN(UsageTexts usages, TextsOf(terms.usages));
   X509* authority = impl_->certificate.get();
   EVP_PKEY* key = impl_->key.get();
   CertificatePtr made(X509_new());
@@ -162,7 +162,7 @@ bool CertificateAuthority::HasSigned(const std::string& certificate_pem) const {
 
 Result<std::string> NewAuthorityCertificate(const std::string& key_pem, const std::string& common_name,
                                             std::chrono::seconds life) {
-  ASSIGN_OR_RETURN(KeyPtr key, ReadKey(key_pem));
+  KEELSON_ASSIGN_OR_RETURN(KeyPtr key, ReadKey(key_pem));
   CertificatePtr made(X509_new());
   X509* certificate = made.get();
   const bool filled =

@@ -49,8 +49,9 @@ constexpr KeyKind kKeyKinds[] = {
 Result<std::string> NewPrivateKey(std::string_view kind) {
   const auto* known = std::find_if(std::begin(kKeyKinds), std::end(kKeyKinds),
                                    [&](const KeyKind& one) { return one.name == kind; });
-  if (known == std::end(kKeyKinds))
+  if (known == std::end(kKeyKinds)) {
     return Error(Code::kInvalid, "unknown key type \"" + std::string(kind) + "\"");
+  }
   KeyPtr key(known->generate());
   if (!key) return OpenSslError("generate private key");
   return WritePem("write private key", [&](BIO* out) {
@@ -59,7 +60,7 @@ Result<std::string> NewPrivateKey(std::string_view kind) {
 }
 
 Result<std::string> NewCertificateRequest(const std::string& key_pem, const CertificateSubject& subject) {
-  ASSIGN_OR_RETURN(KeyPtr key, ReadKey(key_pem));
+  KEELSON_ASSIGN_OR_RETURN(KeyPtr key, ReadKey(key_pem));
   RequestPtr request(X509_REQ_new());
   const bool made = request && SetName(X509_REQ_get_subject_name(request.get()), subject) &&
                     X509_REQ_set_pubkey(request.get(), key.get()) == 1 &&
@@ -77,15 +78,15 @@ Result<CertificateSubject> SubjectOfRequest(std::string_view der) {
   if (!request) return Error(Code::kInvalid, "no certificate request");
   CertificateSubject out;
   X509_NAME* subject = X509_REQ_get_subject_name(request.get());
-  ASSIGN_OR_RETURN(std::vector<std::string> names, EntriesOf(subject, NID_commonName));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> names, EntriesOf(subject, NID_commonName));
   if (!names.empty()) out.common_name = names.back();
-  ASSIGN_OR_RETURN(out.organizations, EntriesOf(subject, NID_organizationName));
+  KEELSON_ASSIGN_OR_RETURN(out.organizations, EntriesOf(subject, NID_organizationName));
   return out;
 }
 
 Result<std::string> NewSelfSigned(const std::string& key_pem, const CertificateSubject& subject,
                                   std::chrono::seconds life) {
-  ASSIGN_OR_RETURN(KeyPtr key, ReadKey(key_pem));
+  KEELSON_ASSIGN_OR_RETURN(KeyPtr key, ReadKey(key_pem));
   CertificatePtr made(X509_new());
   X509* certificate = made.get();
   const bool filled = certificate && X509_set_version(certificate, 2) == 1 && SetSerial(certificate) &&
@@ -106,15 +107,15 @@ Result<std::string> NewSelfSigned(const std::string& key_pem, const CertificateS
 }
 
 Result<CertificateInfo> InspectCertificate(const std::string& pem) {
-  ASSIGN_OR_RETURN(CertificatePtr certificate, ReadCertificate(pem));
+  KEELSON_ASSIGN_OR_RETURN(CertificatePtr certificate, ReadCertificate(pem));
   CertificateInfo out;
   out.not_before = TimeOf(X509_get0_notBefore(certificate.get()));
   out.not_after = TimeOf(X509_get0_notAfter(certificate.get()));
   X509_NAME* name = X509_get_subject_name(certificate.get());
-  ASSIGN_OR_RETURN(std::vector<std::string> names, EntriesOf(name, NID_commonName));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> names, EntriesOf(name, NID_commonName));
   if (!names.empty()) out.subject.common_name = names.back();
-  ASSIGN_OR_RETURN(out.subject.organizations, EntriesOf(name, NID_organizationName));
-  ASSIGN_OR_RETURN(NamesOfHosts hosts, ReadAlternativeNames(X509_get0_extensions(certificate.get())));
+  KEELSON_ASSIGN_OR_RETURN(out.subject.organizations, EntriesOf(name, NID_organizationName));
+  KEELSON_ASSIGN_OR_RETURN(NamesOfHosts hosts, ReadAlternativeNames(X509_get0_extensions(certificate.get())));
   out.subject.dns_names = std::move(hosts.dns_names);
   out.subject.ip_addresses = std::move(hosts.ip_addresses);
   return out;

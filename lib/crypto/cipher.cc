@@ -32,8 +32,9 @@ Result<> EncryptAesCbc(std::string_view key, std::string_view vector, std::strin
   const size_t begin = out.size();
   CipherPtr context(EVP_CIPHER_CTX_new());
   int size = 0, last = 0;
-  if (EVP_EncryptInit_ex(context.get(), CbcOf(key.size()), nullptr, Bytes(key), Bytes(vector)) != 1)
+  if (EVP_EncryptInit_ex(context.get(), CbcOf(key.size()), nullptr, Bytes(key), Bytes(vector)) != 1) {
     return Refused();
+  }
   out.resize(begin + plain.size() + kAesBlock);
   if (EVP_EncryptUpdate(context.get(), Bytes(out) + begin, &size, Bytes(plain),
                         static_cast<int>(plain.size())) != 1 ||
@@ -54,8 +55,9 @@ Result<std::string> DecryptAesCbc(std::string_view key, std::string_view vector,
           1) {
     return Refused();
   }
-  if (EVP_DecryptFinal_ex(context.get(), Bytes(out) + size, &last) != 1)
+  if (EVP_DecryptFinal_ex(context.get(), Bytes(out) + size, &last) != 1) {
     return Error(Code::kInvalid, "invalid padding on input");
+  }
   out.resize(static_cast<size_t>(size + last));
   return out;
 }

@@ -15,8 +15,9 @@ std::string Count(size_t size) {
 
 std::string FromHex(std::string_view hex) {
   std::string out;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
     out += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
+  }
   return out;
 }
 

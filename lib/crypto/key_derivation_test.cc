@@ -7,8 +7,9 @@ namespace {
 
 std::string FromHex(std::string_view hex) {
   std::string out;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
     out += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
+  }
   return out;
 }
 

@@ -105,7 +105,7 @@ Result<IssuedCertificate> IssuedCertificate::FromDer(std::string_view der) {
   out.key.impl_ = std::move(impl);
   out.not_before = TimeOf(X509_get0_notBefore(certificate.get()));
   out.not_after = TimeOf(X509_get0_notAfter(certificate.get()));
-  ASSIGN_OR_RETURN(NamesOfHosts names, ReadAlternativeNames(X509_get0_extensions(certificate.get())));
+  KEELSON_ASSIGN_OR_RETURN(NamesOfHosts names, ReadAlternativeNames(X509_get0_extensions(certificate.get())));
   out.dns_names = std::move(names.dns_names);
   out.emails = std::move(names.emails);
   return out;

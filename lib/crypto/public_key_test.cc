@@ -44,8 +44,9 @@ std::string Sign(EVP_PKEY* key, std::string_view data) {
   EVP_PKEY_CTX* key_context = nullptr;
   const bool edwards = EVP_PKEY_get_base_id(key) == EVP_PKEY_ED25519;
   EVP_DigestSignInit(context.get(), &key_context, edwards ? nullptr : EVP_sha256(), nullptr, key);
-  if (EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA)
+  if (EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA) {
     EVP_PKEY_CTX_set_rsa_padding(key_context, RSA_PKCS1_PSS_PADDING);
+  }
   std::string out(1024, '\0');
   size_t size = out.size();
   EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(out.data()), &size, Bytes(data),

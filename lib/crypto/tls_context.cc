@@ -81,14 +81,16 @@ Result<SslContextPtr> MakeOneServerContext(const TlsServerOptions& options) {
   ERR_clear_error();
   SslContextPtr context = NewContext(TLS_server_method());
   if (!context) return TlsError("TLS context");
-  ASSIGN_OR_RETURN(const int least, ParseTlsVersion(options.min_version));
+  KEELSON_ASSIGN_OR_RETURN(const int least, ParseTlsVersion(options.min_version));
   SSL_CTX_set_min_proto_version(context.get(), least);
-  ASSIGN_OR_RETURN(const std::string ciphers, CipherList(options.cipher_suites));
-  if (!ciphers.empty() && SSL_CTX_set_cipher_list(context.get(), ciphers.c_str()) != 1)
+  KEELSON_ASSIGN_OR_RETURN(const std::string ciphers, CipherList(options.cipher_suites));
+  if (!ciphers.empty() && SSL_CTX_set_cipher_list(context.get(), ciphers.c_str()) != 1) {
     return TlsError("cipher suites " + ciphers);
-  ASSIGN_OR_RETURN(const std::string groups, GroupList(options.curves));
-  if (!groups.empty() && SSL_CTX_set1_groups_list(context.get(), groups.c_str()) != 1)
+  }
+  KEELSON_ASSIGN_OR_RETURN(const std::string groups, GroupList(options.curves));
+  if (!groups.empty() && SSL_CTX_set1_groups_list(context.get(), groups.c_str()) != 1) {
     return TlsError("curves " + groups);
+  }
   if (SSL_CTX_use_certificate_chain_file(context.get(), options.certificate_file.c_str()) != 1) {
     return TlsError("certificate " + options.certificate_file);
   }
@@ -97,7 +99,7 @@ Result<SslContextPtr> MakeOneServerContext(const TlsServerOptions& options) {
     return TlsError("key " + options.key_file);
   }
   if (!options.client_ca_file.empty() || !options.proxy_ca_file.empty()) {
-    RETURN_IF_ERROR(TrustClients(context.get(), options));
+    KEELSON_RETURN_IF_ERROR(TrustClients(context.get(), options));
   }
   if (!options.alpn.empty()) {
     static const int kIndex = SSL_CTX_get_ex_new_index(
@@ -156,8 +158,9 @@ int SelectCertificate(SSL* ssl, int*, void* arg) {
 std::vector<std::string> NamesOf(X509* cert) {
   PeerCertificate described = Describe(cert);
   std::vector<std::string> out = std::move(described.dns_names);
-  if (const std::string& name = described.common_name; !name.empty() && !IsIpAddress(name))
+  if (const std::string& name = described.common_name; !name.empty() && !IsIpAddress(name)) {
     out.push_back(name);
+  }
   return out;
 }
 
@@ -169,7 +172,7 @@ Result<> AddNamed(SSL_CTX* context, const TlsServerOptions& options) {
       TlsServerOptions own = options;
       own.certificate_file = one.certificate_file;
       own.key_file = one.key_file;
-      ASSIGN_OR_RETURN(SslContextPtr made, MakeOneServerContext(own));
+      KEELSON_ASSIGN_OR_RETURN(SslContextPtr made, MakeOneServerContext(own));
       named->names.push_back(explicitly ? one.names : NamesOf(SSL_CTX_get0_certificate(made.get())));
       named->contexts.push_back(std::move(made));
     }
@@ -183,8 +186,8 @@ Result<> AddNamed(SSL_CTX* context, const TlsServerOptions& options) {
 }  // namespace
 
 Result<SslContextPtr> MakeServerContext(const TlsServerOptions& options) {
-  ASSIGN_OR_RETURN(SslContextPtr context, MakeOneServerContext(options));
-  if (!options.named.empty()) RETURN_IF_ERROR(AddNamed(context.get(), options));
+  KEELSON_ASSIGN_OR_RETURN(SslContextPtr context, MakeOneServerContext(options));
+  if (!options.named.empty()) KEELSON_RETURN_IF_ERROR(AddNamed(context.get(), options));
   return context;
 }
 
@@ -199,11 +202,11 @@ Result<SslContextPtr> MakeClientContext(const TlsClientOptions& options, bool ht
     if (options.ca_pem.empty()) {
       SSL_CTX_set_default_verify_paths(context.get());
     } else {
-      RETURN_IF_ERROR(AddCertificates(context.get(), options.ca_pem));
+      KEELSON_RETURN_IF_ERROR(AddCertificates(context.get(), options.ca_pem));
     }
   }
   if (!options.certificate_pem.empty()) {
-    RETURN_IF_ERROR(UseCertificate(context.get(), options.certificate_pem, options.key_pem));
+    KEELSON_RETURN_IF_ERROR(UseCertificate(context.get(), options.certificate_pem, options.key_pem));
   }
   std::string wire = http2 ? AlpnWire({"h2", "http/1.1"}) : AlpnWire({"http/1.1"});
   SSL_CTX_set_alpn_protos(context.get(), reinterpret_cast<const unsigned char*>(wire.data()),
@@ -212,12 +215,12 @@ Result<SslContextPtr> MakeClientContext(const TlsClientOptions& options, bool ht
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::ForServer(const TlsServerOptions& options) {
-  ASSIGN_OR_RETURN(SslContextPtr context, MakeServerContext(options));
+  KEELSON_ASSIGN_OR_RETURN(SslContextPtr context, MakeServerContext(options));
   return std::shared_ptr<const TlsContext>(new TlsContext(std::move(context)));
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::ForClient(const TlsClientOptions& options, bool http2) {
-  ASSIGN_OR_RETURN(SslContextPtr context, MakeClientContext(options, http2));
+  KEELSON_ASSIGN_OR_RETURN(SslContextPtr context, MakeClientContext(options, http2));
   return std::shared_ptr<const TlsContext>(new TlsContext(std::move(context)));
 }
 

@@ -36,8 +36,9 @@ Result<TlsServerOptions::Named> ParseNamedCertificate(std::string_view text) {
     if (out.names.empty()) return Error(Code::kInvalid, "empty names list is not allowed");
   }
   const std::vector<std::string> files = Parts(text.substr(0, colon));
-  if (files.size() != 2 || files[0].empty() || files[1].empty())
+  if (files.size() != 2 || files[0].empty() || files[1].empty()) {
     return Error(Code::kInvalid, "expected comma separated certificate and key file paths");
+  }
   out.certificate_file = files[0];
   out.key_file = files[1];
   return out;

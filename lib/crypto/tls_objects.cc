@@ -44,8 +44,9 @@ int AuthoritiesIndex() {
 bool SignedBy(X509_STORE* store, SSL* ssl, X509* cert) {
   if (!store) return false;
   OpenSslPtr<X509_STORE_CTX, X509_STORE_CTX_free> context(X509_STORE_CTX_new());
-  if (!context || X509_STORE_CTX_init(context.get(), store, cert, SSL_get_peer_cert_chain(ssl)) != 1)
+  if (!context || X509_STORE_CTX_init(context.get(), store, cert, SSL_get_peer_cert_chain(ssl)) != 1) {
     return false;
+  }
   X509_STORE_CTX_set_default(context.get(), "ssl_client");
   bool verified = X509_verify_cert(context.get()) == 1;
   ERR_clear_error();
@@ -107,8 +108,8 @@ Result<> TrustClients(SSL_CTX* context, const TlsServerOptions& options) {
     }
     return {};
   };
-  RETURN_IF_ERROR(load(options.client_ca_file, authorities->clients));
-  RETURN_IF_ERROR(load(options.proxy_ca_file, authorities->proxies));
+  KEELSON_RETURN_IF_ERROR(load(options.client_ca_file, authorities->clients));
+  KEELSON_RETURN_IF_ERROR(load(options.proxy_ca_file, authorities->proxies));
   STACK_OF(X509_NAME)* names = sk_X509_NAME_new_null();
   for (const std::string& file : {options.client_ca_file, options.proxy_ca_file}) {
     if (!file.empty()) SSL_add_file_cert_subjects_to_stack(names, file.c_str());

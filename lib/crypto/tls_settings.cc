@@ -66,8 +66,9 @@ const Suite* Find(const std::string& name) {
 
 Result<int> ParseTlsVersion(const std::string& name) {
   const std::string_view wanted = name.empty() ? "VersionTLS12" : std::string_view(name);
-  for (const Version& version : kVersions)
+  for (const Version& version : kVersions) {
     if (version.name == wanted) return version.number;
+  }
   return Error(Code::kInvalid, "unknown tls version \"" + name + "\"");
 }
 
@@ -86,8 +87,9 @@ Result<std::string> GroupList(const std::vector<int>& numbers) {
   for (int number : numbers) {
     const auto* group = std::find_if(std::begin(kGroups), std::end(kGroups),
                                      [&](const Group& one) { return one.number == number; });
-    if (group == std::end(kGroups))
+    if (group == std::end(kGroups)) {
       return Error(Code::kInvalid, "TLS curve preference " + std::to_string(number) + " is not supported");
+    }
     list += (list.empty() ? "" : ":") + std::string(group->openssl);
   }
   return list;
@@ -95,13 +97,15 @@ Result<std::string> GroupList(const std::vector<int>& numbers) {
 
 Result<std::vector<std::string>> CheckTlsSettings(const std::string& min_version,
                                                   const std::vector<std::string>& cipher_suites) {
-  ASSIGN_OR_RETURN(const int least, ParseTlsVersion(min_version));
-  RETURN_IF_ERROR(CipherList(cipher_suites));
+  KEELSON_ASSIGN_OR_RETURN(const int least, ParseTlsVersion(min_version));
+  KEELSON_RETURN_IF_ERROR(CipherList(cipher_suites));
   std::vector<std::string> warnings;
-  for (const std::string& name : cipher_suites)
+  for (const std::string& name : cipher_suites) {
     if (Find(name)->insecure) warnings.push_back("Use of insecure cipher '" + name + "' detected.");
-  if (least >= *ParseTlsVersion("VersionTLS13") && !cipher_suites.empty())
+  }
+  if (least >= *ParseTlsVersion("VersionTLS13") && !cipher_suites.empty()) {
     warnings.push_back("Warning: TLS 1.3 cipher suites are not configurable, ignoring --tls-cipher-suites");
+  }
   return warnings;
 }
 

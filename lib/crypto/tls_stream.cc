@@ -15,8 +15,10 @@ namespace {
 // The first bytes that a server without TLS answers with, where a record's head should be.
 void NotePlainHttp(int written, int, int type, const void* bytes, size_t size, SSL*, void* responds) {
   constexpr std::string_view kHttp = "HTTP/";
-  if (!written && type == SSL3_RT_HEADER && std::string_view(static_cast<const char*>(bytes), size) == kHttp)
+  if (!written && type == SSL3_RT_HEADER &&
+      std::string_view(static_cast<const char*>(bytes), size) == kHttp) {
     *static_cast<bool*>(responds) = true;
+  }
 }
 
 }  // namespace
@@ -30,14 +32,14 @@ Result<std::unique_ptr<TlsStream>> TlsStream::New(const TlsContext& context, int
 }
 
 Result<std::unique_ptr<TlsStream>> TlsStream::Accept(const TlsContext& context, int fd) {
-  ASSIGN_OR_RETURN(std::unique_ptr<TlsStream> stream, New(context, fd));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<TlsStream> stream, New(context, fd));
   SSL_set_accept_state(stream->ssl_.get());
   return stream;
 }
 
 Result<std::unique_ptr<TlsStream>> TlsStream::Connect(const TlsContext& context, int fd,
                                                       const std::string& name, bool verify) {
-  ASSIGN_OR_RETURN(std::unique_ptr<TlsStream> stream, New(context, fd));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<TlsStream> stream, New(context, fd));
   SSL* ssl = stream->ssl_.get();
   const bool is_ip = IsIpAddress(name);
   if (!is_ip) SSL_set_tlsext_host_name(ssl, name.c_str());

@@ -42,8 +42,9 @@ KeyPtr Build(const char* type, OSSL_PARAM_BLD* builder) {
   ParametersPtr parameters(OSSL_PARAM_BLD_to_param(builder));
   ContextPtr context(EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr));
   EVP_PKEY* key = nullptr;
-  if (parameters && context && EVP_PKEY_fromdata_init(context.get()) == 1)
+  if (parameters && context && EVP_PKEY_fromdata_init(context.get()) == 1) {
     EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_PUBLIC_KEY, parameters.get());
+  }
   ERR_clear_error();
   return KeyPtr(key);
 }
@@ -64,8 +65,8 @@ Result<VerifyKey> VerifyKey::FromJwk(const std::function<std::string(std::string
   std::string kind = member("kty");
   BuilderPtr builder(OSSL_PARAM_BLD_new());
   if (kind == "RSA") {
-    ASSIGN_OR_RETURN(std::string n, DecodeBase64(member("n"), Base64::kRawUrl));
-    ASSIGN_OR_RETURN(std::string e, DecodeBase64(member("e"), Base64::kRawUrl));
+    KEELSON_ASSIGN_OR_RETURN(std::string n, DecodeBase64(member("n"), Base64::kRawUrl));
+    KEELSON_ASSIGN_OR_RETURN(std::string e, DecodeBase64(member("e"), Base64::kRawUrl));
     // Below 1024 bits anybody could sign; above 16384 verification is work for an attacker to hand out.
     if (n.size() < 128 || n.size() > 2048 || e.empty() || e.size() > 8) return BadKey("no usable RSA key");
     BignumPtr modulus(BN_bin2bn(Bytes(n), static_cast<int>(n.size()), nullptr));
@@ -75,10 +76,11 @@ Result<VerifyKey> VerifyKey::FromJwk(const std::function<std::string(std::string
     impl->key = Build("RSA", builder.get());
   } else if (kind == "EC") {
     impl->curve = CurveNamed(member("crv"));
-    ASSIGN_OR_RETURN(std::string x, DecodeBase64(member("x"), Base64::kRawUrl));
-    ASSIGN_OR_RETURN(std::string y, DecodeBase64(member("y"), Base64::kRawUrl));
-    if (!impl->curve || x.size() != impl->curve->bytes || y.size() != impl->curve->bytes)
+    KEELSON_ASSIGN_OR_RETURN(std::string x, DecodeBase64(member("x"), Base64::kRawUrl));
+    KEELSON_ASSIGN_OR_RETURN(std::string y, DecodeBase64(member("y"), Base64::kRawUrl));
+    if (!impl->curve || x.size() != impl->curve->bytes || y.size() != impl->curve->bytes) {
       return BadKey("no usable elliptic curve key");
+    }
     std::string point = "\x04" + x + y;
     const std::string group(impl->curve->group);
     OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, group.c_str(), 0);

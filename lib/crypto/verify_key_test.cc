@@ -26,8 +26,9 @@ TEST(VerifyKey, VerifiesWhatTheKeySigned) {
   std::string signature = *key.Sign("text");
   EXPECT_TRUE(verify->Verify("RS256", "text", signature));
   EXPECT_FALSE(verify->Verify("RS256", "texts", signature));
-  for (const char* other : {"RS384", "PS256", "ES256", "HS256", "none", ""})
+  for (const char* other : {"RS384", "PS256", "ES256", "HS256", "none", ""}) {
     EXPECT_FALSE(verify->Verify(other, "text", signature)) << other;
+  }
 }
 
 TEST(VerifyKey, RefusesWhatIsNoPublicKey) {

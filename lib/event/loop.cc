@@ -56,7 +56,7 @@ class Threads {
 
  private:
   Mutex mutex_;
-  std::vector<ImplPtr> running_ GUARDED_BY(mutex_);
+  std::vector<ImplPtr> running_ KEELSON_GUARDED_BY(mutex_);
 };
 
 void Join(const std::vector<ImplPtr>& loops) {

@@ -101,7 +101,7 @@ Result<Process> Process::Start(const ProcessOptions& options) {
   if (!options.input.empty()) {
     input.Reset(memfd_create("stdin", MFD_CLOEXEC));
     if (!input) return ErrnoError("memfd_create");
-    RETURN_IF_ERROR(WriteAll(input.get(), options.input, "stdin of " + options.argv[0]));
+    KEELSON_RETURN_IF_ERROR(WriteAll(input.get(), options.input, "stdin of " + options.argv[0]));
     if (lseek(input.get(), 0, SEEK_SET) < 0) return ErrnoError("lseek");
     plan.input = input.get();
   }
@@ -190,8 +190,9 @@ Result<ExitStatus> Process::Wait(std::stop_token stop, std::chrono::milliseconds
 }
 
 Result<> Process::Signal(int signal) {
-  if (syscall(SYS_pidfd_send_signal, pidfd_.get(), signal, nullptr, 0) < 0)
+  if (syscall(SYS_pidfd_send_signal, pidfd_.get(), signal, nullptr, 0) < 0) {
     return ErrnoError("signal process");
+  }
   return {};
 }
 

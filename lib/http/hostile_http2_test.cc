@@ -29,7 +29,7 @@ void ExpectServed(const RunningServer& server, const crypto::TestPki& pki,
 // Keeps every request without an answer, except for /ok.
 struct Silence {
   Mutex mutex;
-  std::vector<std::shared_ptr<ResponseWriter>> writers GUARDED_BY(mutex);
+  std::vector<std::shared_ptr<ResponseWriter>> writers KEELSON_GUARDED_BY(mutex);
   Handler handler() {
     return [this](auto request, auto writer) {
       if (request->path == "/ok") return writer->Reply(200, {}, "ok");

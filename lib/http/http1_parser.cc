@@ -118,8 +118,9 @@ void Http1Parser::SkipBody() { impl_->Skip(); }
 // differently.
 Result<size_t> Http1Parser::FeedResponseHead(std::string_view bytes) {
   impl_->started = true;
-  if (!std::string_view("HTTP/").starts_with(bytes.substr(0, 5)))
+  if (!std::string_view("HTTP/").starts_with(bytes.substr(0, 5))) {
     return Error(Code::kBadRequest, "malformed HTTP message: no HTTP version");
+  }
   size_t length = HeadLength(bytes);
   if (length == 0 && bytes.size() <= limits_.head) return size_t{0};
   ErrorCode error;
@@ -135,7 +136,7 @@ Result<size_t> Http1Parser::FeedResponseHead(std::string_view bytes) {
 Result<size_t> Http1Parser::Feed(std::string_view bytes) {
   size_t taken = 0;
   if (role_ == Role::kResponse && !impl_->HeadDone() && !bytes.empty()) {
-    ASSIGN_OR_RETURN(taken, FeedResponseHead(bytes));
+    KEELSON_ASSIGN_OR_RETURN(taken, FeedResponseHead(bytes));
     if (taken == 0) return taken;
   }
   while (!impl_->Done() && taken < bytes.size()) {

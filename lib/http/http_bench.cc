@@ -79,8 +79,9 @@ void WatchFanOut(benchmark::State& state) {
   std::vector<std::unique_ptr<ResponseReader>> readers;
   std::atomic<size_t> received{0};
   std::vector<std::jthread> threads;
-  for (size_t i = 0; i < watchers; ++i)
+  for (size_t i = 0; i < watchers; ++i) {
     readers.push_back(std::move(*client->Open({}, std::chrono::seconds(10))));
+  }
   const auto event = std::make_shared<const std::string>(3000, 'e');
   double before = ProcessCpuMicroseconds();
   for (auto _ : state) {

@@ -15,7 +15,7 @@ bool WorkerPool::Submit(std::function<void()> task) {
   return true;
 }
 
-void WorkerPool::Work() NO_THREAD_SAFETY_ANALYSIS {
+void WorkerPool::Work() KEELSON_NO_THREAD_SAFETY_ANALYSIS {
   pthread_setname_np(pthread_self(), "http-worker");
   mutex_.lock();
   for (;;) {

@@ -26,10 +26,10 @@ class WorkerPool {  // thread safe
   const int limit_;
   Mutex mutex_;
   CondVar wake_;
-  bool stopped_ GUARDED_BY(mutex_) = false;
-  int idle_ GUARDED_BY(mutex_) = 0;
-  std::deque<std::function<void()>> tasks_ GUARDED_BY(mutex_);
-  std::vector<std::thread> threads_ GUARDED_BY(mutex_);
+  bool stopped_ KEELSON_GUARDED_BY(mutex_) = false;
+  int idle_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::deque<std::function<void()>> tasks_ KEELSON_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::http

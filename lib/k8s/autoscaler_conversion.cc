@@ -43,20 +43,24 @@ autoscalingv1::MetricSpec SpecOut(const autoscalingv2::MetricSpec& from) {
     CopyReference(from.object().described_object(), *object.mutable_target());
     NameOut(from.object().metric(), object);
     if (from.object().target().has_value()) *object.mutable_target_value() = from.object().target().value();
-    if (from.object().target().has_average_value())
+    if (from.object().target().has_average_value()) {
       *object.mutable_average_value() = from.object().target().average_value();
+    }
   }
   if (from.has_pods()) {
     NameOut(from.pods().metric(), *to.mutable_pods());
-    if (from.pods().target().has_average_value())
+    if (from.pods().target().has_average_value()) {
       *to.mutable_pods()->mutable_target_average_value() = from.pods().target().average_value();
+    }
   }
   const auto resource = [](const auto& source, auto& out) {
     if (source.has_name()) out.set_name(source.name());
-    if (source.target().has_average_utilization())
+    if (source.target().has_average_utilization()) {
       out.set_target_average_utilization(source.target().average_utilization());
-    if (source.target().has_average_value())
+    }
+    if (source.target().has_average_value()) {
       *out.mutable_target_average_value() = source.target().average_value();
+    }
   };
   if (from.has_resource()) resource(from.resource(), *to.mutable_resource());
   if (from.has_container_resource()) {
@@ -66,12 +70,15 @@ autoscalingv1::MetricSpec SpecOut(const autoscalingv2::MetricSpec& from) {
   if (from.has_external()) {
     auto& external = *to.mutable_external();
     if (from.external().metric().has_name()) external.set_metric_name(from.external().metric().name());
-    if (from.external().metric().has_selector())
+    if (from.external().metric().has_selector()) {
       *external.mutable_metric_selector() = from.external().metric().selector();
-    if (from.external().target().has_value())
+    }
+    if (from.external().target().has_value()) {
       *external.mutable_target_value() = from.external().target().value();
-    if (from.external().target().has_average_value())
+    }
+    if (from.external().target().has_average_value()) {
       *external.mutable_target_average_value() = from.external().target().average_value();
+    }
   }
   return to;
 }
@@ -120,8 +127,9 @@ autoscalingv2::MetricSpec SpecIn(const autoscalingv1::MetricSpec& from) {
     const auto& external = from.external();
     auto& out = *to.mutable_external();
     if (external.has_metric_name()) out.mutable_metric()->set_name(external.metric_name());
-    if (external.has_metric_selector())
+    if (external.has_metric_selector()) {
       *out.mutable_metric()->mutable_selector() = external.metric_selector();
+    }
     target(*out.mutable_target(), external.has_target_value() ? &external.target_value() : nullptr,
            external.has_target_average_value() ? &external.target_average_value() : nullptr);
   }
@@ -135,22 +143,27 @@ autoscalingv1::MetricStatus StatusOut(const autoscalingv2::MetricStatus& from) {
     auto& object = *to.mutable_object();
     CopyReference(from.object().described_object(), *object.mutable_target());
     NameOut(from.object().metric(), object);
-    if (from.object().current().has_value())
+    if (from.object().current().has_value()) {
       *object.mutable_current_value() = from.object().current().value();
-    if (from.object().current().has_average_value())
+    }
+    if (from.object().current().has_average_value()) {
       *object.mutable_average_value() = from.object().current().average_value();
+    }
   }
   if (from.has_pods()) {
     NameOut(from.pods().metric(), *to.mutable_pods());
-    if (from.pods().current().has_average_value())
+    if (from.pods().current().has_average_value()) {
       *to.mutable_pods()->mutable_current_average_value() = from.pods().current().average_value();
+    }
   }
   const auto resource = [](const auto& source, auto& out) {
     if (source.has_name()) out.set_name(source.name());
-    if (source.current().has_average_utilization())
+    if (source.current().has_average_utilization()) {
       out.set_current_average_utilization(source.current().average_utilization());
-    if (source.current().has_average_value())
+    }
+    if (source.current().has_average_value()) {
       *out.mutable_current_average_value() = source.current().average_value();
+    }
   };
   if (from.has_resource()) resource(from.resource(), *to.mutable_resource());
   if (from.has_container_resource()) {
@@ -160,12 +173,15 @@ autoscalingv1::MetricStatus StatusOut(const autoscalingv2::MetricStatus& from) {
   if (from.has_external()) {
     auto& external = *to.mutable_external();
     if (from.external().metric().has_name()) external.set_metric_name(from.external().metric().name());
-    if (from.external().metric().has_selector())
+    if (from.external().metric().has_selector()) {
       *external.mutable_metric_selector() = from.external().metric().selector();
-    if (from.external().current().has_value())
+    }
+    if (from.external().current().has_value()) {
       *external.mutable_current_value() = from.external().current().value();
-    if (from.external().current().has_average_value())
+    }
+    if (from.external().current().has_average_value()) {
       *external.mutable_current_average_value() = from.external().current().average_value();
+    }
   }
   return to;
 }
@@ -177,22 +193,27 @@ autoscalingv2::MetricStatus StatusIn(const autoscalingv1::MetricStatus& from) {
     auto& object = *to.mutable_object();
     CopyReference(from.object().target(), *object.mutable_described_object());
     NameIn(from.object(), *object.mutable_metric());
-    if (from.object().has_current_value())
+    if (from.object().has_current_value()) {
       *object.mutable_current()->mutable_value() = from.object().current_value();
-    if (from.object().has_average_value())
+    }
+    if (from.object().has_average_value()) {
       *object.mutable_current()->mutable_average_value() = from.object().average_value();
+    }
   }
   if (from.has_pods()) {
     NameIn(from.pods(), *to.mutable_pods()->mutable_metric());
-    if (from.pods().has_current_average_value())
+    if (from.pods().has_current_average_value()) {
       *to.mutable_pods()->mutable_current()->mutable_average_value() = from.pods().current_average_value();
+    }
   }
   const auto resource = [](const auto& source, auto& out) {
     if (source.has_name()) out.set_name(source.name());
-    if (source.has_current_average_utilization())
+    if (source.has_current_average_utilization()) {
       out.mutable_current()->set_average_utilization(source.current_average_utilization());
-    if (source.has_current_average_value())
+    }
+    if (source.has_current_average_value()) {
       *out.mutable_current()->mutable_average_value() = source.current_average_value();
+    }
   };
   if (from.has_resource()) resource(from.resource(), *to.mutable_resource());
   if (from.has_container_resource()) {
@@ -202,12 +223,15 @@ autoscalingv2::MetricStatus StatusIn(const autoscalingv1::MetricStatus& from) {
   if (from.has_external()) {
     auto& external = *to.mutable_external();
     if (from.external().has_metric_name()) external.mutable_metric()->set_name(from.external().metric_name());
-    if (from.external().has_metric_selector())
+    if (from.external().has_metric_selector()) {
       *external.mutable_metric()->mutable_selector() = from.external().metric_selector();
-    if (from.external().has_current_value())
+    }
+    if (from.external().has_current_value()) {
       *external.mutable_current()->mutable_value() = from.external().current_value();
-    if (from.external().has_current_average_value())
+    }
+    if (from.external().has_current_average_value()) {
       *external.mutable_current()->mutable_average_value() = from.external().current_average_value();
+    }
   }
   return to;
 }

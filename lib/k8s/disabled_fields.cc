@@ -50,8 +50,9 @@ void DropDisabledFields(corev1::PodSpec& spec, const corev1::PodSpec* old) {
   // ClusterTrustBundles are beta, and not served.
   if (HasBundle(&spec) && !HasBundle(old)) ClearBundles(spec);
   // ContainerStopSignals is alpha.
-  if (!Settings().container_stop_signals && HasStopSignal(&spec) && !HasStopSignal(old))
+  if (!Settings().container_stop_signals && HasStopSignal(&spec) && !HasStopSignal(old)) {
     ClearStopSignals(spec);
+  }
   // GenericWorkload is alpha.
   if (spec.has_scheduling_group() && !(old && old->has_scheduling_group())) spec.clear_scheduling_group();
 }
@@ -59,8 +60,9 @@ void DropDisabledFields(corev1::PodSpec& spec, const corev1::PodSpec* old) {
 void DropDisabledFields(appsv1::StatefulSetSpec& spec, const appsv1::StatefulSetSpec* old) {
   // MaxUnavailableStatefulSet is beta, and off again since 1.35.4.
   const bool used = old && old->update_strategy().rolling_update().has_max_unavailable();
-  if (!used && spec.update_strategy().rolling_update().has_max_unavailable())
+  if (!used && spec.update_strategy().rolling_update().has_max_unavailable()) {
     spec.mutable_update_strategy()->mutable_rolling_update()->clear_max_unavailable();
+  }
 }
 
 }  // namespace keelson::k8s

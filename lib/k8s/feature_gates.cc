@@ -63,9 +63,10 @@ Result<> ParseOne(std::string_view setting, FeatureGates& gates) {
   if (equals == std::string_view::npos) return Error(Code::kInvalid, "missing bool value for " + key);
   const std::string value(Trim(setting.substr(equals + 1), kBlank));
   const bool on = std::find(std::begin(kTrue), std::end(kTrue), value) != std::end(kTrue);
-  if (!on && std::find(std::begin(kFalse), std::end(kFalse), value) == std::end(kFalse))
+  if (!on && std::find(std::begin(kFalse), std::end(kFalse), value) == std::end(kFalse)) {
     return Error(Code::kInvalid, "invalid value of " + key + "=" + value +
                                      ", err: strconv.ParseBool: parsing \"" + value + "\": invalid syntax");
+  }
   gates[key] = on;
   return {};
 }
@@ -83,7 +84,7 @@ Result<> Aggregate(const std::vector<std::string>& problems) {
 Result<> ParseFeatureGates(std::string_view text, FeatureGates& gates) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
-    if (end > begin) RETURN_IF_ERROR(ParseOne(text.substr(begin, end - begin), gates));
+    if (end > begin) KEELSON_RETURN_IF_ERROR(ParseOne(text.substr(begin, end - begin), gates));
     begin = end + 1;
   }
   return {};
@@ -94,9 +95,10 @@ Result<> CheckFeatureGates(const FeatureGates& gates) {
   for (const auto& [name, value] : gates) {
     const FeatureGate* gate = Find(name);
     if (!gate) return Error(Code::kInvalid, "unrecognized feature gate: " + name);
-    if (gate->locked && gate->on != value)
+    if (gate->locked && gate->on != value) {
       problems.push_back("cannot set feature gate " + name + " to " + Text(value) +
                          ", feature is locked to " + Text(gate->on));
+    }
   }
   if (!problems.empty()) return Aggregate(problems);
   std::map<std::string_view, std::string> missing;
@@ -105,9 +107,10 @@ Result<> CheckFeatureGates(const FeatureGates& gates) {
     std::string& names = missing[one.gate];
     names += (names.empty() ? "" : " ") + std::string(one.needs);
   }
-  for (const auto& [gate, names] : missing)
+  for (const auto& [gate, names] : missing) {
     problems.push_back(std::string(gate) + " is enabled, but depends on features that are disabled: [" +
                        names + "]");
+  }
   return Aggregate(problems);
 }
 
@@ -131,9 +134,10 @@ std::vector<std::string> FeatureGateWarnings(const FeatureGates& gates, Programs
     if (on == gate.on || (gate.honoured_by & programs) != 0) continue;
     without += (without.empty() ? "" : ",") + std::string(gate.name) + "=" + Text(on);
   }
-  if (!without.empty())
+  if (!without.empty()) {
     out.push_back("These feature gates have no effect in this program, which behaves as by default: " +
                   without);
+  }
   return out;
 }
 
@@ -142,8 +146,9 @@ void TellFeatureGates(const FeatureGates& gates, Programs programs) {
   metrics::Family& enabled = metrics::Gauge(
       "kubernetes_feature_enabled",
       "This metric records the data about the stage and enablement of a k8s feature.", {"name", "stage"});
-  for (const FeatureGate& gate : AllFeatureGates())
+  for (const FeatureGate& gate : AllFeatureGates()) {
     enabled.With({std::string(gate.name), Label(gate.stage)}).Set(Enabled(gates, gate) ? 1 : 0);
+  }
 }
 
 }  // namespace keelson::k8s

@@ -15,8 +15,9 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 const FeatureGate* Find(std::string_view name) {
-  for (const FeatureGate& gate : AllFeatureGates())
+  for (const FeatureGate& gate : AllFeatureGates()) {
     if (gate.name == name) return &gate;
+  }
   return nullptr;
 }
 
@@ -62,8 +63,9 @@ TEST(FeatureGates, OfSpecialInterest) {
   }
   // These are removed, and one is kubeadm's.
   for (const char* name : {"CSIMigrationPortworx", "HonorPVReclaimPolicy", "MemoryManager",
-                           "NodeLocalCRISocket", "ServiceTrafficDistribution", "TopologyAwareHints"})
+                           "NodeLocalCRISocket", "ServiceTrafficDistribution", "TopologyAwareHints"}) {
     EXPECT_FALSE(Find(name)) << name;
+  }
 }
 
 TEST(FeatureGates, DependOnGatesThatThereAre) {
@@ -177,8 +179,9 @@ TEST(FeatureGates, AreShownWithTheirStages) {
   const std::string metrics = metrics::Print();
   for (const char* line : {R"({name="AllAlpha",stage="ALPHA"} 0)", R"({name="MemoryQoS",stage="ALPHA"} 1)",
                            R"({name="EnvFiles",stage="BETA"} 1)", R"({name="NodeSwap",stage=""} 1)",
-                           R"({name="KMSv1",stage="DEPRECATED"} 0)"})
+                           R"({name="KMSv1",stage="DEPRECATED"} 0)"}) {
     EXPECT_THAT(metrics, HasSubstr(std::string("kubernetes_feature_enabled") + line));
+  }
 }
 
 }  // namespace

@@ -60,8 +60,9 @@ class Differ {
     const api::FieldInfo* info =
         api::InfoOf(field->containing_type()).ByNumber(static_cast<uint32_t>(field->number()));
     // Fields of an inlined message belong to its parent.
-    if (info && info->inlined && !field->is_repeated())
+    if (info && info->inlined && !field->is_repeated()) {
       return Compare(reflection->GetMessage(old, field), reflection->GetMessage(now, field), path);
+    }
     const std::string here = fmt::format("{}.{}", path, info ? info->json_name : field->json_name());
     if (field->is_repeated()) return CompareList(old, now, field, here);
     const bool had = reflection->HasField(old, field), has = reflection->HasField(now, field);

@@ -26,9 +26,11 @@ constexpr uint64_t kNoLimitOnV1 = uint64_t{1} << 62;
 
 // Kernels without the controller have no such files.
 Result<> LimitHugePages(const std::string& dir, const char* file, const CgroupLimits& limits) {
-  for (const auto& [size, bytes] : limits.huge_pages)
-    if (std::string path = dir + "/hugetlb." + size + file; PathExists(path))
-      RETURN_IF_ERROR(WriteFile(path, std::to_string(bytes)));
+  for (const auto& [size, bytes] : limits.huge_pages) {
+    if (std::string path = dir + "/hugetlb." + size + file; PathExists(path)) {
+      KEELSON_RETURN_IF_ERROR(WriteFile(path, std::to_string(bytes)));
+    }
+  }
   return {};
 }
 
@@ -40,10 +42,11 @@ Result<> InheritCpuset(const std::string& root, const std::string& path) {
     for (std::string_view part : SplitWords(path, "/")) {
       (dir += '/') += part;
       auto own = ReadFile(dir + "/" + file);
-      if (own && Trim(*own).empty() && value)
-        RETURN_IF_ERROR(WriteFile(dir + "/" + file, std::string(Trim(*value))));
-      else if (own)
+      if (own && Trim(*own).empty() && value) {
+        KEELSON_RETURN_IF_ERROR(WriteFile(dir + "/" + file, std::string(Trim(*value))));
+      } else if (own) {
         value = own;
+      }
     }
   }
   return {};
@@ -56,9 +59,10 @@ void EnableControllers(const std::string& root, const std::string& path) {
   std::string dir = root;
   const std::vector<std::string_view> parts = SplitWords(path, "/");
   for (size_t i = 0; i <= parts.size(); ++i) {
-    for (std::string_view name : SplitWords(*available))
+    for (std::string_view name : SplitWords(*available)) {
       (void)WriteFile(dir + "/cgroup.subtree_control",
                       "+" + std::string(name));  // some cannot be: rt processes, threads
+    }
     if (i < parts.size()) (dir += '/') += parts[i];
     if (i + 1 >= parts.size()) break;  // the last one is for processes or for the runtime to split further
   }
@@ -69,8 +73,9 @@ Result<> RemoveDir(const std::string& dir) {
   if (!names) return names.error().Is(Code::kNotFound) ? Result<>() : Result<>(names.error());
   for (const std::string& name : *names) {
     struct stat info = {};
-    if (::lstat((dir + "/" + name).c_str(), &info) == 0 && S_ISDIR(info.st_mode))
-      RETURN_IF_ERROR(RemoveDir(dir + "/" + name));
+    if (::lstat((dir + "/" + name).c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      KEELSON_RETURN_IF_ERROR(RemoveDir(dir + "/" + name));
+    }
   }
   if (::rmdir(dir.c_str()) != 0 && errno != ENOENT) return ErrnoError("remove cgroup " + dir);
   return {};
@@ -101,7 +106,7 @@ Cgroups::Cgroups(std::string unified, std::map<std::string, std::string> control
 }
 
 Result<Cgroups> Cgroups::Detect(const std::string& mountinfo) {
-  ASSIGN_OR_RETURN(auto mounts, ListMounts(mountinfo));
+  KEELSON_ASSIGN_OR_RETURN(auto mounts, ListMounts(mountinfo));
   static const std::set<std::string> kKnown = {"cpu",      "cpuacct", "cpuset",     "memory",  "pids",
                                                "blkio",    "devices", "freezer",    "hugetlb", "net_cls",
                                                "net_prio", "misc",    "perf_event", "rdma"};
@@ -114,15 +119,18 @@ Result<Cgroups> Cgroups::Detect(const std::string& mountinfo) {
       all.insert(mount.mount_point);
     } else if (mount.fs_type == "cgroup") {
       all.insert(mount.mount_point);
-      for (std::string_view word : SplitWords(mount.super_options, ","))
-        if (const std::string option(word); kKnown.count(option))
+      for (std::string_view word : SplitWords(mount.super_options, ",")) {
+        if (const std::string option(word); kKnown.count(option)) {
           controllers.emplace(option, mount.mount_point);
+        }
+      }
     }
   }
   // On a hybrid system the v2 mount exists but has no controllers: use v1.
   bool use_v2 = !v2.empty() && !controllers.count("memory");
-  if (!use_v2 && !controllers.count("memory"))
+  if (!use_v2 && !controllers.count("memory")) {
     return Error(Code::kNotFound, "no cgroup file system with a memory controller is mounted");
+  }
   Cgroups found(use_v2 ? v2 : "", use_v2 ? std::map<std::string, std::string>{} : controllers);
   found.all_mounts_.assign(all.begin(), all.end());
   return found;
@@ -135,14 +143,14 @@ const std::string* Cgroups::Controller(const std::string& name) const {
 
 Result<> Cgroups::Create(const std::string& path, const CgroupLimits& limits) const {
   if (unified()) {
-    RETURN_IF_ERROR(MakeDirs(unified_ + path));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(unified_ + path));
     EnableControllers(unified_, path);
   } else {
     for (const char* name : kUsedControllers) {
       const std::string* root = Controller(name);
       if (!root) continue;
-      RETURN_IF_ERROR(MakeDirs(*root + path));
-      if (std::string_view(name) == "cpuset") RETURN_IF_ERROR(InheritCpuset(*root, path));
+      KEELSON_RETURN_IF_ERROR(MakeDirs(*root + path));
+      if (std::string_view(name) == "cpuset") KEELSON_RETURN_IF_ERROR(InheritCpuset(*root, path));
     }
   }
   return Apply(path, limits);
@@ -158,19 +166,25 @@ Result<> Cgroups::Apply(const std::string& path, const CgroupLimits& limits) con
 
 Result<> Cgroups::ApplyV1(const std::string& path, const CgroupLimits& limits) const {
   if (const std::string* cpu = Controller("cpu")) {
-    if (limits.cpu_shares)
-      RETURN_IF_ERROR(WriteFile(*cpu + path + "/cpu.shares", std::to_string(*limits.cpu_shares)));
+    if (limits.cpu_shares) {
+      KEELSON_RETURN_IF_ERROR(WriteFile(*cpu + path + "/cpu.shares", std::to_string(*limits.cpu_shares)));
+    }
     if (limits.cpu_quota_us && PathExists(*cpu + path + "/cpu.cfs_quota_us")) {
-      RETURN_IF_ERROR(WriteFile(*cpu + path + "/cpu.cfs_period_us", std::to_string(limits.cpu_period_us)));
-      RETURN_IF_ERROR(WriteFile(*cpu + path + "/cpu.cfs_quota_us", std::to_string(*limits.cpu_quota_us)));
+      KEELSON_RETURN_IF_ERROR(
+          WriteFile(*cpu + path + "/cpu.cfs_period_us", std::to_string(limits.cpu_period_us)));
+      KEELSON_RETURN_IF_ERROR(
+          WriteFile(*cpu + path + "/cpu.cfs_quota_us", std::to_string(*limits.cpu_quota_us)));
     }
   }
-  if (const std::string* memory = Controller("memory"); memory && limits.memory_limit_bytes)
-    RETURN_IF_ERROR(
+  if (const std::string* memory = Controller("memory"); memory && limits.memory_limit_bytes) {
+    KEELSON_RETURN_IF_ERROR(
         WriteFile(*memory + path + "/memory.limit_in_bytes", std::to_string(*limits.memory_limit_bytes)));
-  if (const std::string* pids = Controller("pids"); pids && limits.pids_max)
-    RETURN_IF_ERROR(WriteFile(*pids + path + "/pids.max",
-                              *limits.pids_max < 0 ? std::string("max") : std::to_string(*limits.pids_max)));
+  }
+  if (const std::string* pids = Controller("pids"); pids && limits.pids_max) {
+    KEELSON_RETURN_IF_ERROR(WriteFile(*pids + path + "/pids.max", *limits.pids_max < 0
+                                                                      ? std::string("max")
+                                                                      : std::to_string(*limits.pids_max)));
+  }
   const std::string* huge_pages = Controller("hugetlb");
   return huge_pages ? LimitHugePages(*huge_pages + path, ".limit_in_bytes", limits) : Result<>();
 }
@@ -178,25 +192,32 @@ Result<> Cgroups::ApplyV1(const std::string& path, const CgroupLimits& limits) c
 Result<> Cgroups::ApplyV2(const std::string& path, const CgroupLimits& limits) const {
   std::string dir = unified_ + path;
   auto number_or_max = [](int64_t value) { return value < 0 ? std::string("max") : std::to_string(value); };
-  if (limits.cpu_shares)
-    RETURN_IF_ERROR(WriteFile(dir + "/cpu.weight", std::to_string(WeightOfShares(*limits.cpu_shares))));
-  if (limits.cpu_quota_us)
-    RETURN_IF_ERROR(WriteFile(
+  if (limits.cpu_shares) {
+    KEELSON_RETURN_IF_ERROR(
+        WriteFile(dir + "/cpu.weight", std::to_string(WeightOfShares(*limits.cpu_shares))));
+  }
+  if (limits.cpu_quota_us) {
+    KEELSON_RETURN_IF_ERROR(WriteFile(
         dir + "/cpu.max", number_or_max(*limits.cpu_quota_us) + " " + std::to_string(limits.cpu_period_us)));
-  if (limits.memory_limit_bytes)
-    RETURN_IF_ERROR(WriteFile(dir + "/memory.max", number_or_max(*limits.memory_limit_bytes)));
-  if (limits.memory_min_bytes)
-    RETURN_IF_ERROR(WriteFile(dir + "/memory.min", std::to_string(*limits.memory_min_bytes)));
-  if (limits.memory_low_bytes)
-    RETURN_IF_ERROR(WriteFile(dir + "/memory.low", std::to_string(*limits.memory_low_bytes)));
-  if (limits.pids_max) RETURN_IF_ERROR(WriteFile(dir + "/pids.max", number_or_max(*limits.pids_max)));
+  }
+  if (limits.memory_limit_bytes) {
+    KEELSON_RETURN_IF_ERROR(WriteFile(dir + "/memory.max", number_or_max(*limits.memory_limit_bytes)));
+  }
+  if (limits.memory_min_bytes) {
+    KEELSON_RETURN_IF_ERROR(WriteFile(dir + "/memory.min", std::to_string(*limits.memory_min_bytes)));
+  }
+  if (limits.memory_low_bytes) {
+    KEELSON_RETURN_IF_ERROR(WriteFile(dir + "/memory.low", std::to_string(*limits.memory_low_bytes)));
+  }
+  if (limits.pids_max) KEELSON_RETURN_IF_ERROR(WriteFile(dir + "/pids.max", number_or_max(*limits.pids_max)));
   return LimitHugePages(dir, ".max", limits);
 }
 
 Result<> Cgroups::Remove(const std::string& path) const {
   Result<> first;
-  for (const std::string& mount : all_mounts_)
+  for (const std::string& mount : all_mounts_) {
     if (auto removed = RemoveDir(mount + path); !removed && first) first = removed;
+  }
   return first;
 }
 
@@ -209,11 +230,13 @@ bool Cgroups::Exists(const std::string& path) const {
 std::vector<std::string> Cgroups::Missing(const std::string& path) const {
   std::set<std::string> directories;  // controllers may share a hierarchy
   if (unified()) directories.insert(unified_ + path);
-  for (const char* name : kUsedControllers)
+  for (const char* name : kUsedControllers) {
     if (const std::string* root = Controller(name)) directories.insert(*root + path);
+  }
   std::vector<std::string> out;
-  for (const std::string& directory : directories)
+  for (const std::string& directory : directories) {
     if (!PathExists(directory)) out.push_back(directory);
+  }
   return out;
 }
 
@@ -222,8 +245,9 @@ std::vector<std::string> Cgroups::Children(const std::string& path) const {
   for (const std::string& mount : all_mounts_) {
     DIR* dir = ::opendir((mount + path).c_str());
     if (!dir) continue;
-    while (const dirent* entry = ::readdir(dir))  // kernfs fills in d_type
+    while (const dirent* entry = ::readdir(dir)) {  // kernfs fills in d_type
       if (entry->d_type == DT_DIR && entry->d_name[0] != '.') children.insert(entry->d_name);
+    }
     ::closedir(dir);
   }
   return {children.begin(), children.end()};
@@ -278,14 +302,16 @@ CgroupUsage Cgroups::Usage(const std::string& path) const {
     usage.swap_limit_bytes = ReadNumber(memory + "/memory.swap.max");
     usage.processes = ReadNumber(memory + "/pids.current");
   } else {
-    if (const std::string* cpu = Controller("cpuacct"))
+    if (const std::string* cpu = Controller("cpuacct")) {
       usage.cpu_nanos = ReadNumber(*cpu + path + "/cpuacct.usage");
+    }
     usage.memory_bytes = ReadNumber(memory + "/memory.usage_in_bytes");
     usage.memory_limit_bytes = ReadNumber(memory + "/memory.limit_in_bytes");
     if (usage.memory_limit_bytes.value_or(0) >= kNoLimitOnV1) usage.memory_limit_bytes.reset();
     usage.memory_rss_bytes = Find(stat, "total_rss");
-    if (const std::string* pids = Controller("pids"))
+    if (const std::string* pids = Controller("pids")) {
       usage.processes = ReadNumber(*pids + path + "/pids.current");
+    }
   }
   usage.page_faults = Find(stat, all + "pgfault");
   usage.major_page_faults = Find(stat, all + "pgmajfault");

@@ -19,8 +19,9 @@ namespace {
 std::vector<std::string> Glob(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> out;
-  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0)
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
     out.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
   ::globfree(&found);
   return out;
 }

@@ -121,8 +121,9 @@ TEST_F(CgroupTest, AccountsInDetailOnBothVersions) {
       {"memory/pod1/cgroup.procs", "100\n200\n"},
       {"blkio/pod1/blkio.throttle.io_serviced_recursive", "8:0 Read 3\n8:0 Write 4\n8:0 Total 7\nTotal 7\n"},
       {"blkio/pod1/blkio.throttle.io_service_bytes_recursive", "8:0 Read 1\n8:0 Write 2\nTotal 3\n"}};
-  for (const char* controller : {"cpu", "cpuacct", "memory", "blkio"})
+  for (const char* controller : {"cpu", "cpuacct", "memory", "blkio"}) {
     ASSERT_TRUE(MakeDirs(dir_ + "/" + controller + "/pod1"));
+  }
   for (const auto& [name, text] : kV1) ASSERT_TRUE(WriteFile(dir_ + "/" + name, text));
   const Cgroups v1("", {{"cpu", dir_ + "/cpu"},
                         {"cpuacct", dir_ + "/cpuacct"},
@@ -158,9 +159,11 @@ TEST_F(CgroupTest, NewCpusetInheritsFromItsParent) {
   ASSERT_TRUE(MakeDirs(dir_ + "/cpuset/a/b"));
   ASSERT_TRUE(WriteFile(dir_ + "/cpuset/cpuset.cpus", "0-1\n"));
   ASSERT_TRUE(WriteFile(dir_ + "/cpuset/cpuset.mems", "0\n"));
-  for (const char* path : {"/a", "/a/b"})
-    for (const char* file : {"/cpuset.cpus", "/cpuset.mems"})
+  for (const char* path : {"/a", "/a/b"}) {
+    for (const char* file : {"/cpuset.cpus", "/cpuset.mems"}) {
       ASSERT_TRUE(WriteFile(dir_ + "/cpuset" + path + file, "\n"));
+    }
+  }
   Cgroups cgroups("", {{"cpuset", dir_ + "/cpuset"}, {"cpu", dir_ + "/cpu"}});
   ASSERT_TRUE(cgroups.Create("/a/b", {.cpu_shares = 2}));
   EXPECT_EQ(*ReadFile(dir_ + "/cpuset/a/b/cpuset.cpus"), "0-1");

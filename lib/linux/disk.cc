@@ -28,12 +28,13 @@ std::string Value(const Probe& probe, const char* name) {
 }  // namespace
 
 Result<DiskContents> ProbeDisk(const std::string& device) {
-  ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(device, O_RDONLY | O_NONBLOCK));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(device, O_RDONLY | O_NONBLOCK));
   Probe probe(blkid_new_probe());
   if (!probe) return Error(Code::kInternal, "cannot make a probe of " + device);
   errno = 0;
-  if (blkid_probe_set_device(probe.get(), fd.get(), 0, 0) != 0)
+  if (blkid_probe_set_device(probe.get(), fd.get(), 0, 0) != 0) {
     return Error::FromErrno(errno != 0 ? errno : EIO, "probe " + device);
+  }
   // A device without a size (a loop device without a file, a drive without a medium) cannot hold anything.
   if (blkid_probe_get_size(probe.get()) <= 0) return Error::FromErrno(ENOMEDIUM, "probe " + device);
   blkid_probe_enable_superblocks(probe.get(), 1);
@@ -43,9 +44,10 @@ Result<DiskContents> ProbeDisk(const std::string& device) {
   const int found = blkid_do_safeprobe(probe.get());
   if (found == kNothing) return DiskContents{};
   if (found == kFound) return DiskContents{Value(probe, "TYPE"), Value(probe, "PTTYPE")};
-  if (found == kAmbivalent)
+  if (found == kAmbivalent) {
     return Error(Code::kInvalid,
                  device + ": ambivalent result (probably more file systems or a partition table beside one)");
+  }
   return Error::FromErrno(errno != 0 ? errno : EIO, "probe " + device);
 }
 

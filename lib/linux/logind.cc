@@ -112,8 +112,8 @@ class LogindImpl : public Logind {
 
 Result<std::unique_ptr<Logind>> Logind::Connect(const std::string& address) {
   auto logind = std::make_unique<LogindImpl>();
-  RETURN_IF_ERROR(logind->Open(address));
-  RETURN_IF_ERROR(logind->InhibitDelay());  // fails if logind is not there
+  KEELSON_RETURN_IF_ERROR(logind->Open(address));
+  KEELSON_RETURN_IF_ERROR(logind->InhibitDelay());  // fails if logind is not there
   return std::unique_ptr<Logind>(std::move(logind));
 }
 

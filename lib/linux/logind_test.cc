@@ -54,8 +54,9 @@ class StandIn {
   explicit StandIn(const std::string& address) {
     sd_bus* bus = nullptr;
     if (sd_bus_new(&bus) < 0 || sd_bus_set_address(bus, address.c_str()) < 0 ||
-        sd_bus_set_bus_client(bus, 1) < 0 || sd_bus_start(bus) < 0)
+        sd_bus_set_bus_client(bus, 1) < 0 || sd_bus_start(bus) < 0) {
       abort();
+    }
     bus_.reset(bus);
     static const sd_bus_vtable kTable[] = {
         SD_BUS_VTABLE_START(0),
@@ -64,8 +65,9 @@ class StandIn {
         SD_BUS_VTABLE_END,
     };
     if (pipe(lock_) != 0 || sd_bus_add_object_vtable(bus, nullptr, kPath, kManager, kTable, this) < 0 ||
-        sd_bus_request_name(bus, "org.freedesktop.login1", 0) < 0)
+        sd_bus_request_name(bus, "org.freedesktop.login1", 0) < 0) {
       abort();
+    }
   }
   ~StandIn() {
     close(lock_[0]);

@@ -39,9 +39,11 @@ MemoryAlarm::MemoryAlarm(Cgroups cgroups, std::vector<std::string> paths)
   if (!cgroups_.unified()) return;
   pressure_ = WatchPressure();
   changes_ = UniqueFd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  for (const std::string& path : paths_)  // the root has no limits, and no such file
-    if (changes_)
+  for (const std::string& path : paths_) {  // the root has no limits, and no such file
+    if (changes_) {
       ::inotify_add_watch(changes_.get(), (cgroups_.MemoryDir(path) + "/memory.events").c_str(), IN_MODIFY);
+    }
+  }
 }
 
 Result<> MemoryAlarm::Arm(size_t index, int64_t growth_bytes) {
@@ -49,12 +51,12 @@ Result<> MemoryAlarm::Arm(size_t index, int64_t growth_bytes) {
   thresholds_[index].Reset();
   const auto used = static_cast<int64_t>(cgroups_.Usage(paths_[index]).memory_bytes.value_or(0));
   const std::string dir = cgroups_.MemoryDir(paths_[index]);
-  ASSIGN_OR_RETURN(const UniqueFd usage, OpenFile(dir + "/memory.usage_in_bytes", O_RDONLY));
+  KEELSON_ASSIGN_OR_RETURN(const UniqueFd usage, OpenFile(dir + "/memory.usage_in_bytes", O_RDONLY));
   UniqueFd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) return ErrnoError("eventfd");
-  RETURN_IF_ERROR(WriteFile(dir + "/cgroup.event_control", std::to_string(event.get()) + " " +
-                                                               std::to_string(usage.get()) + " " +
-                                                               std::to_string(used + growth_bytes)));
+  KEELSON_RETURN_IF_ERROR(WriteFile(dir + "/cgroup.event_control", std::to_string(event.get()) + " " +
+                                                                       std::to_string(usage.get()) + " " +
+                                                                       std::to_string(used + growth_bytes)));
   thresholds_[index] = std::move(event);
   return {};
 }

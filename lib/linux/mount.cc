@@ -52,8 +52,9 @@ bool ParseLine(const std::string& line, MountInfo& out) {
 bool SetReadOnly(const std::string& target) {
   struct mount_attr attributes = {};
   attributes.attr_set = MOUNT_ATTR_RDONLY;
-  if (::mount_setattr(AT_FDCWD, target.c_str(), AT_SYMLINK_NOFOLLOW, &attributes, sizeof(attributes)) == 0)
+  if (::mount_setattr(AT_FDCWD, target.c_str(), AT_SYMLINK_NOFOLLOW, &attributes, sizeof(attributes)) == 0) {
     return true;
+  }
   return errno == ENOSYS &&
          ::mount(nullptr, target.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0;
 }
@@ -61,7 +62,7 @@ bool SetReadOnly(const std::string& target) {
 }  // namespace
 
 Result<std::vector<MountInfo>> ListMounts(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
   std::vector<MountInfo> mounts;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -73,7 +74,7 @@ Result<std::vector<MountInfo>> ListMounts(const std::string& path) {
 }
 
 Result<std::vector<std::string>> MountPointsUnder(std::string_view prefix) {
-  ASSIGN_OR_RETURN(auto mounts, ListMounts());
+  KEELSON_ASSIGN_OR_RETURN(auto mounts, ListMounts());
   std::vector<std::string> points;
   for (const MountInfo& mount : mounts) {
     std::string_view point = mount.mount_point;
@@ -87,14 +88,16 @@ Result<std::vector<std::string>> MountPointsUnder(std::string_view prefix) {
 
 Result<> MountFilesystem(const std::string& source, const std::string& target, const std::string& fs_type,
                          unsigned long flags, const std::string& data) {
-  if (::mount(source.c_str(), target.c_str(), fs_type.c_str(), flags, data.c_str()) != 0)
+  if (::mount(source.c_str(), target.c_str(), fs_type.c_str(), flags, data.c_str()) != 0) {
     return ErrnoError("mount " + fs_type + " at " + target);
+  }
   return {};
 }
 
 Result<> BindMount(const std::string& source, const std::string& target, bool read_only) {
-  if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
+  if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
     return ErrnoError("bind mount " + source + " at " + target);
+  }
   // The kernel takes the read-only flag of a bind mount only in a second step.
   if (read_only && !SetReadOnly(target)) {
     Error error = ErrnoError("remount read-only " + target);

@@ -71,7 +71,7 @@ Result<> NetlinkEvents::Wait(std::stop_token stop, std::chrono::milliseconds tim
     if (left.count() <= 0) return Error(Code::kTimeout, "no kernel events");
     pollfd polled[] = {{fd_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
     if (::poll(polled, 2, static_cast<int>(left.count())) < 0 && errno != EINTR) return ErrnoError("poll");
-    ASSIGN_OR_RETURN(bool any, Drain(fd_.get(), each));
+    KEELSON_ASSIGN_OR_RETURN(bool any, Drain(fd_.get(), each));
     if (any) return {};
   }
 }

@@ -33,7 +33,7 @@ Result<NetNs> NetNs::FromFd(UniqueFd fd, const std::string& what) {
 }
 
 Result<NetNs> NetNs::Open(const std::string& path) {
-  ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(path, O_RDONLY));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(path, O_RDONLY));
   return FromFd(std::move(fd), path);
 }
 
@@ -64,7 +64,7 @@ Result<> NetNs::Run(const std::function<Result<>()>& body) const {
 }
 
 Result<> NetNs::RunHere(const std::function<Result<>()>& body) const {
-  ASSIGN_OR_RETURN(UniqueFd home, OpenFile("/proc/thread-self/ns/net", O_RDONLY));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd home, OpenFile("/proc/thread-self/ns/net", O_RDONLY));
   if (::setns(fd_.get(), CLONE_NEWNET) != 0) return ErrnoError("enter network namespace");
   Result<> result = body();
   if (::setns(home.get(), CLONE_NEWNET) != 0) std::abort();
@@ -72,7 +72,7 @@ Result<> NetNs::RunHere(const std::function<Result<>()>& body) const {
 }
 
 Result<> NetNs::BindTo(const std::string& path) const {
-  ASSIGN_OR_RETURN(UniqueFd file, OpenFile(path, O_RDONLY | O_CREAT | O_EXCL, 0444));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd file, OpenFile(path, O_RDONLY | O_CREAT | O_EXCL, 0444));
   std::string source = "/proc/self/fd/" + std::to_string(fd_.get());
   if (::mount(source.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0) {
     Error error = ErrnoError("bind network namespace to " + path);

@@ -19,7 +19,7 @@ TEST(NetNs, RunsBodyInsideAndLeavesTheCallerOutside) {
   EXPECT_NE(made->inode(), outside->inode());
   uint64_t inside = 0;
   auto ran = made->Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(NetNs here, NetNs::OpenCurrent());
+    KEELSON_ASSIGN_OR_RETURN(NetNs here, NetNs::OpenCurrent());
     inside = here.inode();
     return WriteSysctl("net/ipv4/ip_default_ttl", "77");
   });

@@ -21,8 +21,9 @@ Result<microseconds> WatchdogTime() {
   uint64_t time = 0;
   const int asked = sd_watchdog_enabled(0, &time);
   if (asked < 0) return Error(Code::kInvalid, "cannot read the watchdog's time from the environment");
-  if (asked > 0 && microseconds(time) <= std::chrono::seconds(1))
+  if (asked > 0 && microseconds(time) <= std::chrono::seconds(1)) {
     return Error(Code::kInvalid, "configure watchdog timeout too small: " + std::to_string(time) + "us");
+  }
   return microseconds(asked > 0 ? time : 0);
 }
 
@@ -43,7 +44,7 @@ ServiceGroup::Service SystemdNotifier(std::vector<std::string> needs, std::funct
   return {
       "systemd", std::move(needs),
       [healthy = std::move(healthy), &clock](std::stop_token stop, ServiceGroup::Ready ready) -> Result<> {
-        ASSIGN_OR_RETURN(microseconds time, WatchdogTime());
+        KEELSON_ASSIGN_OR_RETURN(microseconds time, WatchdogTime());
         Notify("READY=1");
         ready();
         if (time.count() > 0) {

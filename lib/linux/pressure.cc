@@ -16,8 +16,9 @@ std::optional<Pressure> ParsePressure(const std::string& text) {
     Stall stall;
     unsigned long long total = 0;
     if (std::sscanf(line.c_str(), "%7s avg10=%lf avg60=%lf avg300=%lf total=%llu", kind, &stall.avg10,
-                    &stall.avg60, &stall.avg300, &total) != 5)
+                    &stall.avg60, &stall.avg300, &total) != 5) {
       continue;
+    }
     stall.total_us = total;
     const std::string name = kind;
     if (name == "some") out.some = stall;

@@ -30,7 +30,7 @@ std::string_view NextWord(std::string_view& line) {
 }  // namespace
 
 Result<ProcNetFile> ProcNetFile::Open(const std::string& name) {
-  ASSIGN_OR_RETURN(UniqueFd fd, OpenFile("/proc/thread-self/net/" + name, O_RDONLY));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile("/proc/thread-self/net/" + name, O_RDONLY));
   return ProcNetFile(std::move(fd), "/proc/net/" + name);
 }
 

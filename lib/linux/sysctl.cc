@@ -12,13 +12,13 @@ std::string PathOf(std::string_view key) { return "/proc/sys/" + std::string(key
 }  // namespace
 
 Result<std::string> ReadSysctl(std::string_view key) {
-  ASSIGN_OR_RETURN(std::string value, ReadFile(PathOf(key)));
+  KEELSON_ASSIGN_OR_RETURN(std::string value, ReadFile(PathOf(key)));
   while (!value.empty() && value.back() == '\n') value.pop_back();
   return value;
 }
 
 Result<> WriteSysctl(std::string_view key, std::string_view value) {
-  ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(PathOf(key), O_WRONLY));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(PathOf(key), O_WRONLY));
   return WriteAll(fd.get(), value, PathOf(key));
 }
 

@@ -43,7 +43,7 @@ class SystemdUnitsImpl : public SystemdUnits {
 
   Result<> Start(const std::string& name, const UnitProperties& properties) override {
     MutexLock lock(mutex_);
-    RETURN_IF_ERROR(OpenLocked());
+    KEELSON_RETURN_IF_ERROR(OpenLocked());
     BusMessage call = NewCall("StartTransientUnit");
     sd_bus_message_append(call.get(), "ss", name.c_str(), "replace");
     AppendProperties(call.get(), properties);
@@ -56,7 +56,7 @@ class SystemdUnitsImpl : public SystemdUnits {
 
   Result<> Stop(const std::string& name) override {
     MutexLock lock(mutex_);
-    RETURN_IF_ERROR(OpenLocked());
+    KEELSON_RETURN_IF_ERROR(OpenLocked());
     BusMessage call = NewCall("StopUnit");
     sd_bus_message_append(call.get(), "ss", name.c_str(), "replace");
     bool absent = false;
@@ -65,11 +65,12 @@ class SystemdUnitsImpl : public SystemdUnits {
 
  private:
   // Reconnects after the connection broke, for example because systemd restarted.
-  Result<> OpenLocked() REQUIRES(mutex_) {
+  Result<> OpenLocked() KEELSON_REQUIRES(mutex_) {
     if (bus_ && sd_bus_is_open(bus_.get()) > 0) return {};
     bus_.reset();
-    if (!PathExists("/run/systemd/system"))  // sd_booted(3)
+    if (!PathExists("/run/systemd/system")) {  // sd_booted(3)
       return Error(Code::kUnavailable, "systemd is not the manager of this system");
+    }
     sd_bus* raw = nullptr;
     int result = sd_bus_new(&raw);
     Bus bus(raw);
@@ -91,7 +92,7 @@ class SystemdUnitsImpl : public SystemdUnits {
     return {};
   }
 
-  BusMessage NewCall(const char* method) REQUIRES(mutex_) {
+  BusMessage NewCall(const char* method) KEELSON_REQUIRES(mutex_) {
     sd_bus_message* raw = nullptr;
     (void)sd_bus_message_new_method_call(bus_.get(), &raw, kService, kPath, kManager, method);
     return BusMessage(raw);
@@ -100,7 +101,7 @@ class SystemdUnitsImpl : public SystemdUnits {
   // Makes the call, which returns a job, and waits for the job. The D-Bus error `expected` is no failure:
   // it sets `met`.
   Result<> RunJob(sd_bus_message* call, const std::string& what, const char* expected, bool& met)
-      REQUIRES(mutex_) {
+      KEELSON_REQUIRES(mutex_) {
     ended_.clear();
     BusError error;
     sd_bus_message* raw = nullptr;
@@ -116,7 +117,7 @@ class SystemdUnitsImpl : public SystemdUnits {
     return AwaitJob(job, what);
   }
 
-  Result<> AwaitJob(const std::string& job, const std::string& what) REQUIRES(mutex_) {
+  Result<> AwaitJob(const std::string& job, const std::string& what) KEELSON_REQUIRES(mutex_) {
     for (uint64_t waited = 0; waited < kDeadlineMicros;) {
       int result = sd_bus_process(bus_.get(), nullptr);
       if (auto it = ended_.find(job); it != ended_.end()) {
@@ -135,12 +136,13 @@ class SystemdUnitsImpl : public SystemdUnits {
     return Error(Code::kTimeout, what + ": no answer within 30 seconds");
   }
 
-  Result<> SetProperties(const std::string& name, const UnitProperties& properties) REQUIRES(mutex_) {
+  Result<> SetProperties(const std::string& name, const UnitProperties& properties) KEELSON_REQUIRES(mutex_) {
     BusMessage call = NewCall("SetUnitProperties");
     sd_bus_message_append(call.get(), "sb", name.c_str(), 1);  // until the next boot
     UnitProperties changeable;
-    for (const auto& property : properties)
+    for (const auto& property : properties) {
       if (property.first != "DefaultDependencies") changeable.push_back(property);
+    }
     AppendProperties(call.get(), changeable);
     BusError error;
     int result = sd_bus_call(bus_.get(), call.get(), kDeadlineMicros, error.get(), nullptr);
@@ -148,24 +150,27 @@ class SystemdUnitsImpl : public SystemdUnits {
     return {};
   }
 
-  static int OnJobRemoved(sd_bus_message* message, void* self, sd_bus_error*) NO_THREAD_SAFETY_ANALYSIS {
+  static int OnJobRemoved(sd_bus_message* message, void* self,
+                          sd_bus_error*) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
     uint32_t id = 0;
     const char *job = nullptr, *unit = nullptr, *result = nullptr;
-    if (sd_bus_message_read(message, "uoss", &id, &job, &unit, &result) >= 0)
+    if (sd_bus_message_read(message, "uoss", &id, &job, &unit, &result) >= 0) {
       static_cast<SystemdUnitsImpl*>(self)->ended_[job] = result;
+    }
     return 0;
   }
 
   Mutex mutex_;
-  Bus bus_ GUARDED_BY(mutex_);
-  std::map<std::string, std::string> ended_ GUARDED_BY(mutex_);  // job -> result, for the call in progress
+  Bus bus_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> ended_
+      KEELSON_GUARDED_BY(mutex_);  // job -> result, for the call in progress
 };
 
 }  // namespace
 
 Result<std::unique_ptr<SystemdUnits>> SystemdUnits::Connect() {
   auto units = std::make_unique<SystemdUnitsImpl>();
-  RETURN_IF_ERROR(units->Open());
+  KEELSON_RETURN_IF_ERROR(units->Open());
   return std::unique_ptr<SystemdUnits>(std::move(units));
 }
 

@@ -36,17 +36,21 @@ bool SameBuckets(const std::vector<double>& a, const std::vector<double>& b) {
 
 void Compare(const KubernetesMetric& wanted, const Description& got, std::vector<std::string>& out) {
   const std::string_view kind = kKinds[static_cast<size_t>(wanted.kind)];
-  if (!kind.empty() && kind != got.type)
+  if (!kind.empty() && kind != got.type) {
     out.push_back(fmt::format("{}: {} is a {}", wanted.name, got.type, kind));
-  if (const std::string labels = Sorted(got.labels); labels != wanted.labels)
+  }
+  if (const std::string labels = Sorted(got.labels); labels != wanted.labels) {
     out.push_back(fmt::format("{}: labels {{{}}} are {{{}}}", wanted.name, labels, wanted.labels));
+  }
   if (const std::vector<double> bounds = BucketsOf(wanted);
-      !bounds.empty() && !SameBuckets(bounds, got.bounds))
+      !bounds.empty() && !SameBuckets(bounds, got.bounds)) {
     out.push_back(fmt::format("{}: buckets {} are {}", wanted.name, fmt::join(got.bounds, " "),
                               fmt::join(bounds, " ")));
+  }
   const std::string help = HelpWithStability(wanted.name, "");
-  if (!got.help.starts_with(help.substr(0, help.find(']') + 1)))
+  if (!got.help.starts_with(help.substr(0, help.find(']') + 1))) {
     out.push_back(fmt::format("{}: help \"{}\" has no {}", wanted.name, got.help, help));
+  }
 }
 
 bool IsOwn(std::string_view name) {
@@ -78,8 +82,9 @@ std::vector<std::string> Differences(const Expectation& expected, const std::vec
     if (!need) out.push_back(fmt::format("{}: listed as absent, and Kubernetes does not have it here", name));
   }
   for (const auto& [name, one] : by_name) {
-    if (!FindKubernetesMetric(name) && !IsOwn(name) && !Find(expected.extra, name))
+    if (!FindKubernetesMetric(name) && !IsOwn(name) && !Find(expected.extra, name)) {
       out.push_back(fmt::format("{}: Kubernetes has no such metric", name));
+    }
   }
   std::sort(out.begin(), out.end());
   return out;

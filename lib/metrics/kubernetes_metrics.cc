@@ -50,8 +50,9 @@ std::vector<double> BucketsOf(const KubernetesMetric& metric) {
     const size_t count = text.find('^');
     double bound = Number(text.substr(0, factor));
     const double by = Number(text.substr(factor + 1, count - factor - 1));
-    for (auto left = static_cast<int>(Number(text.substr(count + 1))); left > 0; --left, bound *= by)
+    for (auto left = static_cast<int>(Number(text.substr(count + 1))); left > 0; --left, bound *= by) {
       out.push_back(bound);
+    }
     return out;
   }
   for (size_t at = 0; at < text.size();) {

@@ -24,8 +24,8 @@ struct Entry {
 
 struct Registry {
   Mutex mutex;
-  std::map<std::string, Entry, std::less<>> families GUARDED_BY(mutex);
-  std::vector<std::function<void()>> collectors GUARDED_BY(mutex);
+  std::map<std::string, Entry, std::less<>> families KEELSON_GUARDED_BY(mutex);
+  std::vector<std::function<void()>> collectors KEELSON_GUARDED_BY(mutex);
 };
 
 Registry& TheRegistry() {
@@ -98,16 +98,18 @@ void CollectTraffic() {
     if (!names.starts_with("IpExt:")) continue;
     std::istringstream name_list(names), value_list(values);
     for (std::string name, value; name_list >> name && value_list >> value;) {
-      if (name == "InOctets")
+      if (name == "InOctets") {
         Counter("process_network_receive_bytes_total",
                 "Number of bytes received by the process over the network.")
             .With()
             .Set(std::atof(value.c_str()));
-      if (name == "OutOctets")
+      }
+      if (name == "OutOctets") {
         Counter("process_network_transmit_bytes_total",
                 "Number of bytes sent by the process over the network.")
             .With()
             .Set(std::atof(value.c_str()));
+      }
     }
   }
 }
@@ -167,8 +169,9 @@ void CollectRegistered() {
   Counter("hidden_metrics_total", "The count of hidden metrics.").With();
   std::map<std::vector<std::string>, int> counts;
   for (const Description& one : Describe()) {
-    if (const KubernetesMetric* known = FindKubernetesMetric(one.name))
+    if (const KubernetesMetric* known = FindKubernetesMetric(one.name)) {
       ++counts[{std::string(StabilityName(known->stability)), std::string(known->deprecated)}];
+    }
   }
   for (const auto& [labels, count] : counts) registered.With(labels).Set(count);
 }

@@ -66,8 +66,8 @@ class Family {
   const std::vector<std::string> labels_;
   const std::vector<double> bounds_;
   mutable Mutex mutex_;
-  std::map<std::vector<std::string>, std::unique_ptr<Value>> values_ GUARDED_BY(mutex_);
-  std::map<std::vector<std::string>, std::unique_ptr<Histogram>> histograms_ GUARDED_BY(mutex_);
+  std::map<std::vector<std::string>, std::unique_ptr<Value>> values_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::vector<std::string>, std::unique_ptr<Histogram>> histograms_ KEELSON_GUARDED_BY(mutex_);
 };
 
 // The process's families. A second call with the same name returns the same family.

@@ -32,8 +32,9 @@ TEST(Metrics, CollectorsRunBeforePrinting) {
   OnCollect([] { Gauge("test_collected", "C.").With().Set(7); });
   EXPECT_THAT(Print(), HasSubstr("test_collected 7\n"));
   for (const char* name : {"process_cpu_seconds_total", "process_virtual_memory_max_bytes",
-                           "process_network_receive_bytes_total", "process_network_transmit_bytes_total"})
+                           "process_network_receive_bytes_total", "process_network_transmit_bytes_total"}) {
     EXPECT_THAT(Print(), HasSubstr(std::string("\n") + name + " "));
+  }
 }
 
 }  // namespace

@@ -118,8 +118,9 @@ std::string OpenSample(std::string_view line, const Sample& sample, std::string_
   const size_t space = std::min(sample.value.find(' '), sample.value.size());
   const std::string_view value = sample.value.substr(0, space);
   std::string out = head + (counted ? std::string(value) : Floating(value));
-  if (space < sample.value.size())
+  if (space < sample.value.size()) {
     out += fmt::format(" {}", std::strtod(std::string(sample.value.substr(space)).c_str(), nullptr) / 1000);
+  }
   return out;
 }
 
@@ -158,13 +159,15 @@ std::vector<Description> Describe(std::string_view text) {
       if (one.name.empty()) one.name = FamilyOf(sample.name, type);
       EachLabel(sample.labels, [&](std::string_view name, std::string_view value) {
         if (name != "le") {
-          if (std::find(one.labels.begin(), one.labels.end(), name) == one.labels.end())
+          if (std::find(one.labels.begin(), one.labels.end(), name) == one.labels.end()) {
             one.labels.emplace_back(name);
+          }
           return;
         }
         const double bound = std::strtod(std::string(value).c_str(), nullptr);
-        if (std::isfinite(bound) && (one.bounds.empty() || one.bounds.back() < bound))
+        if (std::isfinite(bound) && (one.bounds.empty() || one.bounds.back() < bound)) {
           one.bounds.push_back(bound);
+        }
       });
     }
   }
@@ -176,8 +179,9 @@ std::vector<Description> Describe(std::string_view text) {
 std::string ToOpenMetrics(std::string_view text) {
   std::map<std::string, std::string, std::less<>> types;
   for (std::string_view line : SplitWords(text, "\n")) {
-    if (Comment comment; ReadComment(line, comment) && comment.keyword == "TYPE")
+    if (Comment comment; ReadComment(line, comment) && comment.keyword == "TYPE") {
       types[std::string(comment.name)] = comment.rest;
+    }
   }
   std::string out, type;
   for (std::string_view line : SplitWords(text, "\n")) {
@@ -206,8 +210,9 @@ TextForm NegotiateText(std::string_view accept) {
       return {true, fmt::format("application/openmetrics-text; version={}; charset=utf-8{}",
                                 version == "1.0.0" ? "1.0.0" : "0.0.1", Escaping(clause))};
     }
-    if (clause.type == "text/plain" && (version.empty() || version == "0.0.4"))
+    if (clause.type == "text/plain" && (version.empty() || version == "0.0.4")) {
       return {false, std::string(kText) + Escaping(clause)};
+    }
   }
   return {false, std::string(kText) + Escaping({})};
 }

@@ -48,7 +48,7 @@ Result<> DeleteAddress(Socket& socket, int link_index, const IpPrefix& prefix) {
 Result<std::vector<Address>> ListAddresses(Socket& socket, int link_index) {
   std::vector<Address> out;
   Request request(RTM_GETADDR, NLM_F_DUMP, ifaddrmsg{}, "list addresses");
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     auto* info = static_cast<ifaddrmsg*>(nlmsg_data(header));
     nlattr* attributes[IFA_MAX + 1];
     if (link_index != 0 && static_cast<int>(info->ifa_index) != link_index) return;

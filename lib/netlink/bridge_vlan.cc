@@ -56,7 +56,7 @@ Result<std::vector<PortVlan>> ListPortVlans(Socket& socket, int port_index) {
   std::vector<PortVlan> out;
   Request request(RTM_GETLINK, NLM_F_DUMP, PortHeader(0), "list VLANs");
   request.PutU32(IFLA_EXT_MASK, RTEXT_FILTER_BRVLAN);
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     auto* info = static_cast<ifinfomsg*>(nlmsg_data(header));
     nlattr* spec =
         info->ifi_index == port_index ? nlmsg_find_attr(header, sizeof *info, IFLA_AF_SPEC) : nullptr;

@@ -60,7 +60,7 @@ std::optional<Flow> Parse(nlmsghdr* header) {
 Result<std::vector<Flow>> ListFlows(Socket& socket, bool v4, uint8_t protocol) {
   std::vector<Flow> out;
   Request request(Type(IPCTNL_MSG_CT_GET), NLM_F_DUMP, Header(v4), "list tracked connections");
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     std::optional<Flow> flow = Parse(header);
     if (flow && flow->protocol == protocol) out.push_back(std::move(*flow));
   }));

@@ -47,7 +47,7 @@ Result<std::vector<Forwarding>> ListForwarding(Socket& socket, int link_index) {
   ndmsg all{};
   all.ndm_family = AF_BRIDGE;
   Request request(RTM_GETNEIGH, NLM_F_DUMP, all, "list forwarding entries");
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     auto* info = static_cast<ndmsg*>(nlmsg_data(header));
     nlattr* attributes[NDA_MAX + 1];
     if (info->ndm_ifindex != link_index ||

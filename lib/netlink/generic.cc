@@ -13,8 +13,9 @@ Result<int> GenericFamily(Socket& generic, std::string_view name) {
   request.PutString(CTRL_ATTR_FAMILY_NAME, name);
   int id = 0;
   Result<> found = request.Run(generic, [&](nlmsghdr* message) {
-    if (nlattr* attribute = nlmsg_find_attr(message, sizeof header, CTRL_ATTR_FAMILY_ID))
+    if (nlattr* attribute = nlmsg_find_attr(message, sizeof header, CTRL_ATTR_FAMILY_ID)) {
       id = nla_get_u16(attribute);
+    }
   });
   if (!found && found.error().Is(Code::kNotFound)) {
     return Error(Code::kUnimplemented, "this kernel has no " + std::string(name));

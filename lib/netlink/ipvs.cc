@@ -153,7 +153,7 @@ std::string ServerAddress::ToString() const {
 }
 
 Result<Ipvs> Ipvs::Open() {
-  ASSIGN_OR_RETURN(Socket socket, Socket::OpenGeneric());
+  KEELSON_ASSIGN_OR_RETURN(Socket socket, Socket::OpenGeneric());
   Result<int> family = GenericFamily(socket, IPVS_GENL_NAME);
   if (!family && family.error().Is(Code::kUnimplemented)) {
     return Error(Code::kUnimplemented, "this kernel has no IPVS: load the module ip_vs");
@@ -165,7 +165,7 @@ Result<Ipvs> Ipvs::Open() {
 Result<std::vector<FoundServer>> Ipvs::Servers() {
   std::vector<FoundServer> out;
   Request request(family_, NLM_F_DUMP, Header(IPVS_CMD_GET_SERVICE), "list virtual servers");
-  RETURN_IF_ERROR(request.Run(socket_, [&](nlmsghdr* message) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket_, [&](nlmsghdr* message) {
     // Servers by firewall mark have no address, and are not ours.
     nlattr* nest = nlmsg_find_attr(message, sizeof(genlmsghdr), IPVS_CMD_ATTR_SERVICE);
     if (nest && !Find(nest, IPVS_SVC_ATTR_FWMARK)) out.push_back(ParseServer(nest));
@@ -178,7 +178,7 @@ Result<std::vector<FoundDestination>> Ipvs::Destinations(const ServerAddress& se
   Request request(family_, NLM_F_DUMP, Header(IPVS_CMD_GET_DEST),
                   "list destinations of " + server.ToString());
   request.Nest(IPVS_CMD_ATTR_SERVICE | NLA_F_NESTED, [&] { PutAddress(request, server); });
-  RETURN_IF_ERROR(request.Run(socket_, [&](nlmsghdr* message) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket_, [&](nlmsghdr* message) {
     nlattr* nest = nlmsg_find_attr(message, sizeof(genlmsghdr), IPVS_CMD_ATTR_DEST);
     if (nest) out.push_back(ParseDestination(nest, server.ip.is_v4()));
   }));
@@ -229,7 +229,7 @@ Result<bool> Ipvs::DeleteDestination(const ServerAddress& server, const IpAddres
 Result<IpvsTimeouts> Ipvs::Timeouts() {
   IpvsTimeouts out;
   Request request(family_, 0, Header(IPVS_CMD_GET_CONFIG), "read the timeouts of IPVS");
-  RETURN_IF_ERROR(request.Run(socket_, [&](nlmsghdr* message) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket_, [&](nlmsghdr* message) {
     auto value = [&](int type) {
       nlattr* found = nlmsg_find_attr(message, sizeof(genlmsghdr), type);
       return std::chrono::seconds(found ? nla_get_u32(found) : 0);

@@ -82,12 +82,12 @@ Result<std::vector<ListedServer>> ParseIpvsList(std::string_view text) {
 }
 
 Result<IpvsList> IpvsList::Open() {
-  ASSIGN_OR_RETURN(linux::ProcNetFile file, linux::ProcNetFile::Open("ip_vs"));
+  KEELSON_ASSIGN_OR_RETURN(linux::ProcNetFile file, linux::ProcNetFile::Open("ip_vs"));
   return IpvsList(std::move(file));
 }
 
 Result<std::vector<ListedServer>> IpvsList::Read() const {
-  ASSIGN_OR_RETURN(std::string text, file_.Read());
+  KEELSON_ASSIGN_OR_RETURN(std::string text, file_.Read());
   return ParseIpvsList(text);
 }
 

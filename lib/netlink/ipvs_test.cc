@@ -25,10 +25,10 @@ void InNamespace(Body body) {
   if (!netns) GTEST_SKIP() << netns.error().message();
   auto done = netns->Run([&]() -> Result<> {
     // A namespace without any address does not accept an IPv4 /32.
-    ASSIGN_OR_RETURN(Socket socket, Socket::Open());
-    ASSIGN_OR_RETURN(Link lo, GetLink(socket, "lo"));
-    RETURN_IF_ERROR(SetUp(socket, lo.index));
-    ASSIGN_OR_RETURN(Ipvs ipvs, Ipvs::Open());
+    KEELSON_ASSIGN_OR_RETURN(Socket socket, Socket::Open());
+    KEELSON_ASSIGN_OR_RETURN(Link lo, GetLink(socket, "lo"));
+    KEELSON_RETURN_IF_ERROR(SetUp(socket, lo.index));
+    KEELSON_ASSIGN_OR_RETURN(Ipvs ipvs, Ipvs::Open());
     return body(ipvs);
   });
   if (!done && done.error().Is(Code::kUnimplemented)) GTEST_SKIP() << done.error().message();
@@ -46,9 +46,9 @@ TEST_P(IpvsTest, WhatIsWrittenIsRead) {
     const auto ip = [](const char* text) { return *IpAddress::Parse(text); };
     VirtualServer server{.address = {6, ip(GetParam().server), 80}};
     EXPECT_EQ(ipvs.Servers()->size(), 0u);
-    RETURN_IF_ERROR(ipvs.AddServer(server));
+    KEELSON_RETURN_IF_ERROR(ipvs.AddServer(server));
     EXPECT_EQ(ipvs.AddServer(server).error().code(), Code::kAlreadyExists);
-    RETURN_IF_ERROR(ipvs.AddServer({.address = {17, ip(GetParam().server), 80}, .scheduler = "sh"}));
+    KEELSON_RETURN_IF_ERROR(ipvs.AddServer({.address = {17, ip(GetParam().server), 80}, .scheduler = "sh"}));
     auto servers = ipvs.Servers();
     EXPECT_TRUE(servers);
     EXPECT_THAT(*servers, SizeIs(2));
@@ -61,7 +61,7 @@ TEST_P(IpvsTest, WhatIsWrittenIsRead) {
     server.affinity = seconds(300);
     server.scheduler = "mh";
     server.scheduler_flags = kSchedulerFlag2;
-    RETURN_IF_ERROR(ipvs.ChangeServer(server));
+    KEELSON_RETURN_IF_ERROR(ipvs.ChangeServer(server));
     EXPECT_TRUE(*ipvs.DeleteServer({17, server.address.ip, 80}));
     EXPECT_FALSE(*ipvs.DeleteServer({17, server.address.ip, 80}));
     servers = ipvs.Servers();
@@ -70,10 +70,10 @@ TEST_P(IpvsTest, WhatIsWrittenIsRead) {
 
     const Destination first{.ip = ip(GetParam().destination), .port = 8080},
         second{.ip = ip(GetParam().other), .port = 8081};
-    RETURN_IF_ERROR(ipvs.AddDestination(server.address, first));
+    KEELSON_RETURN_IF_ERROR(ipvs.AddDestination(server.address, first));
     EXPECT_EQ(ipvs.AddDestination(server.address, first).error().code(), Code::kAlreadyExists);
-    RETURN_IF_ERROR(ipvs.AddDestination(server.address, second));
-    RETURN_IF_ERROR(ipvs.ChangeDestination(server.address, {first.ip, first.port, 0}));
+    KEELSON_RETURN_IF_ERROR(ipvs.AddDestination(server.address, second));
+    KEELSON_RETURN_IF_ERROR(ipvs.ChangeDestination(server.address, {first.ip, first.port, 0}));
     auto found = ipvs.Destinations(server.address);
     EXPECT_THAT(*found, SizeIs(2));
     for (const FoundDestination& one : *found) {
@@ -87,7 +87,7 @@ TEST_P(IpvsTest, WhatIsWrittenIsRead) {
     EXPECT_THAT(*found, SizeIs(1));
     EXPECT_EQ(found->at(0).destination, second);
     EXPECT_THAT(*ipvs.Destinations({6, server.address.ip, 1}), SizeIs(0));
-    RETURN_IF_ERROR(ipvs.Flush());
+    KEELSON_RETURN_IF_ERROR(ipvs.Flush());
     EXPECT_THAT(*ipvs.Servers(), SizeIs(0));
     return {};
   });
@@ -102,7 +102,7 @@ TEST(IpvsSchedulers, AllThatProxiesNameAreThere) {
   InNamespace([](Ipvs& ipvs) -> Result<> {
     uint16_t port = 1;
     for (const char* scheduler : {"rr", "wrr", "lc", "wlc", "sh", "mh", "sed", "nq", "dh"}) {
-      RETURN_IF_ERROR(
+      KEELSON_RETURN_IF_ERROR(
           ipvs.AddServer({.address = {6, *IpAddress::Parse("10.96.0.1"), port++}, .scheduler = scheduler}));
     }
     Result<> unknown =
@@ -115,9 +115,9 @@ TEST(IpvsSchedulers, AllThatProxiesNameAreThere) {
 
 TEST(IpvsTimeouts, ZeroLeavesATimeAsItIs) {
   InNamespace([](Ipvs& ipvs) -> Result<> {
-    ASSIGN_OR_RETURN(netlink::IpvsTimeouts before, ipvs.Timeouts());
-    RETURN_IF_ERROR(ipvs.SetTimeouts({.tcp = seconds(600), .udp = seconds(60)}));
-    ASSIGN_OR_RETURN(netlink::IpvsTimeouts after, ipvs.Timeouts());
+    KEELSON_ASSIGN_OR_RETURN(netlink::IpvsTimeouts before, ipvs.Timeouts());
+    KEELSON_RETURN_IF_ERROR(ipvs.SetTimeouts({.tcp = seconds(600), .udp = seconds(60)}));
+    KEELSON_ASSIGN_OR_RETURN(netlink::IpvsTimeouts after, ipvs.Timeouts());
     EXPECT_EQ(after.tcp, seconds(600));
     EXPECT_EQ(after.tcp_fin, before.tcp_fin);
     EXPECT_EQ(after.udp, seconds(60));
@@ -127,14 +127,14 @@ TEST(IpvsTimeouts, ZeroLeavesATimeAsItIs) {
 
 TEST(IpvsDevice, ADummyHoldsAddressesWhileItIsDown) {
   InNamespace([](Ipvs&) -> Result<> {
-    ASSIGN_OR_RETURN(Socket socket, Socket::Open());
-    RETURN_IF_ERROR(CreateDummy(socket, "kube-ipvs0"));
+    KEELSON_ASSIGN_OR_RETURN(Socket socket, Socket::Open());
+    KEELSON_RETURN_IF_ERROR(CreateDummy(socket, "kube-ipvs0"));
     EXPECT_EQ(CreateDummy(socket, "kube-ipvs0").error().code(), Code::kAlreadyExists);
-    ASSIGN_OR_RETURN(Link link, GetLink(socket, "kube-ipvs0"));
+    KEELSON_ASSIGN_OR_RETURN(Link link, GetLink(socket, "kube-ipvs0"));
     EXPECT_EQ(link.kind, "dummy");
     EXPECT_FALSE(link.up);
     for (const char* text : {"10.96.0.1/32", "fd96::1/128"}) {
-      RETURN_IF_ERROR(AddAddress(socket, link.index, *IpPrefix::Parse(text)));
+      KEELSON_RETURN_IF_ERROR(AddAddress(socket, link.index, *IpPrefix::Parse(text)));
     }
     EXPECT_THAT(*ListAddresses(socket, link.index), SizeIs(2));
     return {};

@@ -61,7 +61,7 @@ Link Parse(nlmsghdr* header) {
 
 Result<Link> Get(Socket& socket, Request& request, std::string_view what) {
   std::optional<Link> found;
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) { found = Parse(header); }));
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) { found = Parse(header); }));
   if (!found) return Error(Code::kNotFound, std::string(what) + ": no answer");
   return std::move(*found);
 }
@@ -118,7 +118,7 @@ Result<Link> GetLink(Socket& socket, int index) {
 Result<std::vector<Link>> ListLinks(Socket& socket) {
   std::vector<Link> links;
   Request request(RTM_GETLINK, NLM_F_DUMP, ifinfomsg{}, "list links");
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) { links.push_back(Parse(header)); }));
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) { links.push_back(Parse(header)); }));
   return links;
 }
 

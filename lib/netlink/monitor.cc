@@ -85,17 +85,17 @@ std::optional<KernelEvent> Parse(const nlmsghdr* message) {
 }  // namespace
 
 Result<Monitor> Monitor::Open() {
-  ASSIGN_OR_RETURN(linux::NetlinkEvents events, linux::NetlinkEvents::Open(NETLINK_ROUTE));
+  KEELSON_ASSIGN_OR_RETURN(linux::NetlinkEvents events, linux::NetlinkEvents::Open(NETLINK_ROUTE));
   for (int group : {RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE,
                     RTNLGRP_IPV6_ROUTE, RTNLGRP_NEIGH, RTNLGRP_TC}) {
-    RETURN_IF_ERROR(events.Listen(group, true));
+    KEELSON_RETURN_IF_ERROR(events.Listen(group, true));
   }
   return Monitor(std::move(events));
 }
 
 Result<std::vector<KernelEvent>> Monitor::Wait(std::stop_token stop, std::chrono::milliseconds timeout) {
   std::vector<KernelEvent> out;
-  RETURN_IF_ERROR(events_.Wait(stop, timeout, [&](const nlmsghdr* message) {
+  KEELSON_RETURN_IF_ERROR(events_.Wait(stop, timeout, [&](const nlmsghdr* message) {
     std::optional<KernelEvent> event = message ? Parse(message) : KernelEvent();
     if (event) out.push_back(std::move(*event));
     return event.has_value();

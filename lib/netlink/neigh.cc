@@ -47,7 +47,7 @@ Result<bool> DeleteNeighbor(Socket& socket, int link_index, const IpAddress& add
 Result<std::vector<Neighbor>> ListNeighbors(Socket& socket, int link_index) {
   std::vector<Neighbor> out;
   Request request(RTM_GETNEIGH, NLM_F_DUMP, ndmsg{}, "list neighbours");
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     auto* info = static_cast<ndmsg*>(nlmsg_data(header));
     nlattr* attributes[NDA_MAX + 1];
     if (info->ndm_ifindex != link_index ||

@@ -36,8 +36,8 @@ class NetlinkTest : public ::testing::Test {
 template <typename T>
 Result<T> InNamespace(const linux::NetNs& netns, const std::function<Result<T>()>& body) {
   Result<T> out = Error(Code::kInternal, "not run");
-  RETURN_IF_ERROR(netns.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(out, body());
+  KEELSON_RETURN_IF_ERROR(netns.Run([&]() -> Result<> {
+    KEELSON_ASSIGN_OR_RETURN(out, body());
     return {};
   }));
   return out;
@@ -138,8 +138,9 @@ TEST_F(NetlinkTest, AddressesRoutesAndNeighbours) {
   ASSERT_DONE(ReplaceNeighbor(*socket_, neighbor));
   auto listed = *ListNeighbors(*socket_, index);
   bool present = false;
-  for (const Neighbor& n : listed)
+  for (const Neighbor& n : listed) {
     present |= n.address == neighbor.address && n.mac == neighbor.mac && n.permanent;
+  }
   EXPECT_TRUE(present);
   EXPECT_TRUE(*DeleteNeighbor(*socket_, index, neighbor.address));
   EXPECT_FALSE(*DeleteNeighbor(*socket_, index, neighbor.address));

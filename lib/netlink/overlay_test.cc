@@ -116,14 +116,15 @@ TEST_F(OverlayTest, BatchOfManyAndWhatIsRefused) {
 TEST_F(OverlayTest, MonitorNamesWhatChangedAndWho) {
   std::optional<Monitor> monitor;
   ASSERT_DONE(netns_->Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(monitor, Monitor::Open());
+    KEELSON_ASSIGN_OR_RETURN(monitor, Monitor::Open());
     return {};
   }));
   // The kernel reports the new link's state and addresses at its own pace, so other events may come in
   // between.
   auto await = [&](const std::function<bool(const KernelEvent&)>& meant) -> Result<KernelEvent> {
     for (;;) {
-      ASSIGN_OR_RETURN(const std::vector<KernelEvent> events, monitor->Wait({}, std::chrono::seconds(10)));
+      KEELSON_ASSIGN_OR_RETURN(const std::vector<KernelEvent> events,
+                               monitor->Wait({}, std::chrono::seconds(10)));
       for (const KernelEvent& event : events) {
         if (meant(event)) return event;
       }

@@ -99,7 +99,7 @@ Result<> DeleteRoute(Socket& socket, const Route& route) {
 Result<std::vector<Route>> ListRoutes(Socket& socket, int table) {
   std::vector<Route> out;
   Request request(RTM_GETROUTE, NLM_F_DUMP, rtmsg{}, "list routes");
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     if (std::optional<Route> route = Parse(header, table)) out.push_back(std::move(*route));
   }));
   return out;

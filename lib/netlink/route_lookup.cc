@@ -23,7 +23,7 @@ Result<Route> LookUpRoute(Socket& socket, const IpAddress& destination) {
   Request request(RTM_GETROUTE, 0, header, "look up route to " + destination.ToString());
   request.PutBytes(RTA_DST, destination.bytes());
   Route route{.destination = IpPrefix::Host(destination)};
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* answer) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* answer) {
     if (nlattr* out = nlmsg_find_attr(answer, sizeof(rtmsg), RTA_OIF)) {
       route.link_index = static_cast<int>(nla_get_u32(out));
     }

@@ -69,8 +69,8 @@ Result<Socket> Socket::OpenProtocol(int protocol) {
 
 Result<Socket> Socket::OpenProtocolIn(const linux::NetNs& netns, int protocol) {
   std::optional<Socket> socket;
-  RETURN_IF_ERROR(netns.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(socket, OpenProtocol(protocol));
+  KEELSON_RETURN_IF_ERROR(netns.Run([&]() -> Result<> {
+    KEELSON_ASSIGN_OR_RETURN(socket, OpenProtocol(protocol));
     return {};
   }));
   return std::move(*socket);

@@ -62,7 +62,7 @@ Result<Vxlan> GetVxlan(Socket& socket, std::string_view name) {
   Request request(RTM_GETLINK, 0, ifinfomsg{}, what);
   request.PutString(IFLA_IFNAME, name);
   std::optional<Vxlan> found;
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) { found = Parse(header); }));
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) { found = Parse(header); }));
   if (!found) return Error(Code::kInvalid, what + ": a link of another kind");
   return *found;
 }

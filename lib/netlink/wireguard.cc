@@ -109,18 +109,20 @@ Result<> CreateWireguard(Socket& route, std::string_view name, int mtu) {
 }
 
 Result<WireguardDevice> GetWireguard(Socket& generic, std::string_view name) {
-  ASSIGN_OR_RETURN(int family, GenericFamily(generic, WG_GENL_NAME));
+  KEELSON_ASSIGN_OR_RETURN(int family, GenericFamily(generic, WG_GENL_NAME));
   genlmsghdr header{};
   header.cmd = WG_CMD_GET_DEVICE;
   header.version = WG_GENL_VERSION;
   Request request(family, NLM_F_DUMP, header, "read wireguard device " + std::string(name));
   request.PutString(WGDEVICE_A_IFNAME, name);
   WireguardDevice out;
-  RETURN_IF_ERROR(request.Run(generic, [&](nlmsghdr* message) {
-    if (nlattr* key = nlmsg_find_attr(message, sizeof header, WGDEVICE_A_PUBLIC_KEY))
+  KEELSON_RETURN_IF_ERROR(request.Run(generic, [&](nlmsghdr* message) {
+    if (nlattr* key = nlmsg_find_attr(message, sizeof header, WGDEVICE_A_PUBLIC_KEY)) {
       out.public_key = Bytes(key);
-    if (nlattr* port = nlmsg_find_attr(message, sizeof header, WGDEVICE_A_LISTEN_PORT))
+    }
+    if (nlattr* port = nlmsg_find_attr(message, sizeof header, WGDEVICE_A_LISTEN_PORT)) {
       out.port = nla_get_u16(port);
+    }
     ForEach(nlmsg_find_attr(message, sizeof header, WGDEVICE_A_PEERS), [&](nlattr* nest) {
       WireguardPeer peer = ParsePeer(nest);
       // A peer with many prefixes continues in the next message.
@@ -137,7 +139,7 @@ Result<WireguardDevice> GetWireguard(Socket& generic, std::string_view name) {
 }
 
 Result<> ChangeWireguard(Socket& generic, std::string_view name, const WireguardChange& change) {
-  ASSIGN_OR_RETURN(int family, GenericFamily(generic, WG_GENL_NAME));
+  KEELSON_ASSIGN_OR_RETURN(int family, GenericFamily(generic, WG_GENL_NAME));
   genlmsghdr header{};
   header.cmd = WG_CMD_SET_DEVICE;
   header.version = WG_GENL_VERSION;
@@ -166,7 +168,7 @@ Result<> ChangeWireguard(Socket& generic, std::string_view name, const Wireguard
         }
       });
     }
-    RETURN_IF_ERROR(request.Run(generic));
+    KEELSON_RETURN_IF_ERROR(request.Run(generic));
   } while (done < total);
   return {};
 }

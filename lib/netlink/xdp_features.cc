@@ -15,7 +15,7 @@ constexpr int kIndex = 1, kFeatures = 3;
 }  // namespace
 
 Result<uint64_t> XdpFeatures(Socket& generic, int link_index) {
-  ASSIGN_OR_RETURN(int family, GenericFamily(generic, "netdev"));
+  KEELSON_ASSIGN_OR_RETURN(int family, GenericFamily(generic, "netdev"));
   genlmsghdr header{};
   header.cmd = kGetDevice;
   header.version = 1;

@@ -74,8 +74,9 @@ Result<bool> FalseIfGone(const Result<>& deleted) {
 
 std::optional<XfrmPolicy> ParsePolicy(nlmsghdr* header) {
   auto* info = static_cast<xfrm_userpolicy_info*>(nlmsg_data(header));
-  if (info->dir > XFRM_POLICY_FWD || (info->sel.family != AF_INET && info->sel.family != AF_INET6))
+  if (info->dir > XFRM_POLICY_FWD || (info->sel.family != AF_INET && info->sel.family != AF_INET6)) {
     return std::nullopt;
+  }
   XfrmPolicy out;
   out.direction = static_cast<XfrmPolicy::Direction>(info->dir);
   out.source = IpPrefix(Get(info->sel.saddr, info->sel.family), info->sel.prefixlen_s);
@@ -133,7 +134,7 @@ Result<bool> DeleteState(Socket& socket, const XfrmState& state) {
 Result<std::vector<XfrmState>> ListStates(Socket& socket) {
   std::vector<XfrmState> out;
   Request request(XFRM_MSG_GETSA, NLM_F_DUMP, xfrm_usersa_id{}, "list IPsec states");
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     auto* info = static_cast<xfrm_usersa_info*>(nlmsg_data(header));
     if (info->id.proto != IPPROTO_ESP || (info->family != AF_INET && info->family != AF_INET6)) return;
     out.push_back({Get(info->saddr, info->family), Get(info->id.daddr, info->family), ntohl(info->id.spi),
@@ -164,22 +165,22 @@ Result<bool> DeletePolicy(Socket& socket, const XfrmPolicy& policy) {
 Result<std::vector<XfrmPolicy>> ListPolicies(Socket& socket) {
   std::vector<XfrmPolicy> out;
   Request request(XFRM_MSG_GETPOLICY, NLM_F_DUMP, xfrm_userpolicy_id{}, "list IPsec policies");
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     if (auto policy = ParsePolicy(header)) out.push_back(std::move(*policy));
   }));
   return out;
 }
 
 Result<PolicyMonitor> PolicyMonitor::Open() {
-  ASSIGN_OR_RETURN(linux::NetlinkEvents events, linux::NetlinkEvents::Open(NETLINK_XFRM));
-  RETURN_IF_ERROR(events.Listen(XFRMNLGRP_POLICY, true));
+  KEELSON_ASSIGN_OR_RETURN(linux::NetlinkEvents events, linux::NetlinkEvents::Open(NETLINK_XFRM));
+  KEELSON_RETURN_IF_ERROR(events.Listen(XFRMNLGRP_POLICY, true));
   return PolicyMonitor(std::move(events));
 }
 
 // Every message in this group is a change.
 Result<size_t> PolicyMonitor::Wait(std::stop_token stop, std::chrono::milliseconds timeout) {
   size_t changes = 0;
-  RETURN_IF_ERROR(events_.Wait(stop, timeout, [&](const nlmsghdr*) { return ++changes > 0; }));
+  KEELSON_RETURN_IF_ERROR(events_.Wait(stop, timeout, [&](const nlmsghdr*) { return ++changes > 0; }));
   return changes;
 }
 

@@ -72,8 +72,9 @@ class Differ {
     }
     for (const auto& [name, contents] : found_.chains) {
       auto wanted = wanted_.chains.find(name);
-      if (wanted == wanted_.chains.end() || !(wanted->second.chain == contents.chain))
+      if (wanted == wanted_.chains.end() || !(wanted->second.chain == contents.chain)) {
         stale_chains_[name] = true;
+      }
     }
   }
 
@@ -100,8 +101,9 @@ class Differ {
       for (const auto& [key, element] : contents.elements) {
         if (same) {
           auto other = found->second.elements.find(key);
-          if (other != found->second.elements.end() && other->second == element && !IsStale(element))
+          if (other != found->second.elements.end() && other->second == element && !IsStale(element)) {
             continue;
+          }
         }
         added.push_back(element);
       }

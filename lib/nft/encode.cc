@@ -208,8 +208,9 @@ class Encoder {
   static nftnl_set_elem* NewElement(const Element& element, bool with_data) {
     nftnl_set_elem* out = nftnl_set_elem_alloc();
     auto put = [&](uint16_t attribute, const std::string& bytes) {
-      if (!bytes.empty())
+      if (!bytes.empty()) {
         nftnl_set_elem_set(out, attribute, bytes.data(), static_cast<uint32_t>(bytes.size()));
+      }
     };
     put(NFTNL_SET_ELEM_KEY, element.key);
     put(NFTNL_SET_ELEM_KEY_END, element.key_end);

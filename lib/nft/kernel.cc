@@ -62,7 +62,7 @@ class RealKernel : public Kernel {
     if (transaction.empty()) return {};
     Batch batch = Encode(transaction, seq_);
     seq_ += static_cast<uint32_t>(batch.messages.size()) + 2;
-    RETURN_IF_ERROR(socket_.Send(batch.bytes));
+    KEELSON_RETURN_IF_ERROR(socket_.Send(batch.bytes));
     uint32_t last = batch.first_seq + static_cast<uint32_t>(batch.messages.size());
     std::optional<Error> failure;
     bool done = false;
@@ -78,18 +78,18 @@ class RealKernel : public Kernel {
       }
     });
     if (failure) return *failure;
-    RETURN_IF_ERROR(read);
+    KEELSON_RETURN_IF_ERROR(read);
     if (!done) return Error(Code::kInternal, ToText(transaction.table()) + ": no answer to a transaction");
     return {};
   }
 
   Result<std::optional<Ruleset>> Read(const Table& table) override {
     for (int attempt = 0; attempt < 20; ++attempt) {
-      ASSIGN_OR_RETURN(uint32_t before, Generation());
+      KEELSON_ASSIGN_OR_RETURN(uint32_t before, Generation());
       bool torn = false;
       Result<std::optional<Ruleset>> found = ReadOnce(table, torn);
       if (!found && !torn) return found;
-      ASSIGN_OR_RETURN(uint32_t after, Generation());
+      KEELSON_ASSIGN_OR_RETURN(uint32_t after, Generation());
       if (found && !torn && before == after) return found;
     }
     return Error(Code::kUnavailable, ToText(table) + " changes faster than it can be read");
@@ -97,10 +97,10 @@ class RealKernel : public Kernel {
 
   Result<std::optional<Ruleset>> ReadSets(const Table& table) override {
     Ruleset out{.table = table};
-    ASSIGN_OR_RETURN(bool exists, HasTable(table));
+    KEELSON_ASSIGN_OR_RETURN(bool exists, HasTable(table));
     if (!exists) return std::optional<Ruleset>();
-    RETURN_IF_ERROR(Ask(table, NFT_MSG_GETSET, NLM_F_DUMP, {{NFTA_SET_TABLE, table.name}},
-                        [&](const nlmsghdr* header) { DecodeSet(header, out); }));
+    KEELSON_RETURN_IF_ERROR(Ask(table, NFT_MSG_GETSET, NLM_F_DUMP, {{NFTA_SET_TABLE, table.name}},
+                                [&](const nlmsghdr* header) { DecodeSet(header, out); }));
     for (auto set = out.sets.begin(); set != out.sets.end();) {
       // A dump that a change has disturbed may have missed elements: repeat it.
       Result<> read;
@@ -128,7 +128,7 @@ class RealKernel : public Kernel {
 
   Result<uint32_t> Generation() override {
     uint32_t generation = 0;
-    RETURN_IF_ERROR(socket_.Query(NFT_MSG_GETGEN, 0, 0, seq_++, {}, [&](const nlmsghdr* header) {
+    KEELSON_RETURN_IF_ERROR(socket_.Query(NFT_MSG_GETGEN, 0, 0, seq_++, {}, [&](const nlmsghdr* header) {
       ForEachAttribute(header, sizeof(nfgenmsg), [&](const nlattr* attribute) {
         if (mnl_attr_get_type(attribute) == NFTA_GEN_ID) generation = ntohl(mnl_attr_get_u32(attribute));
       });
@@ -152,15 +152,16 @@ class RealKernel : public Kernel {
   }
 
   Result<> ReadElements(const Table& table, Ruleset::SetContents& into, bool& torn) {
-    RETURN_IF_ERROR(Ask(table, NFT_MSG_GETSETELEM, NLM_F_DUMP,
-                        {{NFTA_SET_ELEM_LIST_TABLE, table.name}, {NFTA_SET_ELEM_LIST_SET, into.set.name}},
-                        [&](const nlmsghdr* header) {
-                          torn = torn || (header->nlmsg_flags & NLM_F_DUMP_INTR);
-                          DecodeElements(header, into);
-                        }));
+    KEELSON_RETURN_IF_ERROR(
+        Ask(table, NFT_MSG_GETSETELEM, NLM_F_DUMP,
+            {{NFTA_SET_ELEM_LIST_TABLE, table.name}, {NFTA_SET_ELEM_LIST_SET, into.set.name}},
+            [&](const nlmsghdr* header) {
+              torn = torn || (header->nlmsg_flags & NLM_F_DUMP_INTR);
+              DecodeElements(header, into);
+            }));
     // A hash table that grows during a dump omits elements silently, so compare with the kernel's count.
     if (into.set.interval || into.set.dynamic || into.set.timeout.count() > 0) return {};
-    ASSIGN_OR_RETURN(size_t count, CountOf(table, into.set.name));
+    KEELSON_ASSIGN_OR_RETURN(size_t count, CountOf(table, into.set.name));
     torn = torn || into.elements.size() < count;
     return {};
   }
@@ -169,13 +170,15 @@ class RealKernel : public Kernel {
   Result<size_t> CountOf(const Table& table, const std::string& set) {
     constexpr uint16_t kSetCount = 20;  // NFTA_SET_COUNT, newer than the headers of Debian 12 and 13
     size_t count = 0;
-    RETURN_IF_ERROR(Ask(table, NFT_MSG_GETSET, 0, {{NFTA_SET_TABLE, table.name}, {NFTA_SET_NAME, set}},
-                        [&](const nlmsghdr* header) {
-                          ForEachAttribute(header, sizeof(nfgenmsg), [&](const nlattr* attribute) {
-                            if (mnl_attr_get_type(attribute) == kSetCount)
-                              count = ntohl(mnl_attr_get_u32(attribute));
-                          });
-                        }));
+    KEELSON_RETURN_IF_ERROR(Ask(table, NFT_MSG_GETSET, 0,
+                                {{NFTA_SET_TABLE, table.name}, {NFTA_SET_NAME, set}},
+                                [&](const nlmsghdr* header) {
+                                  ForEachAttribute(header, sizeof(nfgenmsg), [&](const nlattr* attribute) {
+                                    if (mnl_attr_get_type(attribute) == kSetCount) {
+                                      count = ntohl(mnl_attr_get_u32(attribute));
+                                    }
+                                  });
+                                }));
     return count;
   }
 
@@ -188,15 +191,15 @@ class RealKernel : public Kernel {
       });
     };
     Ruleset out{.table = table};
-    ASSIGN_OR_RETURN(bool exists, HasTable(table));
+    KEELSON_ASSIGN_OR_RETURN(bool exists, HasTable(table));
     if (!exists) return std::optional<Ruleset>();
-    RETURN_IF_ERROR(query(NFT_MSG_GETCHAIN, NLM_F_DUMP, {{NFTA_CHAIN_TABLE, table.name}},
-                          [&](const nlmsghdr* header) { DecodeChain(header, out); }));
-    RETURN_IF_ERROR(query(NFT_MSG_GETRULE, NLM_F_DUMP, {{NFTA_RULE_TABLE, table.name}},
-                          [&](const nlmsghdr* header) { DecodeRule(header, out); }));
-    RETURN_IF_ERROR(query(NFT_MSG_GETSET, NLM_F_DUMP, {{NFTA_SET_TABLE, table.name}},
-                          [&](const nlmsghdr* header) { DecodeSet(header, out); }));
-    for (auto& [name, contents] : out.sets) RETURN_IF_ERROR(ReadElements(table, contents, torn));
+    KEELSON_RETURN_IF_ERROR(query(NFT_MSG_GETCHAIN, NLM_F_DUMP, {{NFTA_CHAIN_TABLE, table.name}},
+                                  [&](const nlmsghdr* header) { DecodeChain(header, out); }));
+    KEELSON_RETURN_IF_ERROR(query(NFT_MSG_GETRULE, NLM_F_DUMP, {{NFTA_RULE_TABLE, table.name}},
+                                  [&](const nlmsghdr* header) { DecodeRule(header, out); }));
+    KEELSON_RETURN_IF_ERROR(query(NFT_MSG_GETSET, NLM_F_DUMP, {{NFTA_SET_TABLE, table.name}},
+                                  [&](const nlmsghdr* header) { DecodeSet(header, out); }));
+    for (auto& [name, contents] : out.sets) KEELSON_RETURN_IF_ERROR(ReadElements(table, contents, torn));
     return std::optional<Ruleset>(std::move(out));
   }
 
@@ -207,14 +210,14 @@ class RealKernel : public Kernel {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> OpenKernel() {
-  ASSIGN_OR_RETURN(NetfilterSocket socket, NetfilterSocket::Open());
+  KEELSON_ASSIGN_OR_RETURN(NetfilterSocket socket, NetfilterSocket::Open());
   return std::unique_ptr<Kernel>(std::make_unique<RealKernel>(std::move(socket)));
 }
 
 Result<std::unique_ptr<Kernel>> OpenKernel(const linux::NetNs& netns) {
   std::unique_ptr<Kernel> kernel;
-  RETURN_IF_ERROR(netns.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(kernel, OpenKernel());
+  KEELSON_RETURN_IF_ERROR(netns.Run([&]() -> Result<> {
+    KEELSON_ASSIGN_OR_RETURN(kernel, OpenKernel());
     return {};
   }));
   return kernel;

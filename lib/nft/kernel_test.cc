@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "lib/nft/diff.h"
-#include "lib/nft/testing/fake.h"
 #include "lib/nft/monitor.h"
 #include "lib/nft/quiet.h"
+#include "lib/nft/testing/fake.h"
 #include "lib/nft/text.h"
 
 namespace keelson::nft {
@@ -308,7 +308,7 @@ TEST(MonitorTest, TellsWhoChangedWhichTable) {
   if (!netns) GTEST_SKIP() << netns.error().message();
   std::optional<Monitor> monitor;
   ASSERT_TRUE(netns->Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(Monitor opened, Monitor::Open());
+    KEELSON_ASSIGN_OR_RETURN(Monitor opened, Monitor::Open());
     monitor.emplace(std::move(opened));
     return {};
   }));
@@ -355,7 +355,7 @@ TEST(QuietKernelTest, NobodyIsToldOfMuchAndNothingOfOthersIsMissed) {
   if (!netns) GTEST_SKIP() << netns.error().message();
   std::shared_ptr<Monitor> monitor;
   ASSERT_TRUE(netns->Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(Monitor opened, Monitor::Open());
+    KEELSON_ASSIGN_OR_RETURN(Monitor opened, Monitor::Open());
     monitor = std::make_shared<Monitor>(std::move(opened));
     return {};
   }));

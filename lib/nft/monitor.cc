@@ -35,9 +35,9 @@ void Note(const nlmsghdr* message, std::vector<TableChange>& out) {
 }  // namespace
 
 Result<Monitor> Monitor::Open() {
-  ASSIGN_OR_RETURN(linux::NetlinkEvents events, linux::NetlinkEvents::Open(NETLINK_NETFILTER));
+  KEELSON_ASSIGN_OR_RETURN(linux::NetlinkEvents events, linux::NetlinkEvents::Open(NETLINK_NETFILTER));
   Monitor out(std::move(events));
-  RETURN_IF_ERROR(out.Listen(true));
+  KEELSON_RETURN_IF_ERROR(out.Listen(true));
   return out;
 }
 
@@ -45,7 +45,7 @@ Result<> Monitor::Listen(bool on) { return events_.Listen(NFNLGRP_NFTABLES, on);
 
 Result<Monitor::Changes> Monitor::Wait(std::stop_token stop, std::chrono::milliseconds timeout) {
   Changes out;
-  RETURN_IF_ERROR(events_.Wait(stop, timeout, [&](const nlmsghdr* message) {
+  KEELSON_RETURN_IF_ERROR(events_.Wait(stop, timeout, [&](const nlmsghdr* message) {
     message ? Note(message, out.tables) : (void)(out.lost = true);
     return out.lost || !out.tables.empty();
   }));

@@ -46,7 +46,7 @@ class Reader {
 
   Result<uint32_t> Generation() {
     uint32_t generation = 0;
-    RETURN_IF_ERROR(socket_.Query(NFT_MSG_GETGEN, 0, 0, seq_++, {}, [&](const nlmsghdr* header) {
+    KEELSON_RETURN_IF_ERROR(socket_.Query(NFT_MSG_GETGEN, 0, 0, seq_++, {}, [&](const nlmsghdr* header) {
       ForEachAttribute(header, sizeof(nfgenmsg), [&](const nlattr* attribute) {
         if (mnl_attr_get_type(attribute) == NFTA_GEN_ID) generation = ntohl(mnl_attr_get_u32(attribute));
       });
@@ -57,7 +57,7 @@ class Reader {
   // An empty name reads all tables of the family.
   Result<std::vector<LiveTable>> Read(const Table& wanted) {
     std::vector<LiveTable> out;
-    RETURN_IF_ERROR(Dump(wanted.family, NFT_MSG_GETTABLE, {}, [&](const nlmsghdr* header) {
+    KEELSON_RETURN_IF_ERROR(Dump(wanted.family, NFT_MSG_GETTABLE, {}, [&](const nlmsghdr* header) {
       ForEachAttribute(header, sizeof(nfgenmsg), [&](const nlattr* attribute) {
         if (mnl_attr_get_type(attribute) != NFTA_TABLE_NAME) return;
         std::string name = mnl_attr_get_str(attribute);
@@ -65,7 +65,7 @@ class Reader {
         out.push_back({.contents = {.table = {wanted.family, std::move(name)}}, .programs = {}});
       });
     }));
-    for (LiveTable& table : out) RETURN_IF_ERROR(Fill(table));
+    for (LiveTable& table : out) KEELSON_RETURN_IF_ERROR(Fill(table));
     return out;
   }
 
@@ -83,17 +83,18 @@ class Reader {
   Result<> Fill(LiveTable& out) {
     Ruleset& contents = out.contents;
     const Table& table = contents.table;
-    RETURN_IF_ERROR(Dump(table.family, NFT_MSG_GETCHAIN, {{NFTA_CHAIN_TABLE, table.name}},
-                         [&](const nlmsghdr* header) { DecodeChain(header, contents); }));
-    RETURN_IF_ERROR(Dump(table.family, NFT_MSG_GETRULE, {{NFTA_RULE_TABLE, table.name}},
-                         [&](const nlmsghdr* header) { DecodeProgram(header, out); }));
-    RETURN_IF_ERROR(Dump(table.family, NFT_MSG_GETSET, {{NFTA_SET_TABLE, table.name}},
-                         [&](const nlmsghdr* header) { DecodeSet(header, contents); }));
+    KEELSON_RETURN_IF_ERROR(Dump(table.family, NFT_MSG_GETCHAIN, {{NFTA_CHAIN_TABLE, table.name}},
+                                 [&](const nlmsghdr* header) { DecodeChain(header, contents); }));
+    KEELSON_RETURN_IF_ERROR(Dump(table.family, NFT_MSG_GETRULE, {{NFTA_RULE_TABLE, table.name}},
+                                 [&](const nlmsghdr* header) { DecodeProgram(header, out); }));
+    KEELSON_RETURN_IF_ERROR(Dump(table.family, NFT_MSG_GETSET, {{NFTA_SET_TABLE, table.name}},
+                                 [&](const nlmsghdr* header) { DecodeSet(header, contents); }));
     for (auto& entry : contents.sets) {
       Ruleset::SetContents& set = entry.second;
-      RETURN_IF_ERROR(Dump(table.family, NFT_MSG_GETSETELEM,
-                           {{NFTA_SET_ELEM_LIST_TABLE, table.name}, {NFTA_SET_ELEM_LIST_SET, entry.first}},
-                           [&](const nlmsghdr* header) { DecodeElements(header, set); }));
+      KEELSON_RETURN_IF_ERROR(
+          Dump(table.family, NFT_MSG_GETSETELEM,
+               {{NFTA_SET_ELEM_LIST_TABLE, table.name}, {NFTA_SET_ELEM_LIST_SET, entry.first}},
+               [&](const nlmsghdr* header) { DecodeElements(header, set); }));
     }
     return {};
   }
@@ -104,11 +105,11 @@ class Reader {
 };
 
 Result<std::vector<LiveTable>> ReadAll(const std::vector<Table>& wanted) {
-  ASSIGN_OR_RETURN(NetfilterSocket socket, NetfilterSocket::Open());
+  KEELSON_ASSIGN_OR_RETURN(NetfilterSocket socket, NetfilterSocket::Open());
   uint32_t seq = 1;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Reader reader(socket, seq);
-    ASSIGN_OR_RETURN(uint32_t before, reader.Generation());
+    KEELSON_ASSIGN_OR_RETURN(uint32_t before, reader.Generation());
     std::vector<LiveTable> out;
     Result<> read;
     for (const Table& table : wanted) {
@@ -119,9 +120,9 @@ Result<std::vector<LiveTable>> ReadAll(const std::vector<Table>& wanted) {
       }
       std::move(tables->begin(), tables->end(), std::back_inserter(out));
     }
-    ASSIGN_OR_RETURN(uint32_t after, reader.Generation());
+    KEELSON_ASSIGN_OR_RETURN(uint32_t after, reader.Generation());
     if (before != after || reader.torn()) continue;
-    RETURN_IF_ERROR(read);
+    KEELSON_RETURN_IF_ERROR(read);
     return out;
   }
   return Error(Code::kUnavailable, "nftables change faster than they can be read");
@@ -136,7 +137,7 @@ Result<std::vector<LiveTable>> ReadLiveTables(const std::vector<Family>& familie
 }
 
 Result<std::optional<LiveTable>> ReadLiveTable(const Table& table) {
-  ASSIGN_OR_RETURN(std::vector<LiveTable> found, ReadAll({table}));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<LiveTable> found, ReadAll({table}));
   if (found.empty()) return std::optional<LiveTable>();
   return std::optional<LiveTable>(std::move(found[0]));
 }

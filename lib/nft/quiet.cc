@@ -25,7 +25,7 @@ class QuietKernel : public Kernel {
   Result<> Apply(const Transaction& transaction) override {
     std::shared_ptr<Monitor> monitor = HasMany(transaction) ? audience_.monitor() : nullptr;
     if (!monitor) return kernel_->Apply(transaction);
-    ASSIGN_OR_RETURN(uint32_t before, kernel_->Generation());
+    KEELSON_ASSIGN_OR_RETURN(uint32_t before, kernel_->Generation());
     if (!monitor->Listen(false)) return kernel_->Apply(transaction);
     Result<> done = kernel_->Apply(transaction);
     Result<> listens = monitor->Listen(true);

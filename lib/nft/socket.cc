@@ -66,7 +66,7 @@ Result<size_t> NetfilterSocket::Receive(int flags) {
 
 Result<> NetfilterSocket::ReceiveQueued(const Each& each) {
   for (;;) {
-    ASSIGN_OR_RETURN(size_t got, Receive(MSG_DONTWAIT));
+    KEELSON_ASSIGN_OR_RETURN(size_t got, Receive(MSG_DONTWAIT));
     if (got == 0) return {};
     int left = static_cast<int>(got);
     auto* header = reinterpret_cast<const nlmsghdr*>(buffer_.data());
@@ -90,9 +90,9 @@ Result<> NetfilterSocket::Query(int type, uint16_t family, int flags, uint32_t s
       return Error(Code::kInvalid, "name too long for netfilter: " + value);
     }
   }
-  RETURN_IF_ERROR(Send({request, header->nlmsg_len}));
+  KEELSON_RETURN_IF_ERROR(Send({request, header->nlmsg_len}));
   for (;;) {
-    ASSIGN_OR_RETURN(size_t got, Receive(0));
+    KEELSON_ASSIGN_OR_RETURN(size_t got, Receive(0));
     int left = static_cast<int>(got);
     auto* answer = reinterpret_cast<const nlmsghdr*>(buffer_.data());
     for (; mnl_nlmsg_ok(answer, left); answer = mnl_nlmsg_next(answer, &left)) {

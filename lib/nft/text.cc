@@ -278,8 +278,9 @@ std::string ToText(const Ruleset& ruleset) {
   for (const auto& [name, contents] : ruleset.sets) {
     out += "  " + ToText(contents.set) + "\n";
     std::vector<std::pair<std::string, std::string>> lines;  // by key bytes, which sort like numbers
-    for (const auto& [key, element] : contents.elements)
+    for (const auto& [key, element] : contents.elements) {
       lines.emplace_back(key, ToText(contents.set, element));
+    }
     std::sort(lines.begin(), lines.end());
     for (const auto& [key, line] : lines) out += "    " + line + "\n";
   }

@@ -19,8 +19,9 @@ std::vector<Base> BaseChains(const std::vector<LiveTable>& tables, HookPoint poi
     Family of = table.contents.table.family;
     if (of != family && of != Family::kInet) continue;
     for (const auto& [name, contents] : table.contents.chains) {
-      if (contents.chain.hook && contents.chain.hook->point == point)
+      if (contents.chain.hook && contents.chain.hook->point == point) {
         out.push_back({&table, &contents.chain});
+      }
     }
   }
   std::stable_sort(out.begin(), out.end(), [](const Base& a, const Base& b) {

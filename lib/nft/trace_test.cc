@@ -120,7 +120,7 @@ class TraceTest : public ::testing::TestWithParam<bool> {
     ASSERT_TRUE(applied) << applied.error().message();
     tables_.clear();
     auto read = netns->Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(tables_, ReadLiveTables({Family::kInet, Family::kIpv4}));
+      KEELSON_ASSIGN_OR_RETURN(tables_, ReadLiveTables({Family::kInet, Family::kIpv4}));
       return {};
     });
     ASSERT_TRUE(read) << read.error().message();
@@ -314,10 +314,11 @@ TEST(Trace, RulesOfIptables) {
     for (const char* rule :
          {"-N X", "-A INPUT -m comment --comment hello -j X", "-A X -m limit --limit 5/s -j DROP",
           "-A X -p tcp --dport 80 -m statistic --mode random --probability 0.5 -j ACCEPT"}) {
-      if (std::system(("iptables-nft " + std::string(rule)).c_str()) != 0)
+      if (std::system(("iptables-nft " + std::string(rule)).c_str()) != 0) {
         return Error(Code::kInternal, std::string("iptables-nft ") + rule);
+      }
     }
-    ASSIGN_OR_RETURN(table, ReadLiveTable({Family::kIpv4, "filter"}));
+    KEELSON_ASSIGN_OR_RETURN(table, ReadLiveTable({Family::kIpv4, "filter"}));
     return {};
   });
   ASSERT_TRUE(read) << read.error().message();

@@ -256,8 +256,9 @@ class Walk {
     std::string_view bytes = way.registers.Get(x.reg, sizeof mark);
     if (bytes.empty()) return Next::kRule;
     std::memcpy(&mark, bytes.data(), sizeof mark);
-    if (mark != way.outcome.packet.mark)
+    if (mark != way.outcome.packet.mark) {
       Say(way, (way.outcome.packet.mark & ~mark) ? "takes a mark off" : "marks");
+    }
     way.outcome.packet.mark = mark;
     return Next::kExpr;
   }

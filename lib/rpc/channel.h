@@ -3,7 +3,7 @@
 //
 //   auto runtime = runtime::v1::RuntimeService::NewStub(rpc::UnixChannel("/run/containerd/containerd.sock"));
 //   rpc::Call call(std::chrono::seconds(10), stop);
-//   RETURN_IF_ERROR(call.Done(runtime->Version(call.context(), request, &reply), "get runtime version"));
+//   KEELSON_RETURN_IF_ERROR(call.Done(runtime->Version(call.context(), request, &reply), "get runtime version"));
 #pragma once
 
 #include <chrono>

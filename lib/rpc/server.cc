@@ -15,9 +15,10 @@ struct UnixServer::Impl {
 Result<std::unique_ptr<UnixServer>> UnixServer::Start(const std::string& path,
                                                       const std::vector<grpc::Service*>& services) {
   // gRPC itself would only report that there is no server.
-  if (path.size() >= sizeof(sockaddr_un::sun_path))
+  if (path.size() >= sizeof(sockaddr_un::sun_path)) {
     return Error(Code::kInvalid, "listen on " + path + ": the path of a socket has at most " +
                                      std::to_string(sizeof(sockaddr_un::sun_path) - 1) + " bytes");
+  }
   grpc::ServerBuilder builder;
   // These servers get few calls: one waiting thread is enough.
   builder.SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS, 1);

@@ -40,7 +40,7 @@ class UnixServerTest : public testing::Test {
     etcdserverpb::RangeRequest request;
     etcdserverpb::RangeResponse reply;
     Call call(std::chrono::seconds(10));
-    RETURN_IF_ERROR(call.Done(kv->Range(call.context(), request, &reply), "range"));
+    KEELSON_RETURN_IF_ERROR(call.Done(kv->Range(call.context(), request, &reply), "range"));
     return reply.count();
   }
 

@@ -29,8 +29,9 @@ Result<> WatchLinks(std::stop_token stop, Responder& responder) {
       using Kind = netlink::KernelEvent::Kind;
       if (std::any_of(events->begin(), events->end(), [](const netlink::KernelEvent& event) {
             return event.kind == Kind::kLost || event.kind == Kind::kLink || event.kind == Kind::kAddress;
-          }))
+          })) {
         responder.Rescan();
+      }
     }
     (void)Pause(Clock::Real(), kAgain, stop);
   }

@@ -82,8 +82,9 @@ void Announcer::OnSlice(const std::string& key, const discoveryv1::EndpointSlice
       const bool ready = !endpoint.conditions().has_ready() || endpoint.conditions().ready();
       if (!ready || endpoint.node_name() != options_.node_name) continue;
       auto name = slice->metadata().labels().find(kServiceName);
-      if (name != slice->metadata().labels().end())
+      if (name != slice->metadata().labels().end()) {
         service = api::KeyOf(slice->metadata().namespace_(), name->second);
+      }
       break;
     }
   }

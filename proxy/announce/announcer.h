@@ -71,8 +71,8 @@ class Announcer {
     SteadyTime written;           // when we last stored it
   };
 
-  void Wake() REQUIRES(mutex_);
-  std::map<std::string, Group> Groups() const REQUIRES(mutex_);
+  void Wake() KEELSON_REQUIRES(mutex_);
+  std::map<std::string, Group> Groups() const KEELSON_REQUIRES(mutex_);
   // Returns when to look again at the latest.
   SteadyTime Round(const client::RestClient& api, const std::map<std::string, Group>& groups);
   void Observe(const std::string& name, Contest& contest);
@@ -89,12 +89,13 @@ class Announcer {
 
   Mutex mutex_;
   CondVar wake_;
-  std::map<std::string, Offer> offers_ GUARDED_BY(mutex_);              // by Service
-  std::map<std::string, std::string> local_slices_ GUARDED_BY(mutex_);  // those with a ready endpoint here
-  std::map<std::string, int> local_services_ GUARDED_BY(mutex_);        // and how many each Service has
-  bool may_announce_ GUARDED_BY(mutex_) = false;
-  bool synced_ GUARDED_BY(mutex_) = false, leases_synced_ GUARDED_BY(mutex_) = false;
-  bool changed_ GUARDED_BY(mutex_) = true;
+  std::map<std::string, Offer> offers_ KEELSON_GUARDED_BY(mutex_);  // by Service
+  std::map<std::string, std::string> local_slices_
+      KEELSON_GUARDED_BY(mutex_);                                         // those with a ready endpoint here
+  std::map<std::string, int> local_services_ KEELSON_GUARDED_BY(mutex_);  // and how many each Service has
+  bool may_announce_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool synced_ KEELSON_GUARDED_BY(mutex_) = false, leases_synced_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool changed_ KEELSON_GUARDED_BY(mutex_) = true;
 
   std::map<std::string, Contest> contests_;  // Run's thread only
 };

@@ -55,19 +55,21 @@ bool Eventually(const std::function<bool()>& condition) {
 }
 
 Result<linux::NetNs> Host(netlink::Socket& link, int bridge, int number) {
-  ASSIGN_OR_RETURN(linux::NetNs host, linux::NetNs::Make());
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs host, linux::NetNs::Make());
   // Looking for duplicates of link-local addresses takes two seconds, in which nobody is heard.
-  RETURN_IF_ERROR(host.Run([] { return linux::WriteSysctl("net/ipv6/conf/default/accept_dad", "0"); }));
+  KEELSON_RETURN_IF_ERROR(
+      host.Run([] { return linux::WriteSysctl("net/ipv6/conf/default/accept_dad", "0"); }));
   const std::string n = std::to_string(number);
-  RETURN_IF_ERROR(netlink::CreateVeth(link, {.name = "port" + n, .master = bridge, .up = true},
-                                      {.name = "eth0", .netns_fd = host.fd()}, 0));
-  ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(host));
+  KEELSON_RETURN_IF_ERROR(netlink::CreateVeth(link, {.name = "port" + n, .master = bridge, .up = true},
+                                              {.name = "eth0", .netns_fd = host.fd()}, 0));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(host));
   for (const char* name : {"lo", "eth0"}) {
-    ASSIGN_OR_RETURN(netlink::Link one, netlink::GetLink(inside, name));
-    RETURN_IF_ERROR(netlink::SetUp(inside, one.index));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link one, netlink::GetLink(inside, name));
+    KEELSON_RETURN_IF_ERROR(netlink::SetUp(inside, one.index));
     if (std::string(name) == "lo") continue;
-    for (const std::string& address : {"192.0.2." + n + "/24", "fd00::" + n + "/64"})
-      RETURN_IF_ERROR(netlink::AddAddress(inside, one.index, *IpPrefix::Parse(address)));
+    for (const std::string& address : {"192.0.2." + n + "/24", "fd00::" + n + "/64"}) {
+      KEELSON_RETURN_IF_ERROR(netlink::AddAddress(inside, one.index, *IpPrefix::Parse(address)));
+    }
   }
   return host;
 }
@@ -83,7 +85,7 @@ struct Node {
         server6(name, netns, Ip(v6), kServerPort) {}
 
   Result<> Program(bool is_v4) {
-    ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel(netns));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel(netns));
     nftables::Dataplane plane(std::move(kernel), nftables::Options{.v4 = is_v4});
     ResolvedPort port;
     port.service = {.name = "default/web:", .cluster_ip = Ip(is_v4 ? "10.96.0.9" : "fd96::9"), .port = kPort};
@@ -91,7 +93,7 @@ struct Node {
     port.cluster = {{.ip = Ip(is_v4 ? v4 : v6), .port = kServerPort, .local = true}};
     port.has_endpoints = true;
     plane.plan().SetService("default/web", {port});
-    RETURN_IF_ERROR(plane.Sync());
+    KEELSON_RETURN_IF_ERROR(plane.Sync());
     return {};
   }
 
@@ -146,17 +148,17 @@ class AnnouncerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto built = [&]() -> Result<> {
-      ASSIGN_OR_RETURN(linux::NetNs hub, linux::NetNs::Make());
-      ASSIGN_OR_RETURN(netlink::Socket link, netlink::Socket::OpenIn(hub));
-      RETURN_IF_ERROR(netlink::CreateBridge(link, "hub", 0, std::nullopt));
-      ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(link, "hub"));
-      RETURN_IF_ERROR(netlink::SetUp(link, bridge.index));
-      ASSIGN_OR_RETURN(linux::NetNs client, Host(link, bridge.index, 9));
+      KEELSON_ASSIGN_OR_RETURN(linux::NetNs hub, linux::NetNs::Make());
+      KEELSON_ASSIGN_OR_RETURN(netlink::Socket link, netlink::Socket::OpenIn(hub));
+      KEELSON_RETURN_IF_ERROR(netlink::CreateBridge(link, "hub", 0, std::nullopt));
+      KEELSON_ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(link, "hub"));
+      KEELSON_RETURN_IF_ERROR(netlink::SetUp(link, bridge.index));
+      KEELSON_ASSIGN_OR_RETURN(linux::NetNs client, Host(link, bridge.index, 9));
       for (int number : {1, 2}) {
-        ASSIGN_OR_RETURN(linux::NetNs host, Host(link, bridge.index, number));
+        KEELSON_ASSIGN_OR_RETURN(linux::NetNs host, Host(link, bridge.index, number));
         nodes_.push_back(std::make_unique<Node>(std::move(host), number));
-        RETURN_IF_ERROR(nodes_.back()->Program(true));
-        RETURN_IF_ERROR(nodes_.back()->Program(false));
+        KEELSON_RETURN_IF_ERROR(nodes_.back()->Program(true));
+        KEELSON_RETURN_IF_ERROR(nodes_.back()->Program(false));
       }
       hub_.emplace(std::move(hub));
       client_.emplace(std::move(client));
@@ -173,8 +175,9 @@ class AnnouncerTest : public ::testing::Test {
     service.mutable_metadata()->set_uid("uid-of-web");
     service.mutable_spec()->set_type("LoadBalancer");
     service.mutable_spec()->set_external_traffic_policy(local ? "Local" : "Cluster");
-    for (const IpAddress& ip : {kV4, kV6})
+    for (const IpAddress& ip : {kV4, kV6}) {
       service.mutable_status()->mutable_load_balancer()->add_ingress()->set_ip(ip.ToString());
+    }
     return service;
   }
   void Tell(const corev1::Service* service) {

@@ -119,8 +119,9 @@ TEST(LinksForTest, WhereAnAddressBelongs) {
       {"10.0.0.77", {2, 4}}, {"192.168.1.77", {3}}, {"203.0.113.1", {3}}, {"192.168.1.1", {}},
       {"fd00::77", {2}},     {"fd99::1", {2}},      {"fe80::77", {2}},    {"127.0.0.5", {3}},
   };
-  for (const auto& [ip, want] : cases)
+  for (const auto& [ip, want] : cases) {
     EXPECT_EQ(LinksFor(*IpAddress::Parse(ip), addresses, node), want) << ip;
+  }
 }
 
 }  // namespace

@@ -112,8 +112,9 @@ struct Discovery {
 std::optional<Discovery> ParseDiscovery(std::string_view packet) {
   if (packet.size() < kIpv6 + 24) return std::nullopt;
   const size_t length = Read16(packet, 4);
-  if (static_cast<uint8_t>(packet[6]) != kIcmpv6 || static_cast<uint8_t>(packet[7]) != 255)
+  if (static_cast<uint8_t>(packet[6]) != kIcmpv6 || static_cast<uint8_t>(packet[7]) != 255) {
     return std::nullopt;  // from behind a router, where no neighbour is
+  }
   if (length < 24 || packet.size() < kIpv6 + length) return std::nullopt;
   const std::string_view message = packet.substr(kIpv6, length);
   if (message[1] != 0) return std::nullopt;
@@ -164,8 +165,9 @@ std::optional<NeighborClaim> ParseClaim(std::string_view frame) {
 }
 
 std::string AnswerTo(const NeighborQuestion& question, const MacAddress& mac) {
-  if (question.target.is_v4())
+  if (question.target.is_v4()) {
     return ArpFrame(kReply, question.asker_mac, mac, question.target, question.asker_mac, question.asker);
+  }
   // Who has no address yet hears what all hear.
   if (question.asker.IsUnspecified()) return Announcement(question.target, mac, false);
   return AdvertisementFrame(question.target, mac, question.asker, question.asker_mac, kSolicited | kOverride);

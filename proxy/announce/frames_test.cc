@@ -107,8 +107,9 @@ TEST(FramesTest, Claims) {
 std::string Summed(std::string frame) {
   frame[56] = frame[57] = 0;
   uint32_t sum = 58 + static_cast<uint32_t>(frame.size() - 54);
-  for (size_t i = 22; i + 1 < frame.size(); i += 2)
+  for (size_t i = 22; i + 1 < frame.size(); i += 2) {
     sum += static_cast<uint32_t>(static_cast<uint8_t>(frame[i]) << 8 | static_cast<uint8_t>(frame[i + 1]));
+  }
   while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
   sum = ~sum;
   frame[56] = static_cast<char>(sum >> 8);
@@ -120,8 +121,9 @@ TEST(FramesTest, WhatIsNoQuestionIsIgnored) {
   ASSERT_EQ(Summed(FromHex(kSolicitation)), FromHex(kSolicitation));
   for (const char* good : {kArpRequest, kSolicitation}) {
     const std::string frame = FromHex(good);
-    for (size_t size = 0; size < frame.size(); ++size)
+    for (size_t size = 0; size < frame.size(); ++size) {
       EXPECT_FALSE(ParseQuestion(std::string_view(frame).substr(0, size))) << size;
+    }
   }
   struct Case {
     const char* what;

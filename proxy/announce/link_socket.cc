@@ -28,8 +28,9 @@ Result<> TakeDiscoveryOnly(int fd) {
       BPF_STMT(BPF_RET | BPF_K, 0),
   }};
   sock_fprog program{.len = code.size(), .filter = code.data()};
-  if (::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)
+  if (::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0) {
     return ErrnoError("attach a filter for neighbour discovery");
+  }
   return {};
 }
 
@@ -40,7 +41,7 @@ Result<LinkSocket> LinkSocket::Open(const netlink::Link& link, bool v4) {
   UniqueFd fd(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const std::string what = "open a packet socket on " + link.name;
   if (!fd) return ErrnoError(what);
-  if (!v4) RETURN_IF_ERROR(TakeDiscoveryOnly(fd.get()));
+  if (!v4) KEELSON_RETURN_IF_ERROR(TakeDiscoveryOnly(fd.get()));
   sockaddr_ll name{};
   name.sll_family = AF_PACKET;
   name.sll_protocol = htons(v4 ? ETH_P_ARP : ETH_P_IPV6);
@@ -57,8 +58,9 @@ Result<> LinkSocket::Join(const IpAddress& group) {
   std::memcpy(&request.ipv6mr_multiaddr, group.bytes().data(), group.bytes().size());
   request.ipv6mr_interface = static_cast<unsigned>(link_index_);
   if (::setsockopt(member_.get(), IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &request, sizeof request) != 0 &&
-      errno != EADDRINUSE)  // addresses that end alike share a group
+      errno != EADDRINUSE) {  // addresses that end alike share a group
     return ErrnoError(what);
+  }
   return {};
 }
 

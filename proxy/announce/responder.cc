@@ -80,7 +80,7 @@ void Responder::Speak(std::map<IpAddress, SteadyTime> addresses) {
                                  [](const auto& a, const auto& b) { return a.first == b.first; }) &&
                       yielded_.empty();
     wanted_ = std::move(addresses);
-    std::erase_if(yielded_, [&](const auto& one) REQUIRES(mutex_) {
+    std::erase_if(yielded_, [&](const auto& one) KEELSON_REQUIRES(mutex_) {
       auto again = wanted_.find(one.first);
       return again == wanted_.end() || again->second > one.second;
     });
@@ -175,8 +175,9 @@ void Responder::Settle() {
       if (place->spoken.contains(address)) continue;
       LinkSocket* socket = place->SocketFor(address.is_v4());
       if (!socket) continue;
-      if (address.is_v6())
+      if (address.is_v6()) {
         Note("Cannot hear who asks", link.name, socket->Join(SolicitedNodeAddress(address)));
+      }
       place->spoken[address];
       log::Info("Speaks for an address", {{"address", address.ToString()}, {"link", link.name}});
     }
@@ -193,9 +194,10 @@ int Responder::Announce() {
         for (bool request : {true, false}) {
           if (request && address.is_v6()) continue;
           LinkSocket* socket = place->SocketFor(address.is_v4());
-          if (socket)
+          if (socket) {
             Note("Cannot announce an address", place->link.name,
                  socket->Send(Announcement(address, socket->mac(), request)));
+          }
         }
         state.left -= state.left > 0;
         state.next = now + (state.left > 0 ? kBetween : kReminder);
@@ -227,8 +229,9 @@ void Responder::Listen(Place& place, LinkSocket& socket) {
   // Who has slept hears first who has taken over, and answers then.
   for (const std::string& frame : frames) {
     auto claim = ParseClaim(frame);
-    if (claim && claim->mac != socket.mac() && place.spoken.contains(claim->address))
+    if (claim && claim->mac != socket.mac() && place.spoken.contains(claim->address)) {
       Yield(claim->address, claim->mac);
+    }
   }
   for (const std::string& frame : frames) {
     auto question = ParseQuestion(frame);
@@ -256,8 +259,9 @@ Result<> Responder::Run(std::stop_token stop) {
         behind.emplace_back(place.get(), &**socket);
       }
     }
-    if (::poll(polled.data(), polled.size(), patience) < 0 && errno != EINTR)
+    if (::poll(polled.data(), polled.size(), patience) < 0 && errno != EINTR) {
       return ErrnoError("poll packet sockets");
+    }
     uint64_t count;
     [[maybe_unused]] ssize_t got = ::read(wake_.get(), &count, sizeof count);
     for (size_t i = 1; i < polled.size(); ++i) {

@@ -53,11 +53,11 @@ class Responder {
 
   UniqueFd wake_;
   mutable Mutex mutex_;
-  std::map<IpAddress, SteadyTime> wanted_ GUARDED_BY(mutex_);
-  std::map<IpAddress, SteadyTime> yielded_ GUARDED_BY(mutex_);  // with the time it was ours until
-  std::vector<IpAddress> node_ips_ GUARDED_BY(mutex_);
-  bool rescan_ GUARDED_BY(mutex_) = true;
-  bool changed_ GUARDED_BY(mutex_) = true;  // what is to be spoken for
+  std::map<IpAddress, SteadyTime> wanted_ KEELSON_GUARDED_BY(mutex_);
+  std::map<IpAddress, SteadyTime> yielded_ KEELSON_GUARDED_BY(mutex_);  // with the time it was ours until
+  std::vector<IpAddress> node_ips_ KEELSON_GUARDED_BY(mutex_);
+  bool rescan_ KEELSON_GUARDED_BY(mutex_) = true;
+  bool changed_ KEELSON_GUARDED_BY(mutex_) = true;  // what is to be spoken for
 
   // Run's thread only.
   std::map<int, std::unique_ptr<Place>> places_;  // by link

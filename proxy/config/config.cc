@@ -39,7 +39,7 @@ Result<> AdoptIpvs(const Document& d, Config& config) {
   auto& out = config.ipvs;
   if (!d.ipvs.scheduler.empty()) out.scheduler = d.ipvs.scheduler;
   for (const std::string& text : d.ipvs.exclude_cidrs) {
-    ASSIGN_OR_RETURN(IpPrefix cidr, IpPrefix::Parse(text));
+    KEELSON_ASSIGN_OR_RETURN(IpPrefix cidr, IpPrefix::Parse(text));
     out.excluded.push_back(cidr.Masked());
   }
   out.strict_arp = d.ipvs.strict_arp;
@@ -91,7 +91,7 @@ Result<std::vector<IpPrefix>> ParseCidrs(const std::string& text) {
   std::vector<IpPrefix> out;
   for (size_t begin = 0; begin < text.size();) {
     size_t end = std::min(text.find(',', begin), text.size());
-    ASSIGN_OR_RETURN(IpPrefix cidr, IpPrefix::Parse(text.substr(begin, end - begin)));
+    KEELSON_ASSIGN_OR_RETURN(IpPrefix cidr, IpPrefix::Parse(text.substr(begin, end - begin)));
     out.push_back(cidr.Masked());
     begin = end + 1;
   }
@@ -115,10 +115,10 @@ Result<Config> Decide(const Document& d) {
   } else {
     Adopt(d.iptables, d.iptables, config);
   }
-  RETURN_IF_ERROR(AdoptIpvs(d, config));
+  KEELSON_RETURN_IF_ERROR(AdoptIpvs(d, config));
   config.detect_local_mode = d.detect_local_mode.empty() ? "ClusterCIDR" : d.detect_local_mode;
   if (config.detect_local_mode == "ClusterCIDR") {
-    ASSIGN_OR_RETURN(config.cluster_cidrs, ParseCidrs(d.cluster_cidr));
+    KEELSON_ASSIGN_OR_RETURN(config.cluster_cidrs, ParseCidrs(d.cluster_cidr));
   } else if (config.detect_local_mode == "BridgeInterface") {
     config.pod_bridge = d.detect_local.bridge_interface;
   } else if (config.detect_local_mode == "InterfaceNamePrefix") {

@@ -213,7 +213,7 @@ Result<Config> FromFlags(const std::vector<std::string>& args) {
   AddFlags(app, flags);
   std::ostringstream told;
   if (ParseFlags(app, args, told, told)) return Error(Code::kInvalid, told.str());
-  RETURN_IF_ERROR(Complete(app, flags));
+  KEELSON_RETURN_IF_ERROR(Complete(app, flags));
   return Decide(app, flags);
 }
 

@@ -18,12 +18,12 @@ constexpr std::chrono::seconds kAgain{1};
 Result<> FollowFile(const std::string& path, std::stop_token stop, const std::function<Result<>()>& look) {
   // Each time anew: another file may have the name by now. And look when it is watched, not before.
   for (;;) {
-    ASSIGN_OR_RETURN(event::Inotify inotify, event::Inotify::Create());
+    KEELSON_ASSIGN_OR_RETURN(event::Inotify inotify, event::Inotify::Create());
     if (!inotify.Add(path, kEvents)) {  // it is being replaced
       if (!Pause(Clock::Real(), kAgain, stop)) return {};
       continue;
     }
-    RETURN_IF_ERROR(look());
+    KEELSON_RETURN_IF_ERROR(look());
     for (bool touched = false;;) {
       auto events =
           inotify.Wait(stop, touched ? kQuiet : std::chrono::milliseconds(std::chrono::minutes(10)));

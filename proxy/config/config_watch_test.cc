@@ -45,7 +45,7 @@ class FollowFileTest : public ::testing::Test {
   const std::string path_;
   Mutex mutex_;
   CondVar read_;
-  std::string last_ GUARDED_BY(mutex_);
+  std::string last_ KEELSON_GUARDED_BY(mutex_);
 };
 
 TEST_F(FollowFileTest, TellsOfEveryChangeUntilOneIsNotForIt) {

@@ -52,8 +52,9 @@ void Collect(const std::string& path, const json::value& value, Values& out) {
     out[path] = value;
     return;
   }
-  for (const auto& [key, child] : value.get_object())
+  for (const auto& [key, child] : value.get_object()) {
     Collect(path.empty() ? std::string(key) : path + "." + std::string(key), child, out);
+  }
 }
 
 // As --write-config-to shows what the text makes.

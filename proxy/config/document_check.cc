@@ -16,8 +16,9 @@ class Checker {
 
   std::vector<std::string> Run() {
     MasqueradeBit("KubeProxyIPTablesConfiguration", d_.iptables.masquerade_bit);
-    if (d_.mode == "nftables" || d_.mode == "ebpf")
+    if (d_.mode == "nftables" || d_.mode == "ebpf") {
       MasqueradeBit("KubeProxyNFTablesConfiguration", d_.nftables.masquerade_bit);
+    }
     if (d_.mode == "ipvs") Ipvs();
     Conntrack();
     Modes();

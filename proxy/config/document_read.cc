@@ -38,7 +38,7 @@ Result<> ReadDocument(const std::string& text, Document& document, std::vector<s
     ForEachField(document, [&](const char* path, auto& field, component::Zero zero) {
       ReadField(in, path, field, zero);
     });
-    k8s::ReadLoggingOptions(in);
+    component::ReadLoggingOptions(in);
   }
   problems.insert(problems.end(), found.strict.begin(), found.strict.end());
   if (found.wrong.empty()) return {};

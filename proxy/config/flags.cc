@@ -6,10 +6,10 @@
 
 #include "lib/api/duration.h"
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 #include "lib/component/document.h"
 #include "lib/component/flag_adder.h"
 #include "lib/component/flags.h"
-#include "lib/base/text.h"
 #include "lib/k8s/feature_gates.h"
 #include "proxy/config/flags_without_effect.h"
 
@@ -28,9 +28,10 @@ void AddProgramFlags(const FlagAdder& add, Flags& f) {
       .add_option_function<std::string>(
           "--feature-gates",
           [&d](const std::string& text) {
-            if (auto parsed = k8s::ParseFeatureGates(text, d.feature_gates); !parsed)
+            if (auto parsed = k8s::ParseFeatureGates(text, d.feature_gates); !parsed) {
               throw CLI::ValidationError("invalid argument \"" + text +
                                          "\" for \"--feature-gates\" flag: " + parsed.error().message());
+            }
           },
           "Features to turn on or off: name=true,name=false; may be repeated")
       ->trigger_on_parse();
@@ -170,11 +171,11 @@ void ProcessFlags(const CLI::App& app, Flags& f) {
 }
 
 Result<> LoadFile(Flags& f) {
-  ASSIGN_OR_RETURN(std::string text, ReadFile(f.config_file));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(f.config_file));
   Document loaded;
   std::vector<std::string> problems;
-  RETURN_IF_ERROR(ReadDocument(text, loaded, problems));
-  RETURN_IF_ERROR(component::TellProblems({.strict = std::move(problems)}));
+  KEELSON_RETURN_IF_ERROR(ReadDocument(text, loaded, problems));
+  KEELSON_RETURN_IF_ERROR(component::TellProblems({.strict = std::move(problems)}));
   f.document = std::move(loaded);
   return {};
 }
@@ -197,13 +198,13 @@ Result<> Complete(const CLI::App& app, Flags& f) {
     ProcessFlags(app, f);
   } else {
     const auto of_flags = f.document.logging;
-    RETURN_IF_ERROR(LoadFile(f));
+    KEELSON_RETURN_IF_ERROR(LoadFile(f));
     // As upstream has it, these alone win over the file.
     auto& logging = f.document.logging;
     if (Given(app, "--logging-format")) logging.format = of_flags.format;
     if (Given(app, "--log-flush-frequency")) logging.flush_frequency = of_flags.flush_frequency;
   }
-  RETURN_IF_ERROR(k8s::CheckFeatureGates(f.document.feature_gates));
+  KEELSON_RETURN_IF_ERROR(k8s::CheckFeatureGates(f.document.feature_gates));
   auto move = [&](const char* flag, Document::Duration from, auto... to) {
     if (Given(app, flag)) ((*to = from), ...);
   };
@@ -222,17 +223,17 @@ Result<> Complete(const CLI::App& app, Flags& f) {
 }
 
 Result<Config> Decide(const CLI::App& app, const Flags& f) {
-  ASSIGN_OR_RETURN(Config config, Decide(f.document));
+  KEELSON_ASSIGN_OR_RETURN(Config config, Decide(f.document));
   config.table = f.table;
   config.master = f.master;
   config.config_file = f.config_file;
   config.flags = FlagsByName(FlagsOf(app));
   config.dns = f.dns;
   if (Given(app, "--cluster-dns-address")) {
-    ASSIGN_OR_RETURN(config.dns.addresses, dns::ParseDnsAddresses(f.dns_addresses));
+    KEELSON_ASSIGN_OR_RETURN(config.dns.addresses, dns::ParseDnsAddresses(f.dns_addresses));
   }
   for (const std::string& text : f.stub_domains) {
-    ASSIGN_OR_RETURN(dns::StubDomain stub, dns::ParseStubDomain(text));
+    KEELSON_ASSIGN_OR_RETURN(dns::StubDomain stub, dns::ParseStubDomain(text));
     config.dns.stub_domains.push_back(std::move(stub));
   }
   Result<AddressPool> announced = AddressPool::Parse(f.announced);

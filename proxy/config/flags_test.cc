@@ -127,8 +127,9 @@ TEST(UpstreamFlags, WithoutEffectAreNamedOnceAndExplained) {
       ParseFlags(app, {"--profiling", "--vmodule=a=1", "--masquerade-all", "--vmodule=b=2"}, told, told))
       << told.str();
   std::vector<std::string> given;
-  for (const auto* flag : component::GivenWithoutEffect(app, FlagsWithoutEffect()))
+  for (const auto* flag : component::GivenWithoutEffect(app, FlagsWithoutEffect())) {
     given.push_back("--" + std::string(flag->name));
+  }
   EXPECT_THAT(given, ElementsAre("--profiling", "--vmodule"));
 }
 
@@ -138,7 +139,7 @@ Result<Config> FromFlags(const std::vector<std::string>& args) {
   AddFlags(app, flags);
   std::ostringstream told;
   if (ParseFlags(app, args, told, told)) return Error(Code::kInvalid, told.str());
-  RETURN_IF_ERROR(Complete(app, flags));
+  KEELSON_RETURN_IF_ERROR(Complete(app, flags));
   return Decide(app, flags);
 }
 

@@ -36,12 +36,12 @@ class AmplificationGuard {
     size_t left = 0;
   };
   static constexpr size_t kAccounts = 1024;
-  bool Charge(const IpAddress& source, size_t answer) EXCLUDES(mutex_);
+  bool Charge(const IpAddress& source, size_t answer) KEELSON_EXCLUDES(mutex_);
 
   Clock& clock_;
   const size_t seed_;
   Mutex mutex_;
-  std::array<Account, kAccounts> accounts_ GUARDED_BY(mutex_);
+  std::array<Account, kAccounts> accounts_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::proxy::dns

@@ -46,16 +46,16 @@ class Cache {
   using Entries = std::list<Entry>;
 
   static size_t Cost(const Entry& entry);
-  void Remove(Entries::iterator entry) REQUIRES(mutex_);
-  Entries::iterator Use(const Question& question) REQUIRES(mutex_);
+  void Remove(Entries::iterator entry) KEELSON_REQUIRES(mutex_);
+  Entries::iterator Use(const Question& question) KEELSON_REQUIRES(mutex_);
 
   const CacheOptions options_;
   Clock& clock_;
   metrics::Value *requests_, *hits_[2], *misses_, *stale_, *count_[2];  // by negative
   mutable Mutex mutex_;
-  Entries entries_ GUARDED_BY(mutex_);  // last used first
-  std::unordered_map<Question, Entries::iterator, QuestionHash> index_ GUARDED_BY(mutex_);
-  size_t bytes_ GUARDED_BY(mutex_) = 0;
+  Entries entries_ KEELSON_GUARDED_BY(mutex_);  // last used first
+  std::unordered_map<Question, Entries::iterator, QuestionHash> index_ KEELSON_GUARDED_BY(mutex_);
+  size_t bytes_ KEELSON_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace keelson::proxy::dns

@@ -29,20 +29,20 @@ ClusterDns::ClusterDns(const ClusterDnsOptions& options, Zone zone)
 
 Result<std::unique_ptr<ClusterDns>> ClusterDns::Create(const ClusterDnsOptions& options, Clock& clock) {
   ZoneOptions of_zone{.domain = options.domain, .own_ips = options.addresses, .serial = FirstSerial(clock)};
-  ASSIGN_OR_RETURN(Zone zone, Zone::Create(std::move(of_zone)));
+  KEELSON_ASSIGN_OR_RETURN(Zone zone, Zone::Create(std::move(of_zone)));
   std::unique_ptr<ClusterDns> out(new ClusterDns(options, std::move(zone)));
   ForwarderOptions others;
   others.resolv_conf = options.resolv_conf;
   others.stub_domains = options.stub_domains;
   others.own_ips = options.addresses;
-  ASSIGN_OR_RETURN(out->forwarder_, Forwarder::Create(std::move(others), out->loop_, clock));
+  KEELSON_ASSIGN_OR_RETURN(out->forwarder_, Forwarder::Create(std::move(others), out->loop_, clock));
   out->responder_ = std::make_unique<Responder>(out->forwarder_.get(), clock);
   {
     MutexLock lock(out->mutex_);
     out->responder_->SetZone(out->zone_.Unknown());
   }
-  ASSIGN_OR_RETURN(out->udp_, UdpServer::Create(Sockets(options), *out->responder_));
-  ASSIGN_OR_RETURN(out->tcp_, TcpServer::Create(Sockets(options), *out->responder_, out->loop_));
+  KEELSON_ASSIGN_OR_RETURN(out->udp_, UdpServer::Create(Sockets(options), *out->responder_));
+  KEELSON_ASSIGN_OR_RETURN(out->tcp_, TcpServer::Create(Sockets(options), *out->responder_, out->loop_));
   return out;
 }
 
@@ -86,13 +86,14 @@ bool ClusterDns::Ready() const { return ready_; }
 
 void ClusterDns::AwaitSync(std::stop_token stop) {
   MutexLock lock(mutex_);
-  changed_.wait_for(mutex_, stop, options_.patience, [this]() NO_THREAD_SAFETY_ANALYSIS { return synced_; });
+  changed_.wait_for(mutex_, stop, options_.patience,
+                    [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return synced_; });
 }
 
 void ClusterDns::AwaitChange(std::stop_token stop) {
   MutexLock lock(mutex_);
   changed_.wait_for(mutex_, stop, kBatchTime, [] { return false; });
-  changed_.wait(mutex_, stop, [this]() NO_THREAD_SAFETY_ANALYSIS { return synced_ && pending_; });
+  changed_.wait(mutex_, stop, [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return synced_ && pending_; });
 }
 
 void ClusterDns::Publish() {
@@ -110,7 +111,7 @@ void ClusterDns::Publish() {
 Result<> ClusterDns::Follow(std::stop_token stop, const std::function<Result<>()>& on_first) {
   AwaitSync(stop);
   Publish();
-  if (!stop.stop_requested()) RETURN_IF_ERROR(on_first());
+  if (!stop.stop_requested()) KEELSON_RETURN_IF_ERROR(on_first());
   while (!stop.stop_requested()) {
     AwaitChange(stop);
     Publish();

@@ -67,9 +67,9 @@ class ClusterDns {
 
   Mutex mutex_;
   CondVar changed_;
-  Zone zone_ GUARDED_BY(mutex_);
-  bool synced_ GUARDED_BY(mutex_) = false;
-  bool pending_ GUARDED_BY(mutex_) = false;
+  Zone zone_ KEELSON_GUARDED_BY(mutex_);
+  bool synced_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool pending_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace keelson::proxy::dns

@@ -24,7 +24,7 @@ Result<Listen> ParseServer(std::string_view text) {
     text = text.substr(0, colon);
   }
   if (bracketed && text.ends_with(']')) text = text.substr(1, text.size() - 2);
-  ASSIGN_OR_RETURN(out.ip, IpAddress::Parse(text));
+  KEELSON_ASSIGN_OR_RETURN(out.ip, IpAddress::Parse(text));
   return out;
 }
 
@@ -33,7 +33,7 @@ Result<Listen> ParseServer(std::string_view text) {
 Result<std::vector<IpAddress>> ParseDnsAddresses(std::string_view text) {
   std::vector<IpAddress> out;
   for (std::string_view part : Split(text, ',')) {
-    ASSIGN_OR_RETURN(IpAddress ip, IpAddress::Parse(part));
+    KEELSON_ASSIGN_OR_RETURN(IpAddress ip, IpAddress::Parse(part));
     if (ip.IsUnspecified() || ip.IsMulticast()) {
       return Error(Code::kInvalid, "not an address to answer on: " + ip.ToString());
     }
@@ -53,9 +53,9 @@ Result<StubDomain> ParseStubDomain(std::string_view text) {
     return Error(Code::kInvalid, "stub domain \"" + std::string(text) + "\": want DOMAIN=SERVER[,SERVER...]");
   }
   StubDomain out{std::string(text.substr(0, equals)), {}};
-  RETURN_IF_ERROR(ParseName(out.first));
+  KEELSON_RETURN_IF_ERROR(ParseName(out.first));
   for (std::string_view part : Split(text.substr(equals + 1), ',')) {
-    ASSIGN_OR_RETURN(Listen server, ParseServer(part));
+    KEELSON_ASSIGN_OR_RETURN(Listen server, ParseServer(part));
     out.second.push_back(server);
   }
   return out;

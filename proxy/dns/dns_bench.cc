@@ -56,8 +56,9 @@ void Answer(benchmark::State& state, const std::string& suffix, uint16_t type) {
   NoAsker asker;
   std::vector<char> buffer(kMaxUdpSize);
   size_t next = 0;
-  for (auto _ : state)
+  for (auto _ : state) {
     benchmark::DoNotOptimize(responder.Handle(packets[next++ % packets.size()], asker, buffer));
+  }
   state.SetItemsProcessed(state.iterations());
 }
 

@@ -13,7 +13,7 @@ constexpr char kKind[] = "bridge";
 Result<netlink::Link> EnsureLink(netlink::Socket& socket) {
   Result<netlink::Link> link = netlink::GetLink(socket, kDnsLink);
   if (!link && link.error().code() == Code::kNotFound) {
-    RETURN_IF_ERROR(netlink::CreateBridge(socket, kDnsLink, 0, std::nullopt));
+    KEELSON_RETURN_IF_ERROR(netlink::CreateBridge(socket, kDnsLink, 0, std::nullopt));
     link = netlink::GetLink(socket, kDnsLink);
   }
   if (link && link->kind != kKind) {
@@ -25,16 +25,16 @@ Result<netlink::Link> EnsureLink(netlink::Socket& socket) {
 }  // namespace
 
 Result<> SetDnsAddresses(netlink::Socket& socket, const std::vector<IpAddress>& addresses) {
-  ASSIGN_OR_RETURN(netlink::Link link, EnsureLink(socket));
-  if (!link.up) RETURN_IF_ERROR(netlink::SetUp(socket, link.index));
-  ASSIGN_OR_RETURN(std::vector<netlink::Address> found, netlink::ListAddresses(socket, link.index));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link link, EnsureLink(socket));
+  if (!link.up) KEELSON_RETURN_IF_ERROR(netlink::SetUp(socket, link.index));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Address> found, netlink::ListAddresses(socket, link.index));
   std::vector<IpAddress> missing = addresses;
   for (const netlink::Address& address : found) {
     if (std::erase(missing, address.prefix.address()) > 0 || address.link_scope) continue;
-    RETURN_IF_ERROR(netlink::DeleteAddress(socket, link.index, address.prefix));
+    KEELSON_RETURN_IF_ERROR(netlink::DeleteAddress(socket, link.index, address.prefix));
   }
   for (const IpAddress& ip : missing) {
-    RETURN_IF_ERROR(netlink::AddAddress(socket, link.index, IpPrefix::Host(ip)));
+    KEELSON_RETURN_IF_ERROR(netlink::AddAddress(socket, link.index, IpPrefix::Host(ip)));
   }
   return {};
 }
@@ -42,7 +42,7 @@ Result<> SetDnsAddresses(netlink::Socket& socket, const std::vector<IpAddress>& 
 Result<bool> RemoveDnsLink(netlink::Socket& socket) {
   Result<netlink::Link> link = netlink::GetLink(socket, kDnsLink);
   if (!link && link.error().code() == Code::kNotFound) return false;
-  RETURN_IF_ERROR(link);
+  KEELSON_RETURN_IF_ERROR(link);
   if (link->kind != kKind) return false;
   return netlink::DeleteLink(socket, kDnsLink);
 }

@@ -7,9 +7,9 @@ namespace keelson::proxy::dns {
 namespace {
 
 Result<> Follow(ClusterDns& dns, std::stop_token stop) {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
   Result<> ended = dns.Follow(stop, [&]() -> Result<> {
-    RETURN_IF_ERROR(SetDnsAddresses(socket, dns.addresses()));
+    KEELSON_RETURN_IF_ERROR(SetDnsAddresses(socket, dns.addresses()));
     log::Info("Cluster DNS answers", {{"link", kDnsLink}, {"address", dns.addresses().front().ToString()}});
     return {};
   });

@@ -226,7 +226,7 @@ Result<std::unique_ptr<Forwarder>> Forwarder::Create(ForwarderOptions options,
     }
     started.set_value(std::move(init));
   });
-  RETURN_IF_ERROR(started.get_future().get());
+  KEELSON_RETURN_IF_ERROR(started.get_future().get());
   return std::unique_ptr<Forwarder>(new Forwarder(std::move(state)));
 }
 

@@ -48,8 +48,9 @@ class FakeServer {
       ssize_t got = ::recvfrom(udp_.get(), bytes, sizeof bytes, 0, reinterpret_cast<sockaddr*>(&from), &size);
       if (got > 0) {
         std::string reply = Ask({bytes, static_cast<size_t>(got)}, false);
-        if (!reply.empty())
+        if (!reply.empty()) {
           ::sendto(udp_.get(), reply.data(), reply.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
+        }
       }
       UniqueFd peer(::accept4(tcp_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!peer) continue;

@@ -45,7 +45,7 @@ bool ResolvConf::Changed() {
 }
 
 Result<std::vector<IpAddress>> ResolvConf::Read() const {
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path_));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(path_));
   return NameServers(text);
 }
 

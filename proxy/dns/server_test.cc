@@ -50,7 +50,7 @@ class FakeResolver : public Resolver {
  private:
   Mutex mutex_;
   CondVar changed_;
-  std::vector<std::pair<Question, Done>> asked_ GUARDED_BY(mutex_);
+  std::vector<std::pair<Question, Done>> asked_ KEELSON_GUARDED_BY(mutex_);
 };
 
 constexpr int kMany = 300;  // endpoints of one Service

@@ -189,7 +189,7 @@ Result<std::unique_ptr<TcpServer>> TcpServer::Create(const std::vector<Listen>& 
                                                      TcpOptions options) {
   auto state = std::make_shared<State>(responder, loop, options);
   for (const Listen& address : addresses) {
-    ASSIGN_OR_RETURN(UniqueFd fd, BindSocket(address, SOCK_STREAM));
+    KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, BindSocket(address, SOCK_STREAM));
     if (::listen(fd.get(), kBacklog) != 0) return ErrnoError("listen on " + address.ip.ToString());
     state->listeners.push_back({std::move(fd), address.ip.is_v4(), nullptr, nullptr});
   }

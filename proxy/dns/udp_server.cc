@@ -92,7 +92,7 @@ Result<std::unique_ptr<UdpServer>> UdpServer::Create(const std::vector<Listen>& 
                                                      Responder& responder) {
   std::unique_ptr<UdpServer> out(new UdpServer(responder));
   for (const Listen& address : addresses) {
-    ASSIGN_OR_RETURN(UniqueFd fd, BindSocket(address, SOCK_DGRAM));
+    KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, BindSocket(address, SOCK_DGRAM));
     ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
     out->sockets_.push_back(std::make_shared<UniqueFd>(std::move(fd)));
   }

@@ -191,8 +191,9 @@ std::vector<MapEntry> NodePortEntries(const std::vector<IpAddress>& ips, bool v4
 
 std::vector<MapEntry> PodEntries(const std::vector<IpPrefix>& cidrs) {
   std::vector<MapEntry> out;
-  for (const IpPrefix& cidr : cidrs)
+  for (const IpPrefix& cidr : cidrs) {
     out.push_back({kPodCidrs, BytesOf(dataplane::EncodePodCidr(cidr)), BytesOf(kPresent)});
+  }
   return out;
 }
 

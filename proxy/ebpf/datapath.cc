@@ -36,15 +36,15 @@ Result<> DetachLinks(const std::string& directory) {
   if (!names) return names.error();
   for (const std::string& name : *names) {
     if (name.starts_with(dataplane::kMapPinsPrefix)) continue;
-    ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::OpenPinned(directory + "/" + name));
-    RETURN_IF_ERROR(link.Detach());
-    RETURN_IF_ERROR(RemoveFile(directory + "/" + name));
+    KEELSON_ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::OpenPinned(directory + "/" + name));
+    KEELSON_RETURN_IF_ERROR(link.Detach());
+    KEELSON_RETURN_IF_ERROR(RemoveFile(directory + "/" + name));
   }
   return {};
 }
 
 Result<> RemoveFamily(const std::string& directory) {
-  RETURN_IF_ERROR(DetachLinks(directory));
+  KEELSON_RETURN_IF_ERROR(DetachLinks(directory));
   return bpf::RemovePinDirectory(directory);
 }
 
@@ -58,7 +58,7 @@ std::map<std::string, uint32_t> ClientMaps(const MapSizes& map_sizes) {
 }
 
 Result<> CarryOver(const bpf::Map& from, const bpf::Map& to) {
-  ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> entries, from.Dump());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> entries, from.Dump());
   entries.resize(std::min<size_t>(entries.size(), to.shape().max_entries));
   return to.UpdateAll(entries);
 }
@@ -72,7 +72,7 @@ bool IsForSockets(const bpf::Program& program) {
 }  // namespace
 
 Result<std::string> CgroupRoot() {
-  ASSIGN_OR_RETURN(std::vector<linux::MountInfo> mounts, linux::ListMounts());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<linux::MountInfo> mounts, linux::ListMounts());
   for (const linux::MountInfo& mount : mounts) {
     if (mount.fs_type == "cgroup2") return mount.mount_point;
   }
@@ -80,11 +80,13 @@ Result<std::string> CgroupRoot() {
 }
 
 Result<> Datapath::Check() {
-  RETURN_IF_ERROR(bpf::RequireMapType(BPF_MAP_TYPE_SK_STORAGE, "SK_STORAGE", "5.2"));
-  RETURN_IF_ERROR(bpf::RequireCgroupLink(BPF_CGROUP_INET4_GETPEERNAME, "getpeername()", "5.8"));
-  RETURN_IF_ERROR(bpf::RequireHelper(kProgramType, BPF_FUNC_get_netns_cookie, "bpf_get_netns_cookie", "5.7"));
-  RETURN_IF_ERROR(bpf::RequireHelper(kProgramType, BPF_FUNC_sk_storage_get, "bpf_sk_storage_get", "5.9"));
-  RETURN_IF_ERROR(linux::NetnsCookie());
+  KEELSON_RETURN_IF_ERROR(bpf::RequireMapType(BPF_MAP_TYPE_SK_STORAGE, "SK_STORAGE", "5.2"));
+  KEELSON_RETURN_IF_ERROR(bpf::RequireCgroupLink(BPF_CGROUP_INET4_GETPEERNAME, "getpeername()", "5.8"));
+  KEELSON_RETURN_IF_ERROR(
+      bpf::RequireHelper(kProgramType, BPF_FUNC_get_netns_cookie, "bpf_get_netns_cookie", "5.7"));
+  KEELSON_RETURN_IF_ERROR(
+      bpf::RequireHelper(kProgramType, BPF_FUNC_sk_storage_get, "bpf_sk_storage_get", "5.9"));
+  KEELSON_RETURN_IF_ERROR(linux::NetnsCookie());
   return {};
 }
 
@@ -104,54 +106,56 @@ Result<Datapath::Written> Datapath::Write(Plan& plan) {
   }
   Result<size_t> compared = Compare(plan);
   ::malloc_trim(0);  // what was compared is large and seldom needed
-  ASSIGN_OR_RETURN(size_t entries, compared);
+  KEELSON_ASSIGN_OR_RETURN(size_t entries, compared);
   in_step_ = true;
   return Written{.entries = entries, .compared = true};
 }
 
 Result<size_t> Datapath::Compare(Plan& plan) {
-  RETURN_IF_ERROR(Open(plan));
+  KEELSON_RETURN_IF_ERROR(Open(plan));
   plan.StartOver();
   Changes changes;
   for (int id = 0; id < kMapCount; ++id) {
-    ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> found, maps_[id]->Dump());
+    KEELSON_ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> found, maps_[id]->Dump());
     changes.maps[id] = plan.Difference(static_cast<MapId>(id), found);
   }
-  RETURN_IF_ERROR(Apply(changes));
-  RETURN_IF_ERROR(Pin());
-  RETURN_IF_ERROR(Attach(true));
-  RETURN_IF_ERROR(AttachDevices(true));
+  KEELSON_RETURN_IF_ERROR(Apply(changes));
+  KEELSON_RETURN_IF_ERROR(Pin());
+  KEELSON_RETURN_IF_ERROR(Attach(true));
+  KEELSON_RETURN_IF_ERROR(AttachDevices(true));
   return changes.size();
 }
 
 // What a program finds is whole at every moment: see MapId.
 Result<> Datapath::Apply(const Changes& changes) {
   for (int id = 0; id < kMapCount; ++id) {
-    if (!changes.maps[id].put.empty()) RETURN_IF_ERROR(maps_[id]->UpdateAll(changes.maps[id].put));
+    if (!changes.maps[id].put.empty()) KEELSON_RETURN_IF_ERROR(maps_[id]->UpdateAll(changes.maps[id].put));
   }
   for (int id = kMapCount - 1; id >= 0; --id) {
-    RETURN_IF_ERROR(maps_[id]->DeleteAll(changes.maps[id].gone));
+    KEELSON_RETURN_IF_ERROR(maps_[id]->DeleteAll(changes.maps[id].gone));
   }
   return {};
 }
 
 // Loads the programs, over the maps that are pinned where these are large enough.
 Result<> Datapath::Open(const Plan& plan) {
-  ASSIGN_OR_RETURN(bpf::Object object,
-                   bpf::Object::Open(bpf::embedded::keelson_bpf_services(), "keelson_proxy"));
+  KEELSON_ASSIGN_OR_RETURN(bpf::Object object,
+                           bpf::Object::Open(bpf::embedded::keelson_bpf_services(), "keelson_proxy"));
   for (MapId id : kGrowing) {
     const size_t wanted = std::max<size_t>(options_.least_entries, 2 * plan.Size(id));
-    RETURN_IF_ERROR(object.SetMaxEntries(MapName(id), static_cast<uint32_t>(std::bit_ceil(wanted))));
+    KEELSON_RETURN_IF_ERROR(object.SetMaxEntries(MapName(id), static_cast<uint32_t>(std::bit_ceil(wanted))));
   }
   const std::map<std::string, uint32_t> client_maps = ClientMaps(options_.map_sizes);
-  for (const auto& [name, entries] : client_maps) RETURN_IF_ERROR(object.SetMaxEntries(name, entries));
-  RETURN_IF_ERROR(object.SetMaxEntries("connections", ConnectionMapSize(options_.connections)));
-  RETURN_IF_ERROR(object.SetConstant(
+  for (const auto& [name, entries] : client_maps) {
+    KEELSON_RETURN_IF_ERROR(object.SetMaxEntries(name, entries));
+  }
+  KEELSON_RETURN_IF_ERROR(object.SetMaxEntries("connections", ConnectionMapSize(options_.connections)));
+  KEELSON_RETURN_IF_ERROR(object.SetConstant(
       "has_set_retval", bpf::Map::Bytes(uint8_t{bpf::HasHelper(kProgramType, BPF_FUNC_set_retval)})));
-  RETURN_IF_ERROR(object.SetConstant("serves_v4", bpf::Map::Bytes(uint8_t{v4_})));
-  RETURN_IF_ERROR(object.SetConstant("serves_dsr", bpf::Map::Bytes(uint8_t{options_.dsr})));
-  RETURN_IF_ERROR(object.SetConstant("masquerade_mark", bpf::Map::Bytes(options_.masquerade_mark)));
-  RETURN_IF_ERROR(bpf::MakePinDirectory(MapDirectory()));
+  KEELSON_RETURN_IF_ERROR(object.SetConstant("serves_v4", bpf::Map::Bytes(uint8_t{v4_})));
+  KEELSON_RETURN_IF_ERROR(object.SetConstant("serves_dsr", bpf::Map::Bytes(uint8_t{options_.dsr})));
+  KEELSON_RETURN_IF_ERROR(object.SetConstant("masquerade_mark", bpf::Map::Bytes(options_.masquerade_mark)));
+  KEELSON_RETURN_IF_ERROR(bpf::MakePinDirectory(MapDirectory()));
   std::map<std::string, bpf::Map> replaced;
   for (const std::string& name : object.MapNames()) {
     Result<bpf::Map> pinned = bpf::Map::OpenPinned(MapDirectory() + "/" + name);
@@ -165,24 +169,25 @@ Result<> Datapath::Open(const Plan& plan) {
     const bool too_small = std::any_of(std::begin(kGrowing), std::end(kGrowing), [&](MapId id) {
       return name == MapName(id) && pinned->shape().max_entries < plan.Size(id);
     });
-    if (!too_small) RETURN_IF_ERROR(object.Reuse(name, *pinned));
+    if (!too_small) KEELSON_RETURN_IF_ERROR(object.Reuse(name, *pinned));
   }
   if (Result<> loaded = object.Load(); !loaded) {
     (void)WriteFile(kVerifierLog, object.log());
     return loaded.error().Wrap(std::string("all that the kernel says is in ") + kVerifierLog);
   }
   for (const auto& [name, old] : replaced) {
-    ASSIGN_OR_RETURN(bpf::Map fresh, object.GetMap(name));
-    RETURN_IF_ERROR(CarryOver(old, fresh));
+    KEELSON_ASSIGN_OR_RETURN(bpf::Map fresh, object.GetMap(name));
+    KEELSON_RETURN_IF_ERROR(CarryOver(old, fresh));
   }
   for (int id = 0; id < kMapCount; ++id) {
-    ASSIGN_OR_RETURN(bpf::Map map, object.GetMap(MapName(static_cast<MapId>(id))));
+    KEELSON_ASSIGN_OR_RETURN(bpf::Map map, object.GetMap(MapName(static_cast<MapId>(id))));
     maps_[id] = std::move(map);
   }
-  ASSIGN_OR_RETURN(bpf::Map settings, object.GetMap("settings"));
-  RETURN_IF_ERROR(settings.Put(uint32_t{0}, dataplane::NodeSettings{.node_netns = options_.node_netns}));
-  ASSIGN_OR_RETURN(bpf::Map state, object.GetMap("outside_state"));
-  RETURN_IF_ERROR(state.Put(uint32_t{0}, dataplane::ExternalState{.draining = 0}));
+  KEELSON_ASSIGN_OR_RETURN(bpf::Map settings, object.GetMap("settings"));
+  KEELSON_RETURN_IF_ERROR(
+      settings.Put(uint32_t{0}, dataplane::NodeSettings{.node_netns = options_.node_netns}));
+  KEELSON_ASSIGN_OR_RETURN(bpf::Map state, object.GetMap("outside_state"));
+  KEELSON_RETURN_IF_ERROR(state.Put(uint32_t{0}, dataplane::ExternalState{.draining = 0}));
   object_ = std::make_unique<bpf::Object>(std::move(object));
   return {};
 }
@@ -191,15 +196,16 @@ Result<> Datapath::Open(const Plan& plan) {
 Result<> Datapath::Pin() {
   for (const std::string& name : object_->MapNames()) {
     const std::string path = MapDirectory() + "/" + name;
-    ASSIGN_OR_RETURN(bpf::Map map, object_->GetMap(name));
+    KEELSON_ASSIGN_OR_RETURN(bpf::Map map, object_->GetMap(name));
     Result<> pinned = map.Pin(path + dataplane::kNewPinSuffix);
     if (!pinned && pinned.error().errnum() == EEXIST) {
-      RETURN_IF_ERROR(RemoveFile(path + dataplane::kNewPinSuffix));
+      KEELSON_RETURN_IF_ERROR(RemoveFile(path + dataplane::kNewPinSuffix));
       pinned = map.Pin(path + dataplane::kNewPinSuffix);
     }
-    RETURN_IF_ERROR(pinned);
-    if (::rename((path + dataplane::kNewPinSuffix).c_str(), path.c_str()) != 0)
+    KEELSON_RETURN_IF_ERROR(pinned);
+    if (::rename((path + dataplane::kNewPinSuffix).c_str(), path.c_str()) != 0) {
       return ErrnoError("rename " + path);
+    }
   }
   return {};
 }
@@ -208,22 +214,23 @@ Result<> Datapath::Attach(bool anew) {
   programs_stale_ = false;
   std::string directory = options_.cgroup;
   if (directory.empty()) {
-    ASSIGN_OR_RETURN(directory, CgroupRoot());
+    KEELSON_ASSIGN_OR_RETURN(directory, CgroupRoot());
   }
-  ASSIGN_OR_RETURN(UniqueFd cgroup, OpenFile(directory, O_RDONLY | O_DIRECTORY));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd cgroup, OpenFile(directory, O_RDONLY | O_DIRECTORY));
   struct stat status {};
   if (::fstat(cgroup.get(), &status) != 0) return ErrnoError("stat " + directory);
   for (const bpf::Program& program : object_->Programs()) {
     if (!IsForSockets(program) || (!v4_ && program.name().ends_with("4"))) continue;
-    RETURN_IF_ERROR(AttachOne(program, cgroup.get(), status.st_ino, anew));
+    KEELSON_RETURN_IF_ERROR(AttachOne(program, cgroup.get(), status.st_ino, anew));
   }
   if (!anew) return {};
   // Maps of another layout have no readers any more.
-  ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(Directory()));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(Directory()));
   for (const std::string& name : names) {
     const std::string path = Directory() + "/" + name;
-    if (name.starts_with(dataplane::kMapPinsPrefix) && path != MapDirectory())
-      RETURN_IF_ERROR(bpf::RemovePinDirectory(path));
+    if (name.starts_with(dataplane::kMapPinsPrefix) && path != MapDirectory()) {
+      KEELSON_RETURN_IF_ERROR(bpf::RemovePinDirectory(path));
+    }
   }
   return {};
 }
@@ -233,13 +240,13 @@ Result<> Datapath::AttachOne(const bpf::Program& program, int cgroup, uint64_t c
   Result<bpf::Link> pinned = bpf::Link::OpenPinned(path);
   if (!pinned && !pinned.error().Is(Code::kNotFound)) return pinned.error();
   if (pinned) {
-    ASSIGN_OR_RETURN(uint64_t at, pinned->CgroupId());
+    KEELSON_ASSIGN_OR_RETURN(uint64_t at, pinned->CgroupId());
     if (at == cgroup_id) return anew ? pinned->Update(program) : Result<>();
   }
   // Attached twice does no harm: what an endpoint's address has become is no Service's.
-  ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::AttachCgroup(program, cgroup));
-  if (pinned) RETURN_IF_ERROR(pinned->Detach());
-  RETURN_IF_ERROR(RemoveFile(path));
+  KEELSON_ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::AttachCgroup(program, cgroup));
+  if (pinned) KEELSON_RETURN_IF_ERROR(pinned->Detach());
+  KEELSON_RETURN_IF_ERROR(RemoveFile(path));
   return link.Pin(path);
 }
 
@@ -247,29 +254,29 @@ Result<> Datapath::AttachDevices(bool anew) {
   devices_stale_ = false;
   if (!devices_) return {};
   DevicePrograms all;
-  ASSIGN_OR_RETURN(all.ingress, object_->GetProgram(dataplane::kIngressFilter));
-  ASSIGN_OR_RETURN(all.egress, object_->GetProgram(dataplane::kEgressFilter));
-  ASSIGN_OR_RETURN(all.xdp, object_->GetProgram(dataplane::kXdpProgram));
-  ASSIGN_OR_RETURN(bpf::Map devices, object_->GetMap("devices"));
-  ASSIGN_OR_RETURN(bpf::Map direct, object_->GetMap("direct_devices"));
-  ASSIGN_OR_RETURN(bpf::Map xdp, object_->GetMap("fast_devices"));
+  KEELSON_ASSIGN_OR_RETURN(all.ingress, object_->GetProgram(dataplane::kIngressFilter));
+  KEELSON_ASSIGN_OR_RETURN(all.egress, object_->GetProgram(dataplane::kEgressFilter));
+  KEELSON_ASSIGN_OR_RETURN(all.xdp, object_->GetProgram(dataplane::kXdpProgram));
+  KEELSON_ASSIGN_OR_RETURN(bpf::Map devices, object_->GetMap("devices"));
+  KEELSON_ASSIGN_OR_RETURN(bpf::Map direct, object_->GetMap("direct_devices"));
+  KEELSON_ASSIGN_OR_RETURN(bpf::Map xdp, object_->GetMap("fast_devices"));
   return devices_->Attach(
       all, {.devices = std::move(devices), .direct = std::move(direct), .xdp = std::move(xdp)}, anew);
 }
 
 Result<bool> Datapath::Retire() {
   in_step_ = false;
-  RETURN_IF_ERROR(DetachLinks(Directory()));
-  ASSIGN_OR_RETURN(bool connected, DrainExternal(MapDirectory()));
+  KEELSON_RETURN_IF_ERROR(DetachLinks(Directory()));
+  KEELSON_ASSIGN_OR_RETURN(bool connected, DrainExternal(MapDirectory()));
   if (connected) return false;
-  RETURN_IF_ERROR(Remove());
+  KEELSON_RETURN_IF_ERROR(Remove());
   return true;
 }
 
 Result<> Datapath::Remove() {
   in_step_ = false;
-  if (devices_) RETURN_IF_ERROR(devices_->Detach());
-  RETURN_IF_ERROR(RemoveFamily(Directory()));
+  if (devices_) KEELSON_RETURN_IF_ERROR(devices_->Detach());
+  KEELSON_RETURN_IF_ERROR(RemoveFamily(Directory()));
   for (auto& map : maps_) map.reset();
   object_.reset();
   return {};
@@ -277,7 +284,7 @@ Result<> Datapath::Remove() {
 
 Result<> Datapath::RemoveAll(const std::string& pin_directory) {
   for (const char* part : {dataplane::kPinsV4, dataplane::kPinsV6, dataplane::kPinsXdp}) {
-    RETURN_IF_ERROR(RemoveFamily(pin_directory + part));
+    KEELSON_RETURN_IF_ERROR(RemoveFamily(pin_directory + part));
   }
   (void)::rmdir(pin_directory.c_str());  // unless somebody has mounted it, or keeps something there
   return RemoveFile(kVerifierLog);

@@ -41,7 +41,7 @@ void Dataplane::SetNodeIps(const std::vector<IpAddress>& ips) {
 
 Result<SyncStats> Dataplane::WithDatapath(Result<SyncStats> stats) {
   if (!stats) return stats;
-  ASSIGN_OR_RETURN(Datapath::Written written, datapath_.Write(plan_));
+  KEELSON_ASSIGN_OR_RETURN(Datapath::Written written, datapath_.Write(plan_));
   stats->operations += written.entries;
   stats->full = stats->full || written.compared;
   return stats;
@@ -56,8 +56,8 @@ void Dataplane::Distrust() {
 }
 
 Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
-  ASSIGN_OR_RETURN(bool gone, datapath_.Retire());
-  RETURN_IF_ERROR(packets_.Retire());
+  KEELSON_ASSIGN_OR_RETURN(bool gone, datapath_.Retire());
+  KEELSON_RETURN_IF_ERROR(packets_.Retire());
   if (gone) return std::optional<std::chrono::milliseconds>();
   return std::optional<std::chrono::milliseconds>(kLookAgain);
 }
@@ -83,7 +83,7 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
                              .masquerade_mark = packets.masquerade_bit,
                              .dsr = external.dsr,
                              .map_sizes = map_sizes};
-    ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::OpenCurrent());
+    KEELSON_ASSIGN_OR_RETURN(linux::NetNs netns, linux::NetNs::OpenCurrent());
     DeviceOptions devices{.names = external.devices,
                           .direct = external.direct,
                           .xdp = external.xdp,
@@ -91,8 +91,9 @@ DataplaneMode Mode(nftables::Options v4, nftables::Options v6, nftables::OpenKer
                           .pod_bridge = packets.pod_bridge,
                           .pod_interface_prefix = packets.pod_interface_prefix,
                           .pin_directory = pin_directory};
-    for (const IpPrefix& cidr : nftables::WithPods(v6, pod_cidrs).pod_cidrs)
+    for (const IpPrefix& cidr : nftables::WithPods(v6, pod_cidrs).pod_cidrs) {
       devices.pod_cidrs.push_back(cidr);
+    }
     Result<std::unique_ptr<nft::Kernel>> kernel = open_kernel();
     if (!kernel) return kernel.error().Wrap("reach the kernel's nftables");
     return std::unique_ptr<proxy::Dataplane>(

@@ -55,32 +55,32 @@ bpf::TcPlace PlaceOf(int link_index, bool v4, bool ingress) {
 
 // Only what is ours goes.
 Result<> DetachOne(const bpf::TcPlace& place) {
-  ASSIGN_OR_RETURN(std::optional<std::string> name, bpf::TcProgramAt(place));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<std::string> name, bpf::TcProgramAt(place));
   if (name != (place.ingress ? dataplane::kIngressFilter : dataplane::kEgressFilter)) return {};
   return bpf::DetachTc(place);
 }
 
 template <typename T>
 Result<> KeepOnly(const bpf::Map& map, const std::map<int, T>& wanted) {
-  ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> there, map.Dump());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> there, map.Dump());
   for (const auto& [key, value] : there) {
     uint32_t index = 0;
     std::memcpy(&index, key.data(), sizeof index);
-    if (!wanted.contains(static_cast<int>(index))) RETURN_IF_ERROR(map.Delete(key));
+    if (!wanted.contains(static_cast<int>(index))) KEELSON_RETURN_IF_ERROR(map.Delete(key));
   }
   return {};
 }
 
 Result<> DetachFrom(netlink::Socket& socket, int link_index, bool v4, const OwnClsact& clsact) {
-  for (bool ingress : {true, false}) RETURN_IF_ERROR(DetachOne(PlaceOf(link_index, v4, ingress)));
+  for (bool ingress : {true, false}) KEELSON_RETURN_IF_ERROR(DetachOne(PlaceOf(link_index, v4, ingress)));
   return clsact.Release(socket, link_index);
 }
 
 Result<> DetachAll(bool v4, const OwnClsact& clsact) {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
-  RETURN_IF_ERROR(clsact.Forget(links));
-  for (const netlink::Link& link : links) RETURN_IF_ERROR(DetachFrom(socket, link.index, v4, clsact));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
+  KEELSON_RETURN_IF_ERROR(clsact.Forget(links));
+  for (const netlink::Link& link : links) KEELSON_RETURN_IF_ERROR(DetachFrom(socket, link.index, v4, clsact));
   return {};
 }
 
@@ -92,8 +92,9 @@ std::map<int, uint32_t> ExternalDevices(const std::vector<netlink::Link>& links,
   std::map<int, uint32_t> out;
   for (const netlink::Link& link : links) {
     if (link.loopback) continue;
-    if (options.names.empty() ? !IsOutside(link, addresses, options) : !IsNamed(link, options.names))
+    if (options.names.empty() ? !IsOutside(link, addresses, options) : !IsNamed(link, options.names)) {
       continue;
+    }
     if (std::optional<uint32_t> header = HeaderOf(link)) out.emplace(link.index, *header);
   }
   return out;
@@ -135,29 +136,29 @@ bool Devices::MaySendOn() const {
 // A device is in the maps while programs are on it, which look there.
 Result<> Devices::Attach(const DevicePrograms& programs, const DeviceMaps& maps, bool all) {
   return netns_.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-    ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
-    ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+    KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Link> links, netlink::ListLinks(socket));
+    KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket));
     const std::map<int, uint32_t> wanted = ExternalDevices(links, addresses, options_);
     std::map<int, DirectDevice> ways;
     if (MaySendOn()) ways = DirectDevices(wanted, links, addresses, v4_);
     for (const auto& [index, way] : ways) {
       dataplane::DirectDeviceEntry value{.address = {}, .mtu = way.mtu};
       dataplane::EncodeIp(way.address, value.address);
-      RETURN_IF_ERROR(maps.direct.Put(static_cast<uint32_t>(index), value));
+      KEELSON_RETURN_IF_ERROR(maps.direct.Put(static_cast<uint32_t>(index), value));
     }
-    RETURN_IF_ERROR(KeepOnly(maps.direct, ways));
+    KEELSON_RETURN_IF_ERROR(KeepOnly(maps.direct, ways));
     for (const auto& [index, header] : wanted) {
-      RETURN_IF_ERROR(
+      KEELSON_RETURN_IF_ERROR(
           maps.devices.Put(static_cast<uint32_t>(index), dataplane::DeviceEntry{.link_header = header}));
-      RETURN_IF_ERROR(AttachTo(socket, index, programs));
+      KEELSON_RETURN_IF_ERROR(AttachTo(socket, index, programs));
     }
     for (const netlink::Link& link : links) {
       if (wanted.contains(link.index) || !(all || attached_.contains(link.index))) continue;
-      RETURN_IF_ERROR(DetachFrom(socket, link.index, v4_, clsact_));
+      KEELSON_RETURN_IF_ERROR(DetachFrom(socket, link.index, v4_, clsact_));
     }
-    RETURN_IF_ERROR(clsact_.Forget(links));
-    RETURN_IF_ERROR(KeepOnly(maps.devices, wanted));
+    KEELSON_RETURN_IF_ERROR(clsact_.Forget(links));
+    KEELSON_RETURN_IF_ERROR(KeepOnly(maps.devices, wanted));
     attached_ = wanted;
     std::erase_if(links, [&](const netlink::Link& link) {
       return ways.empty() || !wanted.contains(link.index) || !WantsXdp(link, options_.xdp);
@@ -171,11 +172,13 @@ Result<> Devices::AttachXdp(const bpf::Program& program, const bpf::Map& map,
                             const std::vector<netlink::Link>& links, bool all) {
   std::map<int, dataplane::XdpDeviceEntry> ready;
   if (!links.empty()) {
-    ASSIGN_OR_RETURN(ready, xdp_.Attach(program, links, all));
+    KEELSON_ASSIGN_OR_RETURN(ready, xdp_.Attach(program, links, all));
   } else if (all || xdp_.attached()) {
-    RETURN_IF_ERROR(xdp_.Detach());
+    KEELSON_RETURN_IF_ERROR(xdp_.Detach());
   }
-  for (const auto& [index, value] : ready) RETURN_IF_ERROR(map.Put(static_cast<uint32_t>(index), value));
+  for (const auto& [index, value] : ready) {
+    KEELSON_RETURN_IF_ERROR(map.Put(static_cast<uint32_t>(index), value));
+  }
   return KeepOnly(map, ready);
 }
 
@@ -184,23 +187,23 @@ Result<> Devices::AttachTo(netlink::Socket& socket, int link_index, const Device
   for (bool ingress : {false, true}) {
     const bpf::Program& program = ingress ? programs.ingress : programs.egress;
     const bpf::TcPlace place = PlaceOf(link_index, v4_, ingress);
-    ASSIGN_OR_RETURN(bool there, bpf::IsAttachedTc(program, place));
+    KEELSON_ASSIGN_OR_RETURN(bool there, bpf::IsAttachedTc(program, place));
     if (there) continue;
-    RETURN_IF_ERROR(clsact_.Note(socket, link_index));
-    RETURN_IF_ERROR(bpf::AttachTc(program, place));
+    KEELSON_RETURN_IF_ERROR(clsact_.Note(socket, link_index));
+    KEELSON_RETURN_IF_ERROR(bpf::AttachTc(program, place));
   }
   return {};
 }
 
 Result<> Devices::Detach() {
   attached_.clear();
-  RETURN_IF_ERROR(xdp_.Detach());
+  KEELSON_RETURN_IF_ERROR(xdp_.Detach());
   return netns_.Run([this] { return DetachAll(v4_, clsact_); });
 }
 
 Result<> DetachFilters(const std::string& pin_directory) {
   const OwnClsact clsact(pin_directory);
-  for (bool v4 : {true, false}) RETURN_IF_ERROR(DetachAll(v4, clsact));
+  for (bool v4 : {true, false}) KEELSON_RETURN_IF_ERROR(DetachAll(v4, clsact));
   return clsact.ForgetAll();
 }
 

@@ -116,8 +116,9 @@ TEST_P(Direct, PortsOfTheNodesSocketsAreLeftToThem) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit limit{kPorts + 256u, std::max<rlim_t>(before.rlim_max, kPorts + 256u)};
-  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
     GTEST_SKIP() << "only " << before.rlim_max << " files may be open";
+  }
   for (uint8_t protocol : {kTcp, kUdp}) {
     Serve(protocol);
     std::vector<UniqueFd> held;

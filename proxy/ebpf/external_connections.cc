@@ -38,8 +38,8 @@ Result<bool> DrainExternal(const std::string& map_directory) {
     if (map->error().Is(Code::kNotFound)) return false;
     return map->error();
   }
-  RETURN_IF_ERROR(state->Put(uint32_t{0}, dataplane::ExternalState{.draining = 1}));
-  ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> entries, connections->Dump());
+  KEELSON_RETURN_IF_ERROR(state->Put(uint32_t{0}, dataplane::ExternalState{.draining = 1}));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<bpf::Map::Entry> entries, connections->Dump());
   return AnyOpen(entries, std::chrono::steady_clock::now().time_since_epoch());
 }
 

@@ -12,28 +12,28 @@ namespace keelson::proxy::ebpf {
 
 Result<> OwnClsact::Note(netlink::Socket& socket, int link_index) const {
   if (directory_.empty()) return {};
-  ASSIGN_OR_RETURN(bool there, netlink::HasClsact(socket, link_index));
+  KEELSON_ASSIGN_OR_RETURN(bool there, netlink::HasClsact(socket, link_index));
   return there ? Result<>() : bpf::MakePinDirectory(PathOf(link_index));
 }
 
 Result<> OwnClsact::Release(netlink::Socket& socket, int link_index) const {
   if (directory_.empty() || !PathExists(PathOf(link_index))) return {};
-  RETURN_IF_ERROR(netlink::RemoveIdleClsact(socket, link_index));
-  ASSIGN_OR_RETURN(bool there, netlink::HasClsact(socket, link_index));
+  KEELSON_RETURN_IF_ERROR(netlink::RemoveIdleClsact(socket, link_index));
+  KEELSON_ASSIGN_OR_RETURN(bool there, netlink::HasClsact(socket, link_index));
   if (there) return {};  // the other family's filters, or somebody's
-  RETURN_IF_ERROR(bpf::RemovePinDirectory(PathOf(link_index)));
+  KEELSON_RETURN_IF_ERROR(bpf::RemovePinDirectory(PathOf(link_index)));
   (void)::rmdir(directory_.c_str());  // the last one's
   return {};
 }
 
 Result<> OwnClsact::Forget(const std::vector<netlink::Link>& links_there) const {
   if (directory_.empty() || !PathExists(directory_)) return {};
-  ASSIGN_OR_RETURN(std::vector<std::string> noted, ListDir(directory_));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> noted, ListDir(directory_));
   for (const std::string& index : noted) {
     const bool there = std::any_of(links_there.begin(), links_there.end(), [&](const netlink::Link& link) {
       return std::to_string(link.index) == index;
     });
-    if (!there) RETURN_IF_ERROR(bpf::RemovePinDirectory(directory_ + "/" + index));
+    if (!there) KEELSON_RETURN_IF_ERROR(bpf::RemovePinDirectory(directory_ + "/" + index));
   }
   return {};
 }

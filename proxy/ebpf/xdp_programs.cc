@@ -47,16 +47,17 @@ std::optional<dataplane::XdpDeviceEntry> XdpUse(const netlink::Link& link, std::
 }
 
 Result<bpf::Object> XdpPrograms::LoadEntry() const {
-  RETURN_IF_ERROR(bpf::MakePinDirectory(Maps()));
-  ASSIGN_OR_RETURN(bpf::Object object, bpf::Object::Open(bpf::embedded::keelson_bpf_entry(), "keelson_fast"));
+  KEELSON_RETURN_IF_ERROR(bpf::MakePinDirectory(Maps()));
+  KEELSON_ASSIGN_OR_RETURN(bpf::Object object,
+                           bpf::Object::Open(bpf::embedded::keelson_bpf_entry(), "keelson_fast"));
   const std::string path = Maps() + "/" + kPrograms;
   Result<bpf::Map> pinned = bpf::Map::OpenPinned(path);
   if (!pinned && !pinned.error().Is(Code::kNotFound)) return pinned.error();
-  if (pinned) RETURN_IF_ERROR(object.Reuse(kPrograms, *pinned));
-  RETURN_IF_ERROR(object.Load());
+  if (pinned) KEELSON_RETURN_IF_ERROR(object.Reuse(kPrograms, *pinned));
+  KEELSON_RETURN_IF_ERROR(object.Load());
   if (!pinned) {
-    ASSIGN_OR_RETURN(bpf::Map made, object.GetMap(kPrograms));
-    RETURN_IF_ERROR(made.Pin(path));
+    KEELSON_ASSIGN_OR_RETURN(bpf::Map made, object.GetMap(kPrograms));
+    KEELSON_RETURN_IF_ERROR(made.Pin(path));
   }
   return object;
 }
@@ -66,11 +67,11 @@ Result<> XdpPrograms::EnsureLink(const bpf::Program& entry, int index, bool agai
   Result<bpf::Link> pinned = bpf::Link::OpenPinned(path);
   if (!pinned && !pinned.error().Is(Code::kNotFound)) return pinned.error();
   if (pinned) {
-    ASSIGN_OR_RETURN(int at, pinned->DeviceIndex());
+    KEELSON_ASSIGN_OR_RETURN(int at, pinned->DeviceIndex());
     if (at == index) return again ? pinned->Update(entry) : Result<>();
-    RETURN_IF_ERROR(RemoveFile(path));
+    KEELSON_RETURN_IF_ERROR(RemoveFile(path));
   }
-  ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::AttachDriver(entry, index));
+  KEELSON_ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::AttachDriver(entry, index));
   return link.Pin(path);
 }
 
@@ -91,11 +92,11 @@ Result<std::map<int, dataplane::XdpDeviceEntry>> XdpPrograms::Attach(const bpf::
                                                                      bool again) {
   again = again || !entry_;
   if (again) {
-    ASSIGN_OR_RETURN(entry_, LoadEntry());
-    ASSIGN_OR_RETURN(bpf::Map programs, entry_->GetMap(kPrograms));
-    RETURN_IF_ERROR(programs.Put(ProgramIndex(), program.fd()));
+    KEELSON_ASSIGN_OR_RETURN(entry_, LoadEntry());
+    KEELSON_ASSIGN_OR_RETURN(bpf::Map programs, entry_->GetMap(kPrograms));
+    KEELSON_RETURN_IF_ERROR(programs.Put(ProgramIndex(), program.fd()));
   }
-  ASSIGN_OR_RETURN(bpf::Program entry, entry_->GetProgram(dataplane::kXdpEntryProgram));
+  KEELSON_ASSIGN_OR_RETURN(bpf::Program entry, entry_->GetProgram(dataplane::kXdpEntryProgram));
   std::map<int, dataplane::XdpDeviceEntry> out;
   for (const netlink::Link& link : links) {
     // Of a veth before: only to be of use it is changed. Others say what they can when they have a program.
@@ -111,7 +112,7 @@ Result<std::map<int, dataplane::XdpDeviceEntry>> XdpPrograms::Attach(const bpf::
     if (use) out.emplace(link.index, *use);
     Tell(link, use ? "" : "the driver cannot send");
   }
-  RETURN_IF_ERROR(RemoveBut(out));
+  KEELSON_RETURN_IF_ERROR(RemoveBut(out));
   return out;
 }
 
@@ -122,14 +123,15 @@ Result<> XdpPrograms::RemoveBut(const std::map<int, dataplane::XdpDeviceEntry>& 
   if (!names) return names.error();
   for (const std::string& name : *names) {
     const std::string path = directory_ + "/" + name;
-    if (name.starts_with(dataplane::kMapPinsPrefix) && path != Maps())
-      RETURN_IF_ERROR(bpf::RemovePinDirectory(path));
+    if (name.starts_with(dataplane::kMapPinsPrefix) && path != Maps()) {
+      KEELSON_RETURN_IF_ERROR(bpf::RemovePinDirectory(path));
+    }
     int index = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
     if (error != std::errc() || *end != '\0' || wanted.contains(index)) continue;
-    ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::OpenPinned(path));
-    RETURN_IF_ERROR(link.Detach());
-    RETURN_IF_ERROR(RemoveFile(path));
+    KEELSON_ASSIGN_OR_RETURN(bpf::Link link, bpf::Link::OpenPinned(path));
+    KEELSON_RETURN_IF_ERROR(link.Detach());
+    KEELSON_RETURN_IF_ERROR(RemoveFile(path));
   }
   return {};
 }
@@ -140,12 +142,12 @@ Result<> XdpPrograms::Detach() {
   Result<bpf::Map> programs = bpf::Map::OpenPinned(Maps() + "/" + kPrograms);
   if (!programs && !programs.error().Is(Code::kNotFound)) return programs.error();
   if (programs) {
-    RETURN_IF_ERROR(programs->Delete(bpf::Map::Bytes(ProgramIndex())));
+    KEELSON_RETURN_IF_ERROR(programs->Delete(bpf::Map::Bytes(ProgramIndex())));
     const uint32_t other = v4_ ? dataplane::kXdpV6 : dataplane::kXdpV4;
-    ASSIGN_OR_RETURN(std::optional<std::string> runs, programs->Lookup(bpf::Map::Bytes(other)));
+    KEELSON_ASSIGN_OR_RETURN(std::optional<std::string> runs, programs->Lookup(bpf::Map::Bytes(other)));
     if (runs) return {};
   }
-  RETURN_IF_ERROR(RemoveBut({}));
+  KEELSON_RETURN_IF_ERROR(RemoveBut({}));
   return bpf::RemovePinDirectory(directory_);
 }
 

@@ -75,9 +75,10 @@ std::string CleanTable(std::string_view header, const std::vector<std::string_vi
 Result<std::string> Run(const std::vector<std::string>& arguments, const std::string& input = "") {
   UniqueFd output(::memfd_create("output", MFD_CLOEXEC));
   if (!output) return ErrnoError("memfd_create");
-  ASSIGN_OR_RETURN(event::Process process,
-                   event::Process::Start({.argv = arguments, .input = input, .output_fd = output.get()}));
-  ASSIGN_OR_RETURN(event::ExitStatus status, process.Wait({}, kLimit));
+  KEELSON_ASSIGN_OR_RETURN(
+      event::Process process,
+      event::Process::Start({.argv = arguments, .input = input, .output_fd = output.get()}));
+  KEELSON_ASSIGN_OR_RETURN(event::ExitStatus status, process.Wait({}, kLimit));
   if (!status.ok()) return Error(Code::kInternal, arguments[0] + ": " + status.ToString());
   std::string out;
   char buffer[65536];
@@ -102,7 +103,7 @@ Result<> CleanLegacyTables(const std::string& tool) {
   }
   std::string script = WithoutProxyChains(*saved);
   if (script.empty()) return {};
-  RETURN_IF_ERROR(Run({tool + "-legacy-restore", "--noflush"}, script));
+  KEELSON_RETURN_IF_ERROR(Run({tool + "-legacy-restore", "--noflush"}, script));
   log::Info("Removed the rules of proxy mode iptables", {{"tool", tool + "-legacy"}});
   return {};
 }
@@ -111,7 +112,7 @@ Result<> CleanLegacyTables(const std::string& tool) {
 Result<> CleanIptablesNft(nft::Kernel& kernel, const nft::Table& table) {
   Result<> applied;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    ASSIGN_OR_RETURN(std::optional<nft::LiveTable> found, nft::ReadLiveTable(table));
+    KEELSON_ASSIGN_OR_RETURN(std::optional<nft::LiveTable> found, nft::ReadLiveTable(table));
     if (!found) return {};
     nft::Transaction changes = WithoutProxyChains(*found);
     if (changes.empty()) return {};
@@ -138,7 +139,7 @@ Result<> RemoveUpstreamTable(nft::Kernel& kernel, nft::Family family) {
 }
 
 Result<bool> HasIpvsDevice() {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
   Result<netlink::Link> device = netlink::GetLink(socket, ipvs::kDevice);
   if (!device && !device.error().Is(Code::kNotFound)) return device.error();
   return device.has_value();
@@ -147,9 +148,10 @@ Result<bool> HasIpvsDevice() {
 // The device tells that mode ipvs was here, and without a table of ours that it was upstream's. Rules that
 // spoke of the sets have gone with the chains.
 Result<> RemoveIpvsSets(nft::Kernel& kernel, const std::string& own_table) {
-  ASSIGN_OR_RETURN(bool was_here, HasIpvsDevice());
+  KEELSON_ASSIGN_OR_RETURN(bool was_here, HasIpvsDevice());
   if (!was_here) return {};
-  ASSIGN_OR_RETURN(bool ours, kernel.HasChain({nft::Family::kIpv4, IpvsTable(own_table)}, "services"));
+  KEELSON_ASSIGN_OR_RETURN(bool ours,
+                           kernel.HasChain({nft::Family::kIpv4, IpvsTable(own_table)}, "services"));
   if (ours) return {};
   Result<std::string> sets = Run({"ipset", "list", "-name"});
   if (!sets) log::Warn("Sets of proxy mode ipvs stay", {{"err", sets.error()}});
@@ -220,13 +222,13 @@ Result<> RemoveLeftovers(nft::Kernel& kernel, const std::string& own_table) {
 
 // The device goes last: who is killed on the way begins anew.
 Result<> RemoveVirtualServers() {
-  ASSIGN_OR_RETURN(bool was_here, HasIpvsDevice());
+  KEELSON_ASSIGN_OR_RETURN(bool was_here, HasIpvsDevice());
   if (!was_here) return {};
   Result<netlink::Ipvs> ipvs = netlink::Ipvs::Open();
   Result<> flushed = ipvs ? ipvs->Flush() : Result<>(ipvs.error());
   if (!flushed && !flushed.error().Is(Code::kUnimplemented)) return flushed;
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  RETURN_IF_ERROR(netlink::DeleteLink(socket, ipvs::kDevice));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_RETURN_IF_ERROR(netlink::DeleteLink(socket, ipvs::kDevice));
   log::Info("Removed the virtual servers of proxy mode ipvs");
   return {};
 }

@@ -94,8 +94,9 @@ std::string ForFamily(std::string script, bool v4) {
   for (auto [name, value] : {std::pair("{NET}", v4 ? "10.0.0.0/8" : "fd00::/8"),
                              std::pair("{IP}", v4 ? "10.96.0.1/32" : "fd96::1/128"),
                              std::pair("{TO}", v4 ? "10.1.0.1:6443" : "[fd01::1]:6443")}) {
-    for (size_t at; (at = script.find(name)) != std::string::npos;)
+    for (size_t at; (at = script.find(name)) != std::string::npos;) {
       script.replace(at, std::string_view(name).size(), value);
+    }
   }
   return script;
 }
@@ -105,8 +106,9 @@ std::string Output(const std::string& command) {
   std::string out;
   FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
   std::array<char, 4096> buffer;
-  for (size_t got; (got = ::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+  for (size_t got; (got = ::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
     out.append(buffer.data(), got);
+  }
   EXPECT_EQ(::pclose(pipe), 0) << command << ": " << out;
   return out;
 }
@@ -140,18 +142,18 @@ TEST_P(LeftoversTest, WhatIptablesModeLeftGoesAndOthersStay) {
   auto netns = linux::NetNs::Make();
   if (!netns) GTEST_SKIP() << netns.error().message();
   auto done = netns->Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
-    RETURN_IF_ERROR(RemoveLeftovers(*kernel, "keelson-proxy"));  // of nothing
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
+    KEELSON_RETURN_IF_ERROR(RemoveLeftovers(*kernel, "keelson-proxy"));  // of nothing
     Restore(kOthers);
     const std::string before = Saved();
     EXPECT_THAT(before, HasSubstr("KUBE-FIREWALL"));
-    RETURN_IF_ERROR(RemoveLeftovers(*kernel, "keelson-proxy"));
+    KEELSON_RETURN_IF_ERROR(RemoveLeftovers(*kernel, "keelson-proxy"));
     EXPECT_EQ(Saved(), before);
     Restore(kProxy);
     EXPECT_THAT(Saved(), HasSubstr("KUBE-SEP-"));
-    RETURN_IF_ERROR(RemoveLeftovers(*kernel, "keelson-proxy"));
+    KEELSON_RETURN_IF_ERROR(RemoveLeftovers(*kernel, "keelson-proxy"));
     EXPECT_EQ(Saved(), before);
-    RETURN_IF_ERROR(RemoveLeftovers(*kernel, "keelson-proxy"));
+    KEELSON_RETURN_IF_ERROR(RemoveLeftovers(*kernel, "keelson-proxy"));
     EXPECT_EQ(Saved(), before);
     return {};
   });
@@ -171,7 +173,7 @@ TEST_P(LeftoversTest, RulesOfIptablesNftGoWithoutItsPrograms) {
     Restore(kProxy);
     const std::string path = std::getenv("PATH");
     ::setenv("PATH", "/nowhere", 1);
-    ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
     Result<> removed = RemoveLeftovers(*kernel, "keelson-proxy");
     ::setenv("PATH", path.c_str(), 1);
     EXPECT_EQ(Saved(), before);
@@ -220,9 +222,9 @@ TEST(Cleanup, LeavesNothing) {
   auto netns = linux::NetNs::Make();
   if (!netns) GTEST_SKIP() << netns.error().message();
   auto done = netns->Run([]() -> Result<> {
-    ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
-    ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-    ASSIGN_OR_RETURN(std::vector<netlink::Link> before, netlink::ListLinks(socket));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
+    KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+    KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Link> before, netlink::ListLinks(socket));
     const Config config{.table = "own-table", .ebpf_pins = ::testing::TempDir() + "/no-pins"};
     const std::vector<std::string> tables = {"own-table", "own-table-ipvs", "own-table-ebpf", "others"};
     for (nft::Family family : {nft::Family::kIpv4, nft::Family::kIpv6}) {
@@ -230,20 +232,21 @@ TEST(Cleanup, LeavesNothing) {
         nft::Transaction make({family, table});
         make.AddTable();
         make.AddChain({.name = "services"});
-        RETURN_IF_ERROR(kernel->Apply(make));
+        KEELSON_RETURN_IF_ERROR(kernel->Apply(make));
       }
     }
-    for (const char* link : {"kube-dns0", "kube-ipvs0"})
-      RETURN_IF_ERROR(netlink::CreateBridge(socket, link, 0, std::nullopt));
+    for (const char* link : {"kube-dns0", "kube-ipvs0"}) {
+      KEELSON_RETURN_IF_ERROR(netlink::CreateBridge(socket, link, 0, std::nullopt));
+    }
     for (int times = 0; times < 2; ++times) {  // nothing is wrong with a clean node
-      RETURN_IF_ERROR(Cleanup(config));
+      KEELSON_RETURN_IF_ERROR(Cleanup(config));
       for (nft::Family family : {nft::Family::kIpv4, nft::Family::kIpv6}) {
         for (const std::string& table : tables) {
           Result<bool> there = kernel->HasChain({family, table}, "services");
           EXPECT_EQ(there.value_or(false), table == "others") << table;
         }
       }
-      ASSIGN_OR_RETURN(std::vector<netlink::Link> after, netlink::ListLinks(socket));
+      KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Link> after, netlink::ListLinks(socket));
       EXPECT_EQ(after.size(), before.size());
     }
     return {};
@@ -256,8 +259,9 @@ TEST(Leftovers, VirtualServersSetsAndDeviceOfModeIpvsGo) {
   auto netns = linux::NetNs::Make();
   if (!netns) GTEST_SKIP() << netns.error().message();
   auto done = netns->Run([]() -> Result<> {
-    if (!ReadFile("/proc/thread-self/net/ip_vs"))
+    if (!ReadFile("/proc/thread-self/net/ip_vs")) {
       return Error(Code::kUnimplemented, "this kernel has no IPVS");
+    }
     for (const char* program : {"ipvsadm", "ipset"}) {
       if (!Installed(program)) return Error(Code::kUnimplemented, std::string(program) + " is not installed");
     }
@@ -265,13 +269,13 @@ TEST(Leftovers, VirtualServersSetsAndDeviceOfModeIpvsGo) {
     Output("ip addr add 10.96.0.1/32 dev kube-ipvs0");
     Output("ipvsadm -A -t 10.96.0.1:443 -s rr && ipvsadm -a -t 10.96.0.1:443 -r 10.1.0.1:6443 -m");
     Output("ipset create KUBE-CLUSTER-IP hash:ip,port && ipset create OTHERS hash:ip");
-    ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
-    RETURN_IF_ERROR(RemoveLeftovers(*kernel, "keelson-proxy"));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
+    KEELSON_RETURN_IF_ERROR(RemoveLeftovers(*kernel, "keelson-proxy"));
     EXPECT_EQ(Output("ipset list -name"), "OTHERS\n");
     EXPECT_NE(Output("ipvsadm -S -n"), "");  // a dataplane takes them over, or lets them drain
-    RETURN_IF_ERROR(RemoveVirtualServers());
+    KEELSON_RETURN_IF_ERROR(RemoveVirtualServers());
     EXPECT_EQ(Output("ipvsadm -S -n"), "");
-    ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+    KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
     EXPECT_FALSE(netlink::GetLink(socket, "kube-ipvs0"));
     return {};
   });

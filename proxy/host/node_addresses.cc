@@ -16,10 +16,10 @@ Result<std::vector<IpAddress>> NodePortAddresses(const std::vector<std::string>&
   std::vector<IpPrefix> cidrs;
   for (const std::string& text : wanted) {
     if (text == "primary") continue;
-    ASSIGN_OR_RETURN(IpPrefix cidr, IpPrefix::Parse(text));
+    KEELSON_ASSIGN_OR_RETURN(IpPrefix cidr, IpPrefix::Parse(text));
     cidrs.push_back(cidr);
   }
-  ASSIGN_OR_RETURN(std::vector<IpAddress> out, OwnAddresses());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<IpAddress> out, OwnAddresses());
   std::erase_if(out, [&](const IpAddress& ip) {
     return !primary &&
            std::none_of(cidrs.begin(), cidrs.end(), [&](const IpPrefix& c) { return c.Contains(ip); });
@@ -28,8 +28,8 @@ Result<std::vector<IpAddress>> NodePortAddresses(const std::vector<std::string>&
 }
 
 Result<std::vector<IpAddress>> OwnAddresses() {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Address> addresses, netlink::ListAddresses(socket));
   const int services = IpvsDeviceIndex();
   std::vector<IpAddress> out;
   for (const netlink::Address& address : addresses) {

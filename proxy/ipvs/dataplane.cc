@@ -63,21 +63,21 @@ void Dataplane::NotePlan() {
 }
 
 Result<> Dataplane::SyncRules(SyncStats& stats) {
-  ASSIGN_OR_RETURN(SyncStats more, rules_.Sync());
+  KEELSON_ASSIGN_OR_RETURN(SyncStats more, rules_.Sync());
   guards_changed_ = false;
   Merge(stats, std::move(more));
   return {};
 }
 
 Result<SyncStats> Dataplane::Sync() {
-  ASSIGN_OR_RETURN(SyncStats stats, Write());
+  KEELSON_ASSIGN_OR_RETURN(SyncStats stats, Write());
   if (!std::exchange(look_, false) || stats.full) return stats;
-  ASSIGN_OR_RETURN(bool in_step, IsInStep());
+  KEELSON_ASSIGN_OR_RETURN(bool in_step, IsInStep());
   if (in_step) return stats;
   log::Warn("Somebody else has changed virtual servers or their addresses; all are looked at",
             {{"family", v4() ? "IPv4" : "IPv6"}});
   in_step_ = false;
-  ASSIGN_OR_RETURN(SyncStats more, Write());
+  KEELSON_ASSIGN_OR_RETURN(SyncStats more, Write());
   const auto again = more.again;
   Merge(stats, std::move(more));
   stats.again = again;
@@ -86,13 +86,13 @@ Result<SyncStats> Dataplane::Sync() {
 
 Result<SyncStats> Dataplane::Write() {
   SyncStats stats{.full = !in_step_};
-  if (!in_step_) RETURN_IF_ERROR(Look());
+  if (!in_step_) KEELSON_RETURN_IF_ERROR(Look());
   NotePlan();
   pending_.insert(draining_.begin(), draining_.end());
-  RETURN_IF_ERROR(SyncRules(stats));
-  RETURN_IF_ERROR(WriteServers(stats));
-  RETURN_IF_ERROR(WriteAddresses(stats));
-  if (guards_changed_) RETURN_IF_ERROR(SyncRules(stats));
+  KEELSON_RETURN_IF_ERROR(SyncRules(stats));
+  KEELSON_RETURN_IF_ERROR(WriteServers(stats));
+  KEELSON_RETURN_IF_ERROR(WriteAddresses(stats));
+  if (guards_changed_) KEELSON_RETURN_IF_ERROR(SyncRules(stats));
   if (!draining_.empty()) stats.again = options_.drain_interval;
   return stats;
 }
@@ -101,7 +101,7 @@ Result<SyncStats> Dataplane::Verify() {
   in_step_ = false;
   Result<SyncStats> rules = rules_.Verify();
   if (!rules) return rules;
-  ASSIGN_OR_RETURN(SyncStats stats, Sync());
+  KEELSON_ASSIGN_OR_RETURN(SyncStats stats, Sync());
   Merge(stats, *std::move(rules));
   return stats;
 }
@@ -135,15 +135,15 @@ Result<> Dataplane::WriteServer(const ServerAddress& address, size_t& operations
                                         .affinity = wanted->affinity};
     Result<> written = fresh ? kernel_->AddServer(server) : kernel_->ChangeServer(server);
     if (!written && written.error().Is(Code::kAlreadyExists)) written = kernel_->ChangeServer(server);
-    RETURN_IF_ERROR(written);
+    KEELSON_RETURN_IF_ERROR(written);
     ++operations;
     present_[address] = wanted->affinity;
   }
   bool left = false;
-  RETURN_IF_ERROR(WriteDestinations(address, wanted, fresh, operations, left));
+  KEELSON_RETURN_IF_ERROR(WriteDestinations(address, wanted, fresh, operations, left));
   left ? (void)draining_.insert(address) : (void)draining_.erase(address);
   if (wanted || left) return {};
-  RETURN_IF_ERROR(kernel_->DeleteServer(address));
+  KEELSON_RETURN_IF_ERROR(kernel_->DeleteServer(address));
   ++operations;
   present_.erase(address);
   pending_ips_.insert(address.ip);
@@ -156,7 +156,7 @@ Result<> Dataplane::WriteDestinations(const ServerAddress& address, const Server
                                       size_t& operations, bool& left) {
   std::vector<FoundDestination> found;
   if (!fresh) {
-    ASSIGN_OR_RETURN(found, kernel_->Destinations(address));
+    KEELSON_ASSIGN_OR_RETURN(found, kernel_->Destinations(address));
   }
   static const std::vector<Target> kNone;
   const std::vector<Target>& targets = wanted ? wanted->targets : kNone;
@@ -168,17 +168,17 @@ Result<> Dataplane::WriteDestinations(const ServerAddress& address, const Server
     if (std::binary_search(targets.begin(), targets.end(), target)) {
       if (destination.weight == 1 && one.translates) continue;
       destination.weight = 1;
-      RETURN_IF_ERROR(kernel_->ChangeDestination(address, destination));
+      KEELSON_RETURN_IF_ERROR(kernel_->ChangeDestination(address, destination));
     } else if (address.protocol != kTcp ||
                ((retiring_ || destination.weight == 0) && one.active + one.inactive == 0)) {
-      RETURN_IF_ERROR(kernel_->DeleteDestination(address, destination.ip, destination.port));
+      KEELSON_RETURN_IF_ERROR(kernel_->DeleteDestination(address, destination.ip, destination.port));
     } else {
       // One that is found without connections may get one at this very moment, as long as others do not take
       // them: it goes the next time.
       left = true;
       if (destination.weight == 0) continue;
       destination.weight = 0;
-      RETURN_IF_ERROR(kernel_->ChangeDestination(address, destination));
+      KEELSON_RETURN_IF_ERROR(kernel_->ChangeDestination(address, destination));
     }
     ++operations;
   }
@@ -232,16 +232,16 @@ Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
     in_step_ = false;
   }
   // This node's own connections to an address that is still its own come from there, whoever translates them.
-  ASSIGN_OR_RETURN(sources_, kernel_->ConnectedFrom());
+  KEELSON_ASSIGN_OR_RETURN(sources_, kernel_->ConnectedFrom());
   pending_ips_.insert(bound_.begin(), bound_.end());
-  ASSIGN_OR_RETURN(SyncStats stats, Sync());
-  if (!gone_.empty()) RETURN_IF_ERROR(kernel_->ForgetFlows(v4(), gone_));
+  KEELSON_ASSIGN_OR_RETURN(SyncStats stats, Sync());
+  if (!gone_.empty()) KEELSON_RETURN_IF_ERROR(kernel_->ForgetFlows(v4(), gone_));
   gone_.clear();
   if (!stats.refusals.empty()) return stats.refusals[0].error;
   if (!present_.empty() || !bound_.empty()) return std::optional(options_.drain_interval);
   // The device serves both families; who leaves last takes it away.
-  ASSIGN_OR_RETURN(std::set<IpAddress> others, kernel_->Bound());
-  if (others.empty()) RETURN_IF_ERROR(kernel_->RemoveDevice());
+  KEELSON_ASSIGN_OR_RETURN(std::set<IpAddress> others, kernel_->Bound());
+  if (others.empty()) KEELSON_RETURN_IF_ERROR(kernel_->RemoveDevice());
   return rules_.Retire();
 }
 

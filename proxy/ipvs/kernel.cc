@@ -45,7 +45,8 @@ class RealKernel final : public Kernel {
     Result<netlink::Link> link = netlink::GetLink(route_, kDevice);
     if (!link && link.error().Is(Code::kNotFound)) return out;
     if (!link) return link.error();
-    ASSIGN_OR_RETURN(std::vector<netlink::Address> found, netlink::ListAddresses(route_, link->index));
+    KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Address> found,
+                             netlink::ListAddresses(route_, link->index));
     for (const netlink::Address& address : found) {
       if (!address.prefix.address().IsLinkLocal()) out.insert(address.prefix.address());
     }
@@ -53,14 +54,14 @@ class RealKernel final : public Kernel {
   }
 
   Result<> Bind(const IpAddress& ip) override {
-    ASSIGN_OR_RETURN(int device, Device());
+    KEELSON_ASSIGN_OR_RETURN(int device, Device());
     Result<> added = netlink::AddAddress(route_, device, IpPrefix::Host(ip));
     if (!added && !added.error().Is(Code::kAlreadyExists)) return Lost(added.error());
     return {};
   }
 
   Result<> Unbind(const IpAddress& ip) override {
-    ASSIGN_OR_RETURN(int device, Device());
+    KEELSON_ASSIGN_OR_RETURN(int device, Device());
     Result<> gone = netlink::DeleteAddress(route_, device, IpPrefix::Host(ip));
     if (!gone && !gone.error().Is(Code::kNotFound)) return Lost(gone.error());
     return {};
@@ -68,7 +69,7 @@ class RealKernel final : public Kernel {
 
   Result<> RemoveDevice() override {
     device_ = 0;
-    RETURN_IF_ERROR(netlink::DeleteLink(route_, kDevice));
+    KEELSON_RETURN_IF_ERROR(netlink::DeleteLink(route_, kDevice));
     return {};
   }
 
@@ -77,17 +78,18 @@ class RealKernel final : public Kernel {
   Result<std::set<IpAddress>> ConnectedFrom() override {
     std::set<IpAddress> out;
     for (const linux::ProcNetFile& file : connections_) {
-      ASSIGN_OR_RETURN(std::string text, file.Read());
+      KEELSON_ASSIGN_OR_RETURN(std::string text, file.Read());
       linux::AddConnectedAddresses(text, out);
     }
     return out;
   }
 
   Result<> ForgetFlows(bool v4, const std::set<ServerAddress>& servers) override {
-    ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, netlink::ListFlows(netfilter_, v4, IPPROTO_UDP));
+    KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows,
+                             netlink::ListFlows(netfilter_, v4, IPPROTO_UDP));
     for (const netlink::Flow& flow : flows) {
       if (!servers.contains({flow.protocol, flow.destination, flow.destination_port})) continue;
-      RETURN_IF_ERROR(netlink::DeleteFlow(netfilter_, flow));
+      KEELSON_RETURN_IF_ERROR(netlink::DeleteFlow(netfilter_, flow));
     }
     return {};
   }
@@ -97,7 +99,7 @@ class RealKernel final : public Kernel {
     if (device_ != 0) return device_;
     Result<netlink::Link> link = netlink::GetLink(route_, kDevice);
     if (!link && link.error().Is(Code::kNotFound)) {
-      RETURN_IF_ERROR(netlink::CreateDummy(route_, kDevice));
+      KEELSON_RETURN_IF_ERROR(netlink::CreateDummy(route_, kDevice));
       link = netlink::GetLink(route_, kDevice);
     }
     if (!link) return link.error();
@@ -119,10 +121,10 @@ class RealKernel final : public Kernel {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> OpenKernel() {
-  ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
-  ASSIGN_OR_RETURN(netlink::Socket route, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(netlink::Socket netfilter, netlink::Socket::OpenNetfilter());
-  ASSIGN_OR_RETURN(netlink::IpvsList list, netlink::IpvsList::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket route, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket netfilter, netlink::Socket::OpenNetfilter());
+  KEELSON_ASSIGN_OR_RETURN(netlink::IpvsList list, netlink::IpvsList::Open());
   std::vector<linux::ProcNetFile> connections;
   for (const char* name : {"tcp", "tcp6", "udp", "udp6"}) {
     Result<linux::ProcNetFile> file = linux::ProcNetFile::Open(name);

@@ -32,10 +32,10 @@ class IpvsKernelTest : public ::testing::TestWithParam<bool> {
     auto netns = linux::NetNs::Make();
     if (!netns) GTEST_SKIP() << netns.error().message();
     auto done = netns->Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-      ASSIGN_OR_RETURN(netlink::Link lo, netlink::GetLink(socket, "lo"));
-      RETURN_IF_ERROR(netlink::SetUp(socket, lo.index));
-      ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, OpenKernel());
+      KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+      KEELSON_ASSIGN_OR_RETURN(netlink::Link lo, netlink::GetLink(socket, "lo"));
+      KEELSON_RETURN_IF_ERROR(netlink::SetUp(socket, lo.index));
+      KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, OpenKernel());
       body(*kernel);
       return {};
     });

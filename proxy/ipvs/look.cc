@@ -12,8 +12,8 @@ bool Dataplane::IsOurs(const IpAddress& ip) const {
 
 // What is in the kernel, and what of it is not as it should be.
 Result<> Dataplane::Look() {
-  ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> found, kernel_->Servers());
-  ASSIGN_OR_RETURN(std::set<IpAddress> bound, kernel_->Bound());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> found, kernel_->Servers());
+  KEELSON_ASSIGN_OR_RETURN(std::set<IpAddress> bound, kernel_->Bound());
   present_.clear();
   for (const netlink::FoundServer& one : found) {
     const netlink::VirtualServer& server = one.server;
@@ -55,13 +55,13 @@ bool Dataplane::IsAsWritten(const netlink::ListedServer& listed) const {
 }
 
 Result<bool> Dataplane::IsInStep() {
-  ASSIGN_OR_RETURN(std::vector<netlink::ListedServer> listed, kernel_->List());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::ListedServer> listed, kernel_->List());
   std::erase_if(listed, [&](const netlink::ListedServer& one) { return !IsOurs(one.address.ip); });
   if (listed.size() != present_.size()) return false;
   for (const netlink::ListedServer& one : listed) {
     if (!IsAsWritten(one)) return false;
   }
-  ASSIGN_OR_RETURN(std::set<IpAddress> bound, kernel_->Bound());
+  KEELSON_ASSIGN_OR_RETURN(std::set<IpAddress> bound, kernel_->Bound());
   std::erase_if(bound, [&](const IpAddress& ip) { return ip.is_v4() != v4(); });
   return bound == bound_;
 }

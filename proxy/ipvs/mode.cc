@@ -32,14 +32,14 @@ bool NeedsConnReuseMode() {
 }
 
 Result<bool> HasDevice() {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
   Result<netlink::Link> link = netlink::GetLink(socket, kDevice);
   if (!link && !link.error().Is(Code::kNotFound)) return link.error();
   return link.has_value();
 }
 
 Result<> Look(const Options& options) {
-  ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
   if (!linux::ReadSysctl(kConntrack)) {
     return Error(Code::kUnimplemented,
                  "this kernel's IPVS does not track connections: it needs CONFIG_IP_VS_NFCT");
@@ -49,10 +49,10 @@ Result<> Look(const Options& options) {
                                    .scheduler_flags = options.scheduler_flags,
                                    .affinity = std::chrono::seconds(0)});
   if (!tried && !tried.error().Is(Code::kAlreadyExists)) return tried;
-  RETURN_IF_ERROR(ipvs.DeleteServer(kTrial));
-  ASSIGN_OR_RETURN(bool has_device, HasDevice());
+  KEELSON_RETURN_IF_ERROR(ipvs.DeleteServer(kTrial));
+  KEELSON_ASSIGN_OR_RETURN(bool has_device, HasDevice());
   if (has_device) return {};
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
   return netlink::CreateDummy(socket, kDevice);
 }
 
@@ -69,7 +69,7 @@ Result<> CheckKernel(const Options& options) {
 
 Result<> PrepareHost(const HostOptions& host) {
   // Without it what IPVS translates is not masqueraded.
-  RETURN_IF_ERROR(linux::EnsureSysctl(kConntrack, "1"));
+  KEELSON_RETURN_IF_ERROR(linux::EnsureSysctl(kConntrack, "1"));
   if (NeedsConnReuseMode()) Set("net/ipv4/vs/conn_reuse_mode", "0");
   Set("net/ipv4/vs/expire_nodest_conn", "1");
   Set("net/ipv4/vs/expire_quiescent_template", "1");
@@ -79,7 +79,7 @@ Result<> PrepareHost(const HostOptions& host) {
   }
   const netlink::IpvsTimeouts& t = host.timeouts;
   if (t.tcp.count() == 0 && t.tcp_fin.count() == 0 && t.udp.count() == 0) return {};
-  ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
   return ipvs.SetTimeouts(t);
 }
 
@@ -87,9 +87,9 @@ DataplaneMode Mode(Options options, HostOptions host, nftables::Options v4, nfta
                    nftables::OpenKernel open_nft) {
   auto make = [=](bool is_v4, const std::optional<std::vector<IpPrefix>>& pod_cidrs)
       -> Result<std::unique_ptr<proxy::Dataplane>> {
-    if (is_v4) RETURN_IF_ERROR(PrepareHost(host));
-    ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, OpenKernel());
-    ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, open_nft());
+    if (is_v4) KEELSON_RETURN_IF_ERROR(PrepareHost(host));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, OpenKernel());
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, open_nft());
     return std::unique_ptr<proxy::Dataplane>(std::make_unique<Dataplane>(
         std::move(kernel), std::move(nft), options, nftables::WithPods(is_v4 ? v4 : v6, pod_cidrs)));
   };

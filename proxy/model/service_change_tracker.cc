@@ -57,8 +57,9 @@ std::vector<ServicePort> Ports(const std::string& key, const corev1::Service& se
   const corev1::ServiceSpec& spec = service.spec();
   bool v4 = cluster_ip.is_v4();
   ServicePort common{.cluster_ip = cluster_ip};
-  if (external_ips)
+  if (external_ips) {
     for (const std::string& ip : spec.external_ips()) AddAddress(common.external_ips, ip, v4);
+  }
   for (const auto& ingress : service.status().load_balancer().ingress()) {
     // In Proxy mode the load balancer itself must see the traffic.
     if (ingress.ip_mode() != "Proxy") AddAddress(common.load_balancer_ips, ingress.ip(), v4);

@@ -57,8 +57,9 @@ discoveryv1::EndpointSlice MakeSlice(std::initializer_list<EndpointSpec> endpoin
 
 std::vector<std::string> Names(const std::vector<Backend>& backends) {
   std::vector<std::string> out;
-  for (const Backend& b : backends)
+  for (const Backend& b : backends) {
     out.push_back(b.ip.ToString() + ":" + std::to_string(b.port) + (b.local ? "*" : ""));
+  }
   return out;
 }
 

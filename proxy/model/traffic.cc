@@ -38,8 +38,9 @@ Decision Decide(const ResolvedPort& port, Frontend frontend, Origin origin, cons
   if (!port.has_endpoints) return {.verdict = TrafficVerdict::kRefused};
   bool known_pod = origin == Origin::kPod && options.detects_pods;
   if (frontend == Frontend::kClusterIp) {
-    if (TrafficVerdict verdict = InternalVerdict(port); verdict != TrafficVerdict::kServed)
+    if (TrafficVerdict verdict = InternalVerdict(port); verdict != TrafficVerdict::kServed) {
       return {.verdict = verdict};
+    }
     bool masquerade = options.masquerade_all || (options.detects_pods && origin != Origin::kPod);
     return Serve(service.internal_local ? port.local : port.cluster, masquerade);
   }

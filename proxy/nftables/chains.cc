@@ -36,16 +36,19 @@ class FixedWriter {
           dataplane::kServiceCidrsChain, dataplane::kRejectChain}) {
       out_.chains[name].chain.name = name;
     }
-    for (const char* name : {dataplane::kNatPreroutingChain, dataplane::kNatOutputChain})
+    for (const char* name : {dataplane::kNatPreroutingChain, dataplane::kNatOutputChain}) {
       Add(Rule(name).Finish(nft::Jump(dataplane::kServicesChain)));
-    for (const char* name : {dataplane::kFilterPreroutingChain, dataplane::kFilterOutputChain})
+    }
+    for (const char* name : {dataplane::kFilterPreroutingChain, dataplane::kFilterOutputChain}) {
       JumpIfNew(name, dataplane::kFirewallChain);
+    }
     for (const char* name : {dataplane::kFilterInputChain, dataplane::kFilterForwardChain,
                              dataplane::kFilterOutputPostDnatChain}) {
       JumpIfNew(name, dataplane::kFilterChain);
     }
-    for (const char* name : {dataplane::kFilterForwardChain, dataplane::kFilterOutputPostDnatChain})
+    for (const char* name : {dataplane::kFilterForwardChain, dataplane::kFilterOutputPostDnatChain}) {
       JumpIfNew(name, dataplane::kClusterIpsChain);
+    }
     if (options_.ipvs) JumpIfNew(dataplane::kFilterInputChain, dataplane::kClusterIpsChain);
     Services();
     Filter();

@@ -40,15 +40,15 @@ Result<SyncStats> Dataplane::Incremental() {
   nft::Transaction changes = plan_.TakeChanges();
   if (changes.empty()) return SyncStats{};
   in_step_ = false;  // unless it succeeds: the plan has handed its changes out
-  RETURN_IF_ERROR(kernel_->Apply(changes));
+  KEELSON_RETURN_IF_ERROR(kernel_->Apply(changes));
   in_step_ = true;
-  ASSIGN_OR_RETURN(uint32_t now, kernel_->Generation());
+  KEELSON_ASSIGN_OR_RETURN(uint32_t now, kernel_->Generation());
   generation_ = generation_ != 0 && now == generation_ + 1 ? now : 0;
   return SyncStats{.operations = changes.ops().size()};
 }
 
 Result<SyncStats> Dataplane::Verify() {
-  ASSIGN_OR_RETURN(uint32_t now, kernel_->Generation());
+  KEELSON_ASSIGN_OR_RETURN(uint32_t now, kernel_->Generation());
   if (now != generation_) in_step_ = false;
   return Sync();
 }
@@ -82,14 +82,14 @@ Result<> Dataplane::Admit(const std::string* first, const std::string* last, Syn
   }
   if (IsPassing(done.error())) return done.error();
   for (auto key = first; key != last; ++key) plan_.Hold(*key);
-  RETURN_IF_ERROR(FullSync());
+  KEELSON_RETURN_IF_ERROR(FullSync());
   if (last - first == 1) {
     if (IsTooMuch(done.error())) return done.error();  // it is the machine, not the Service
     total.refusals.push_back({*first, done.error()});
     return {};
   }
   auto middle = first + (last - first) / 2;
-  RETURN_IF_ERROR(Admit(first, middle, total));
+  KEELSON_RETURN_IF_ERROR(Admit(first, middle, total));
   return Admit(middle, last, total);
 }
 
@@ -102,25 +102,25 @@ Result<SyncStats> Dataplane::FullSync() {
 Result<SyncStats> Dataplane::Compare() {
   in_step_ = false;
   plan_.StartOver();
-  ASSIGN_OR_RETURN(uint32_t before, kernel_->Generation());
-  ASSIGN_OR_RETURN(std::optional<nft::Ruleset> found, kernel_->Read(plan_.options().Table()));
+  KEELSON_ASSIGN_OR_RETURN(uint32_t before, kernel_->Generation());
+  KEELSON_ASSIGN_OR_RETURN(std::optional<nft::Ruleset> found, kernel_->Read(plan_.options().Table()));
   nft::Transaction changes = nft::Diff(found, plan_.Wanted());
-  RETURN_IF_ERROR(kernel_->Apply(changes));
-  ASSIGN_OR_RETURN(uint32_t now, kernel_->Generation());
+  KEELSON_RETURN_IF_ERROR(kernel_->Apply(changes));
+  KEELSON_ASSIGN_OR_RETURN(uint32_t now, kernel_->Generation());
   generation_ = now == before + (changes.empty() ? 0 : 1) ? now : 0;
   in_step_ = true;
   return SyncStats{.operations = changes.ops().size(), .full = true};
 }
 
 Result<> Dataplane::Probe() {
-  ASSIGN_OR_RETURN(std::optional<nft::Ruleset> found, kernel_->Read(plan_.options().Table()));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<nft::Ruleset> found, kernel_->Read(plan_.options().Table()));
   if (found) return {};
   return kernel_->Apply(nft::Diff(found, FixedRuleset(plan_.options())));
 }
 
 Result<std::optional<std::chrono::milliseconds>> Dataplane::Retire() {
   Result<bool> there = kernel_->HasChain(plan_.options().Table(), "services");
-  if (!there || *there) RETURN_IF_ERROR(Remove(*kernel_, plan_.options().Table()));
+  if (!there || *there) KEELSON_RETURN_IF_ERROR(Remove(*kernel_, plan_.options().Table()));
   return std::optional<std::chrono::milliseconds>();
 }
 
@@ -149,8 +149,8 @@ DataplaneMode Mode(Options v4, Options v6, OpenKernel open_kernel) {
         std::make_unique<Dataplane>(std::move(*kernel), WithPods(is_v4 ? v4 : v6, pod_cidrs)));
   };
   auto left = [=]() -> Result<bool> {
-    ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, open_kernel());
-    ASSIGN_OR_RETURN(bool in_v4, kernel->HasChain(v4.Table(), "services"));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, open_kernel());
+    KEELSON_ASSIGN_OR_RETURN(bool in_v4, kernel->HasChain(v4.Table(), "services"));
     return in_v4 || kernel->HasChain(v6.Table(), "services").value_or(false);
   };
   return {.name = "nftables", .check = {}, .left = std::move(left), .make = std::move(make)};

@@ -64,8 +64,9 @@ void FullSync(benchmark::State& state) {
     const double kernel_before = SettledKernelMemory();
     const double process_before = Mebibytes("/proc/self/smaps_rollup", "Anonymous");
     state.ResumeTiming();
-    for (int i = 0; i < state.range(0); ++i)
+    for (int i = 0; i < state.range(0); ++i) {
       dataplane->plan().SetService(std::to_string(i), ServiceNumber(i));
+    }
     auto synced = dataplane->Sync();
     if (!synced) return state.SkipWithError(synced.error().message().c_str());
     state.PauseTiming();
@@ -90,8 +91,9 @@ void Restart(benchmark::State& state) {
     auto again = MakeDataplane(state, *netns);
     for (int i = 0; i < state.range(0); ++i) again->plan().SetService(std::to_string(i), ServiceNumber(i));
     auto synced = again->Sync();
-    if (!synced || synced->operations != 0)
+    if (!synced || synced->operations != 0) {
       return state.SkipWithError("the restarted proxy changed something");
+    }
   }
 }
 
@@ -101,8 +103,9 @@ void OneServiceMore(benchmark::State& state) {
   auto dataplane = MakeDataplane(state, *netns);
   if (!dataplane) return;
   int next = 0;
-  for (; next < state.range(0); ++next)
+  for (; next < state.range(0); ++next) {
     dataplane->plan().SetService(std::to_string(next), ServiceNumber(next));
+  }
   if (auto synced = dataplane->Sync(); !synced) return state.SkipWithError(synced.error().message().c_str());
   Times times;
   for (auto _ : state) {

@@ -52,8 +52,9 @@ class PacketTest : public ::testing::Test {
                     .cluster_ip = Ip(v4 ? "10.96.0.1" : "fd96::1"),
                     .port = 80,
                     .node_port = 30080};
-    for (int pod : pods)
+    for (int pod : pods) {
       port.cluster.push_back({Ip((v4 ? "10.1.0." : "fd01::") + std::to_string(pod)), 8080, true});
+    }
     port.has_endpoints = !port.cluster.empty();
     return port;
   }
@@ -244,7 +245,7 @@ TEST_F(PacketTest, EveryProtocolsRulesCanBeTraced) {
     Set(port);
     std::vector<nft::LiveTable> tables;
     auto read = world_->node.Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(tables, nft::ReadLiveTables({nft::Family::kIpv4}));
+      KEELSON_ASSIGN_OR_RETURN(tables, nft::ReadLiveTables({nft::Family::kIpv4}));
       return {};
     });
     ASSERT_TRUE(read) << read.error().message();

@@ -189,8 +189,9 @@ TEST(Plan, PickChainsWithoutUsersStayForAWhile) {
   constexpr auto kStock = static_cast<int>(kStockPicks);
   auto sync = [&](int endpoints) {
     ResolvedPort port = Port("10.96.0.1", {});
-    for (int i = 0; i < kStock + endpoints; ++i)
+    for (int i = 0; i < kStock + endpoints; ++i) {
       port.cluster.push_back({Ip("10.1.0.1").Plus(i), 8080, false});
+    }
     port.has_endpoints = true;
     dataplane.plan().SetService("default/web", {port});
     auto done = dataplane.Sync();
@@ -279,14 +280,16 @@ TEST(Plan, ChangesAndFreshStartAgree) {
       if (random(3) == 0) port.service.node_port = static_cast<uint16_t>(30000 + random(3));
       if (random(3) == 0) port.service.affinity = std::chrono::seconds(10 + random(2));
       port.service.external_local = random(2);
-      for (uint32_t e = 0; e < random(6); ++e)
+      for (uint32_t e = 0; e < random(6); ++e) {
         port.cluster.push_back({Ip("10.1.0.1").Plus(random(20)), 80, random(2) == 0});
+      }
       std::sort(port.cluster.begin(), port.cluster.end());
       port.cluster.erase(std::unique(port.cluster.begin(), port.cluster.end(),
                                      [](const Backend& a, const Backend& b) { return a.ip == b.ip; }),
                          port.cluster.end());
-      for (const Backend& b : port.cluster)
+      for (const Backend& b : port.cluster) {
         if (b.local) port.local.push_back(b);
+      }
       port.has_endpoints = !port.cluster.empty();
       bool gone = random(5) == 0;
       dataplane.plan().SetService("ns/" + std::to_string(i),

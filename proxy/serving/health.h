@@ -32,13 +32,13 @@ class Health {
   http::Handler Handler();
 
  private:
-  bool InTime() const REQUIRES(mutex_);
+  bool InTime() const KEELSON_REQUIRES(mutex_);
   const std::chrono::milliseconds patience_;
   Clock& clock_;
   mutable Mutex mutex_;
-  std::optional<SteadyTime> waiting_since_ GUARDED_BY(mutex_);
-  std::optional<WallTime> last_synced_ GUARDED_BY(mutex_);
-  bool node_eligible_ GUARDED_BY(mutex_) = true;
+  std::optional<SteadyTime> waiting_since_ KEELSON_GUARDED_BY(mutex_);
+  std::optional<WallTime> last_synced_ KEELSON_GUARDED_BY(mutex_);
+  bool node_eligible_ KEELSON_GUARDED_BY(mutex_) = true;
 };
 
 // The body that a healthCheckNodePort answers with, as upstream's. `key`: the Service's namespace/name.

@@ -31,7 +31,7 @@ class Running {
 
  private:
   mutable Mutex mutex_;
-  std::string mode_ GUARDED_BY(mutex_), configz_ GUARDED_BY(mutex_);
+  std::string mode_ KEELSON_GUARDED_BY(mutex_), configz_ KEELSON_GUARDED_BY(mutex_);
 };
 
 struct StatusPages {

@@ -57,12 +57,12 @@ std::vector<netlink::Flow> ConntrackCleaner::TakeStale(const std::vector<netlink
 }
 
 Result<ConntrackCleaner::Removed> ConntrackCleaner::Clean(netlink::Socket& socket) {
-  ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, netlink::ListFlows(socket, true, kUdp));
-  ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows_v6, netlink::ListFlows(socket, false, kUdp));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, netlink::ListFlows(socket, true, kUdp));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows_v6, netlink::ListFlows(socket, false, kUdp));
   flows.insert(flows.end(), flows_v6.begin(), flows_v6.end());
   Removed removed;
   for (const netlink::Flow& flow : TakeStale(flows)) {
-    ASSIGN_OR_RETURN(bool was_there, netlink::DeleteFlow(socket, flow));
+    KEELSON_ASSIGN_OR_RETURN(bool was_there, netlink::DeleteFlow(socket, flow));
     (flow.source.is_v4() ? removed.v4 : removed.v6) += was_there;
   }
   return removed;

@@ -31,7 +31,7 @@ Error Follow(std::stop_token stop, Monitor& monitor, Each each) {
 }  // namespace
 
 Result<std::unique_ptr<nft::Kernel>> TableWatch::OpenKernel() {
-  ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
   auto proxier = [this]() -> Proxier& {
     MutexLock lock(mutex_);
     return *proxier_;

@@ -21,12 +21,12 @@ class TableWatch {
   Result<> Run(std::stop_token stop, Proxier& proxier);
 
  private:
-  std::shared_ptr<nft::Monitor> monitor() EXCLUDES(mutex_);
-  void Listen(std::shared_ptr<nft::Monitor> monitor, Proxier& proxier) EXCLUDES(mutex_);
+  std::shared_ptr<nft::Monitor> monitor() KEELSON_EXCLUDES(mutex_);
+  void Listen(std::shared_ptr<nft::Monitor> monitor, Proxier& proxier) KEELSON_EXCLUDES(mutex_);
 
   Mutex mutex_;
-  std::shared_ptr<nft::Monitor> monitor_ GUARDED_BY(mutex_);
-  Proxier* proxier_ GUARDED_BY(mutex_) = nullptr;  // set with the first monitor
+  std::shared_ptr<nft::Monitor> monitor_ KEELSON_GUARDED_BY(mutex_);
+  Proxier* proxier_ KEELSON_GUARDED_BY(mutex_) = nullptr;  // set with the first monitor
 };
 
 // Calls `changed` when this machine's addresses change, or filters of its devices are removed, until `stop`;

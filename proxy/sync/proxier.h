@@ -84,7 +84,7 @@ class Proxier {
 
  private:
   struct Batch;
-  void Wake() REQUIRES(mutex_);
+  void Wake() KEELSON_REQUIRES(mutex_);
   void OpenDataplanes(const NodeFacts& facts);
   void BeginSwitch(DataplaneMode next, const NodeFacts& facts);
   void RetireOthers();
@@ -106,19 +106,19 @@ class Proxier {
 
   Mutex mutex_;
   CondVar wake_;
-  ServiceChangeTracker services_ GUARDED_BY(mutex_);
-  NodeFacts node_ GUARDED_BY(mutex_);
-  std::map<std::string, std::vector<IpPrefix>> service_cidrs_ GUARDED_BY(mutex_);
-  std::vector<WallTime> triggers_ GUARDED_BY(mutex_);  // when the pending endpoint changes began
-  std::vector<OwnTable> own_tables_ GUARDED_BY(mutex_);
-  bool synced_ GUARDED_BY(mutex_) = false;
-  bool pending_ GUARDED_BY(mutex_) = false;
-  bool written_ GUARDED_BY(mutex_) = false;  // once
-  bool watched_ GUARDED_BY(mutex_) = false;
-  bool look_at_tables_ GUARDED_BY(mutex_) = false;
-  bool tampered_v4_ GUARDED_BY(mutex_) = false, tampered_v6_ GUARDED_BY(mutex_) = false;
-  bool addresses_changed_ GUARDED_BY(mutex_) = true;
-  std::optional<DataplaneMode> next_mode_ GUARDED_BY(mutex_);
+  ServiceChangeTracker services_ KEELSON_GUARDED_BY(mutex_);
+  NodeFacts node_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<IpPrefix>> service_cidrs_ KEELSON_GUARDED_BY(mutex_);
+  std::vector<WallTime> triggers_ KEELSON_GUARDED_BY(mutex_);  // when the pending endpoint changes began
+  std::vector<OwnTable> own_tables_ KEELSON_GUARDED_BY(mutex_);
+  bool synced_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool pending_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool written_ KEELSON_GUARDED_BY(mutex_) = false;  // once
+  bool watched_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool look_at_tables_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool tampered_v4_ KEELSON_GUARDED_BY(mutex_) = false, tampered_v6_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool addresses_changed_ KEELSON_GUARDED_BY(mutex_) = true;
+  std::optional<DataplaneMode> next_mode_ KEELSON_GUARDED_BY(mutex_);
 
   // Run's thread only.
   DataplaneMode mode_;

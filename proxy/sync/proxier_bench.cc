@@ -18,7 +18,7 @@ class ToldKernel : public nft::Kernel {
   struct Count {
     Mutex mutex;
     CondVar changed;
-    int taken GUARDED_BY(mutex) = 0;
+    int taken KEELSON_GUARDED_BY(mutex) = 0;
   };
   ToldKernel(std::unique_ptr<nft::Kernel> kernel, Count& count) : kernel_(std::move(kernel)), count_(count) {}
 
@@ -74,7 +74,7 @@ void EndpointChangeToKernel(benchmark::State& state) {
       options,
       nftables::Mode({.v4 = true}, {.v4 = false},
                      [&]() -> Result<std::unique_ptr<nft::Kernel>> {
-                       ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel(*netns));
+                       KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel(*netns));
                        return std::unique_ptr<nft::Kernel>(
                            std::make_unique<ToldKernel>(std::move(kernel), count));
                      }),

@@ -166,7 +166,7 @@ Result<> Proxier::Apply(const Batch& batch) {
   for (auto& dataplane : dataplanes_) {
     if (Result<> one = SyncOne(*dataplane, batch); !one) all = one;
   }
-  RETURN_IF_ERROR(all);
+  KEELSON_RETURN_IF_ERROR(all);
   CleanConntrack();
   health_checks_.Sync(batch.health_checks);
   for (bool v4 : {true, false}) {

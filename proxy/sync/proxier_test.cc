@@ -23,11 +23,11 @@ using ::testing::Not;
 struct SharedKernel {
   Mutex mutex;
   CondVar changed;
-  nft::FakeKernel fake GUARDED_BY(mutex);
-  int refusals GUARDED_BY(mutex) = 0;
-  int attempts GUARDED_BY(mutex) = 0;
-  std::string bad GUARDED_BY(mutex);    // what speaks of it is invalid
-  bool busy GUARDED_BY(mutex) = false;  // transactions take until it is not
+  nft::FakeKernel fake KEELSON_GUARDED_BY(mutex);
+  int refusals KEELSON_GUARDED_BY(mutex) = 0;
+  int attempts KEELSON_GUARDED_BY(mutex) = 0;
+  std::string bad KEELSON_GUARDED_BY(mutex);    // what speaks of it is invalid
+  bool busy KEELSON_GUARDED_BY(mutex) = false;  // transactions take until it is not
 
   class View : public nft::Kernel {
    public:
@@ -91,7 +91,7 @@ struct SharedKernel {
   }
 
  private:
-  std::string TextLocked() REQUIRES(mutex) {
+  std::string TextLocked() KEELSON_REQUIRES(mutex) {
     auto found = fake.Read({nft::Family::kIpv4, "keelson-proxy"});
     return found && *found ? nft::ToText(**found) : "";
   }
@@ -149,7 +149,7 @@ class ProxierTest : public ::testing::Test {
   std::chrono::milliseconds min_sync_period_{0};
   std::vector<DataplaneMode> others_;
   SharedKernel kernel_;
-  std::vector<std::string> warnings_ GUARDED_BY(kernel_.mutex);
+  std::vector<std::string> warnings_ KEELSON_GUARDED_BY(kernel_.mutex);
   FakeClock clock_;
   Health health_{std::chrono::seconds(60), clock_};
   std::latch ready_{1};

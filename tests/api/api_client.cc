@@ -100,8 +100,9 @@ Reply ApiClient::Do(const std::string& method, const std::string& target, const 
   reply.status = response->status;
   reply.content_type = std::string(response->headers.Get("Content-Type"));
   reply.body = std::move(response->body);
-  for (std::string_view warning : response->headers.All("Warning"))
+  for (std::string_view warning : response->headers.All("Warning")) {
     reply.warnings.push_back(WarningText(warning));
+  }
   reply.value = Decode(reply.content_type, reply.body);
   return reply;
 }

@@ -54,8 +54,9 @@ void Mark(const api::Message& message, std::set<std::string>& out) {
       Mark(reflection.GetMessage(message, field), out);
       continue;
     }
-    for (int i = 0; i < reflection.FieldSize(message, field); ++i)
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
       Mark(reflection.GetRepeatedMessage(message, field, i), out);
+    }
   }
 }
 
@@ -94,8 +95,9 @@ void MarkFixture(const Fixture& fixture, std::set<std::string>& out) {
     for (const json::value& one : steps->as_array()) {
       const json::object& step = one.as_object();
       const json::value* change = step.if_contains("diff");
-      if (!change && !step.contains("status"))
+      if (!change && !step.contains("status")) {
         change = step.contains("update") ? step.if_contains("update") : step.if_contains("merge");
+      }
       if (!change) continue;
       object = Overlay(std::move(object), *change);
       MarkObject(object, *fixture.info, out);
@@ -106,8 +108,9 @@ void MarkFixture(const Fixture& fixture, std::set<std::string>& out) {
   for (const json::value& one : more->as_array()) {
     const json::value* change = one.as_object().if_contains("change");
     json::value other = change ? Overlay(fixture.Create(), *change) : one.at("create");
-    if (const json::value* defaults = one.as_object().if_contains("defaults"))
+    if (const json::value* defaults = one.as_object().if_contains("defaults")) {
       other = Overlay(std::move(other), *defaults);
+    }
     MarkObject(other, *fixture.info, out);
   }
 }

@@ -43,8 +43,9 @@ const std::set<std::string_view> kKeys = {"resource",
 }
 
 std::string Replace(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
     text.replace(at, from.size(), to);
+  }
   return text;
 }
 

@@ -47,8 +47,9 @@ TEST(FixtureFiles, EachStoredResourceHasOne) {
   std::string missing;
   for (const api::ResourceInfo& info : api::Resources()) {
     bool stored = !info.IsSubresource() && info.HasVerb("create") && info.HasVerb("list");
-    if (stored && info.version == "v1" && !have.count(info.GroupResource()))
+    if (stored && info.version == "v1" && !have.count(info.GroupResource())) {
       missing += " " + info.GroupResource();
+    }
   }
   EXPECT_EQ(missing, "");
 }

@@ -64,12 +64,14 @@ json::value OverlayArray(json::array base, const json::object& change) {
       continue;
     }
     size_t index = std::strtoul(std::string(item.key()).c_str(), nullptr, 10);
-    if (index >= base.size())
+    if (index >= base.size()) {
       throw std::runtime_error("overlay of an element that is not there: " + json::serialize(change));
-    if (item.value().is_null())
+    }
+    if (item.value().is_null()) {
       removed.push_back(index);
-    else
+    } else {
       base[index] = Overlay(std::move(base[index]), item.value());
+    }
   }
   std::sort(removed.rbegin(), removed.rend());
   for (size_t index : removed) base.erase(base.begin() + static_cast<ptrdiff_t>(index));
@@ -110,16 +112,18 @@ void CompareObjects(const std::string& path, const json::object& expected, const
     }
   }
   for (const auto& item : got) {
-    if (!expected.contains(item.key()))
+    if (!expected.contains(item.key())) {
       out.push_back(Join(path, item.key()) + ": unexpected " + Text(item.value()));
+    }
   }
 }
 
 void Compare(const std::string& path, const json::value& expected, const json::value& got,
              std::vector<std::string>& out) {
   if (IsMatcher(expected)) {
-    if (!Matches(expected.as_string(), got))
+    if (!Matches(expected.as_string(), got)) {
       out.push_back(path + ": expected " + std::string(expected.as_string()) + ", got " + Text(got));
+    }
     return;
   }
   if (expected.is_object() && got.is_object()) {
@@ -127,8 +131,9 @@ void Compare(const std::string& path, const json::value& expected, const json::v
     return;
   }
   if (expected.is_array() && got.is_array() && expected.as_array().size() == got.as_array().size()) {
-    for (size_t i = 0; i < expected.as_array().size(); ++i)
+    for (size_t i = 0; i < expected.as_array().size(); ++i) {
       Compare(path + "[" + std::to_string(i) + "]", expected.as_array()[i], got.as_array()[i], out);
+    }
     return;
   }
   bool numbers = expected.is_number() && got.is_number();
@@ -146,10 +151,11 @@ json::value Overlay(json::value base, const json::value& change) {
   if (base.is_array() && IsArrayOverlay(changes)) return OverlayArray(std::move(base.as_array()), changes);
   json::object out = base.is_object() ? base.as_object() : json::object();
   for (const auto& item : changes) {
-    if (item.value().is_null())
+    if (item.value().is_null()) {
       out.erase(item.key());
-    else
+    } else {
       out[item.key()] = Overlay(out.contains(item.key()) ? out[item.key()] : json::value(), item.value());
+    }
   }
   return out;
 }

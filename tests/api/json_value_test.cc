@@ -19,8 +19,9 @@ TEST(JsonValue, OverlaysMergeObjectsAndReachIntoArrays) {
       {"{}", "{a: {b: {c: null, d: 1}}}", "{a: {b: {d: 1}}}"},
       {"{a: text}", "{a: {b: 1}}", "{a: {b: 1}}"},
   };
-  for (const Case& one : cases)
+  for (const Case& one : cases) {
     EXPECT_EQ(Overlay(ParseYaml(one.base), ParseYaml(one.change)), ParseYaml(one.result)) << one.change;
+  }
 }
 
 TEST(JsonValue, DifferencesNameThePlace) {
@@ -41,8 +42,9 @@ TEST(JsonValue, DifferencesNameThePlace) {
       {"{a: <null>}", "{a: null}", {}},
       {"{a: <none>}", "{a: <none>}", {}},  // a cell of kubectl's, no matcher
   };
-  for (const Case& one : cases)
+  for (const Case& one : cases) {
     EXPECT_EQ(Differences(ParseYaml(one.expected), ParseYaml(one.got)), one.differences) << one.expected;
+  }
 }
 
 TEST(JsonValue, YamlScalarsHaveTheirTypes) {

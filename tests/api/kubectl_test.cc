@@ -19,8 +19,9 @@ using apiserver::Output;
 using apiserver::TestCluster;
 
 std::string Replace(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
     text.replace(at, from.size(), to);
+  }
   return text;
 }
 
@@ -63,10 +64,12 @@ class Kubectl : public testing::TestWithParam<std::string> {
     std::vector<std::string> out;
     const json::value* code = step.if_contains("code");
     int wanted = !code ? 0 : code->is_int64() ? static_cast<int>(code->as_int64()) : output.code;  // or "any"
-    if (output.code != wanted)
+    if (output.code != wanted) {
       out.push_back("exit code " + std::to_string(output.code) + ", expected " + std::to_string(wanted));
-    if (const json::value* exact = step.if_contains("exact"); exact && output.out != Fill(*exact))
+    }
+    if (const json::value* exact = step.if_contains("exact"); exact && output.out != Fill(*exact)) {
       out.push_back("stdout is not:\n" + Fill(*exact));
+    }
     Contains(step, "out", output.out, true, out);
     Contains(step, "not", output.out, false, out);
     Contains(step, "err", output.err, true, out);
@@ -80,9 +83,10 @@ class Kubectl : public testing::TestWithParam<std::string> {
   void Contains(const json::object& step, const char* key, const std::string& text, bool wanted,
                 std::vector<std::string>& out) {
     for (const json::value& part : List(step, key)) {
-      if ((text.find(Fill(part)) != std::string::npos) != wanted)
+      if ((text.find(Fill(part)) != std::string::npos) != wanted) {
         out.push_back(std::string(wanted ? "not in " : "in ") +
                       (key == std::string("err") ? "stderr: " : "stdout: ") + Fill(part));
+      }
     }
   }
 

@@ -21,9 +21,10 @@ void Report(const std::string& where, const std::vector<std::string>& difference
 }
 
 void ExpectStatus(const Reply& reply, int status, const std::string& where) {
-  if (reply.status != status)
+  if (reply.status != status) {
     ADD_FAILURE() << where << ": expected " << status << ", got " << reply.status << "\n    "
                   << reply.body.substr(0, 2000);
+  }
 }
 
 Lifecycle::Lifecycle(ApiClient& client, const Fixture& fixture)
@@ -74,10 +75,11 @@ bool Lifecycle::Prepare() {
 
 Lifecycle::Expected Lifecycle::ExpectedOf(const json::object& fixture, const json::object& create) const {
   Expected out;
-  if (const json::value* whole = fixture.if_contains("expect"))
+  if (const json::value* whole = fixture.if_contains("expect")) {
     out.object = whole->as_object();
-  else
+  } else {
     out.object = Overlay(create, ObjectOr(fixture.if_contains("defaults"))).as_object();
+  }
   json::object metadata = ObjectOr(out.object.if_contains("metadata"));
   if (info_.namespaced) metadata["namespace"] = ns_;
   out.object["metadata"] = metadata;
@@ -88,8 +90,9 @@ Lifecycle::Expected Lifecycle::ExpectedOf(const json::object& fixture, const jso
 json::object Lifecycle::Copy(const std::string& suffix) const {
   json::value copy = fixture_.Create();
   if (const json::value* change = fixture_.Find("copy")) copy = Overlay(std::move(copy), *change);
-  if (const json::value* copies = fixture_.Find("copies"))
+  if (const json::value* copies = fixture_.Find("copies")) {
     return Overlay(std::move(copy), copies->as_object().at(suffix)).as_object();
+  }
   return Overlay(std::move(copy), json::object{{"metadata", {{"name", name_ + suffix}}}}).as_object();
 }
 
@@ -242,8 +245,9 @@ void Lifecycle::Delete() {
 }
 
 void Lifecycle::Note(const std::string& type, const json::value& object) {
-  if (StringAt(live_, {"metadata", "resourceVersion"}) != StringAt(object, {"metadata", "resourceVersion"}))
+  if (StringAt(live_, {"metadata", "resourceVersion"}) != StringAt(object, {"metadata", "resourceVersion"})) {
     history_.push_back({type, object});
+  }
   live_ = object;
 }
 
@@ -271,8 +275,9 @@ void Lifecycle::CheckObject(const Expected& expected, const json::value& got, co
   if (expected.generation) metadata["generation"] = expected.generation;
   if (At(got, {"metadata", "managedFields"})) metadata["managedFields"] = "<any>";
   if (const json::value* version = At(got, {"metadata", "resourceVersion"});
-      !version && where.starts_with("dry run of create"))
+      !version && where.starts_with("dry run of create")) {
     metadata["resourceVersion"] = "<absent>";
+  }
   wanted["metadata"] = metadata;
   if (in_list) {
     wanted.erase("kind");

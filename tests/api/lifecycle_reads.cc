@@ -77,18 +77,20 @@ void Lifecycle::Lists() {
     EXPECT_EQ(StringAt(reply.value, {"apiVersion"}), info_.ApiVersion()) << where;
     EXPECT_TRUE(Matches("<version>", json::string(StringAt(reply.value, {"metadata", "resourceVersion"}))))
         << where;
-    if (Items(reply).size() == 1)
+    if (Items(reply).size() == 1) {
       Report(where, Differences(item, Items(reply)[0]));
-    else
+    } else {
       ADD_FAILURE() << where << ": " << Items(reply).size() << " items, expected one\n    "
                     << reply.body.substr(0, 400);
+    }
   }
   Reply reply = client_.Get(Path() + only, kMetadataList);
   EXPECT_EQ(StringAt(reply.value, {"kind"}), "PartialObjectMetadataList");
-  if (Items(reply).size() == 1)
+  if (Items(reply).size() == 1) {
     Report("list as PartialObjectMetadataList", Differences(MetadataOf(live_), Items(reply)[0]));
-  else
+  } else {
     ADD_FAILURE() << "list as PartialObjectMetadataList: " << reply.body.substr(0, 400);
+  }
   if (info_.namespaced) {
     reply = client_.Get(PathOf(info_, "") +
                         "?fieldSelector=" + Query("metadata.namespace=" + ns_ + ",metadata.name=" + name_));
@@ -136,8 +138,9 @@ void Lifecycle::TableRows() {
     Report(where, Differences(table, reply.value));
   }
   Reply whole = client_.Get(Path(name_) + "?includeObject=Object", kTable);
-  if (Items(whole, "rows").size() == 1)
+  if (Items(whole, "rows").size() == 1) {
     Report("Table with whole objects", Differences(live_, *At(Items(whole, "rows")[0], {"object"})));
+  }
   Reply none = client_.Get(Path(name_) + "?includeObject=None", kTable);
   if (Items(none, "rows").size() == 1) {
     EXPECT_FALSE(At(Items(none, "rows")[0], {"object", "metadata"})) << "Table without objects";
@@ -157,10 +160,11 @@ void Lifecycle::Selectors() {
       std::string selector(one.as_string());
       std::string mine = "metadata.name=" + name_;
       std::string target = Path() + "?" + parameter + "=" + Query(selector);
-      if (parameter == std::string("labelSelector"))
+      if (parameter == std::string("labelSelector")) {
         target += "&fieldSelector=" + Query(mine);
-      else
+      } else {
         target = Path() + "?fieldSelector=" + Query(mine + "," + selector);
+      }
       Reply reply = client_.Get(target);
       ExpectStatus(reply, 200, "list " + selector);
       EXPECT_EQ(Items(reply).size(), expected) << "list " << selector;
@@ -197,12 +201,13 @@ void Lifecycle::Replay() {
       EXPECT_EQ(StringAt(events[i], {"type"}), history_[i].type) << at;
       const json::value* object = At(events[i], {"object"});
       if (!object) continue;
-      if (history_[i].object.is_null())
+      if (history_[i].object.is_null()) {
         EXPECT_EQ(StringAt(*object, {"metadata", "name"}), name_) << at;
-      else
+      } else {
         Report(at,
                Differences(format.metadata ? json::value(MetadataOf(history_[i].object)) : history_[i].object,
                            *object));
+      }
     }
   }
   std::vector<json::value> rows = client_.Watch(target, 2, kTable);

@@ -137,10 +137,11 @@ void Lifecycle::Step(const json::object& step, const std::string& where) {
   if (reply.status != status) return;
   Expected before = expected_;
   bool same = verb.key == std::string("update") || verb.key == std::string("merge");
-  if (step.contains("diff"))
+  if (step.contains("diff")) {
     expected_.object = Overlay(expected_.object, step.at("diff")).as_object();
-  else if (same && status == 200 && !step.contains("reply"))
+  } else if (same && status == 200 && !step.contains("reply")) {
     expected_.object = Overlay(expected_.object, step.at(verb.key)).as_object();
+  }
   bool counts = Counted(before.object) != Counted(expected_.object);
   if (fixture_.Flag("generation_by_labels", false)) {
     counts |= *At(before.object, {"metadata", "labels"}) != *At(expected_.object, {"metadata", "labels"});
@@ -150,8 +151,9 @@ void Lifecycle::Step(const json::object& step, const std::string& where) {
   json::value now = reply.value;
   if (const json::value* answer = step.if_contains("reply")) {
     json::object got = reply.value.is_object() ? reply.value.as_object() : json::object();
-    if (At(got, {"metadata", "managedFields"}) && !At(*answer, {"metadata", "managedFields"}))
+    if (At(got, {"metadata", "managedFields"}) && !At(*answer, {"metadata", "managedFields"})) {
       got["metadata"].as_object().erase("managedFields");
+    }
     Report(where + ", answer", Differences(*answer, got));
     now = Live();
   }
@@ -160,8 +162,9 @@ void Lifecycle::Step(const json::object& step, const std::string& where) {
   Report(where + ", read", Differences(now, Live()));
   bool changed = before.object != expected_.object;
   if (changed &&
-      StringAt(now, {"metadata", "resourceVersion"}) == StringAt(live_, {"metadata", "resourceVersion"}))
+      StringAt(now, {"metadata", "resourceVersion"}) == StringAt(live_, {"metadata", "resourceVersion"})) {
     ADD_FAILURE() << where << ": the resourceVersion stayed the same";
+  }
   Note("MODIFIED", now);
 }
 
@@ -172,8 +175,9 @@ void Lifecycle::CheckApplier(const json::object& step, const json::value& now, c
       managers && managers->is_array()) {
     for (const json::value& one : managers->as_array()) {
       if (StringAt(one, {"manager"}) == manager && StringAt(one, {"operation"}) == "Apply" &&
-          StringAt(one, {"subresource"}) == StringAt(step, {"on"}))
+          StringAt(one, {"subresource"}) == StringAt(step, {"on"})) {
         return;
+      }
     }
   }
   ADD_FAILURE() << where << ": no managedFields of " << manager;
@@ -258,8 +262,9 @@ void Lifecycle::Invalid() {
   const json::value* invalid = fixture_.Find("invalid");
   if (!invalid) return;
   size_t number = 0;
-  for (const json::value& one : invalid->as_array())
+  for (const json::value& one : invalid->as_array()) {
     InvalidCase(one.as_object(), "invalid " + std::to_string(++number));
+  }
 }
 
 // {create or update: change, on: subresource, errors: [path: message...]}, or {..., status, message}.
@@ -300,8 +305,9 @@ void Lifecycle::InvalidCase(const json::object& one, const std::string& where) {
   json::object details = {{"name", name}, {"kind", json::string(info_.kind)}, {"causes", causes}};
   if (name.empty()) details.erase("name");
   if (!info_.group.empty()) details["group"] = json::string(info_.group);
-  if (const json::value* got = At(reply.value, {"details"}))
+  if (const json::value* got = At(reply.value, {"details"})) {
     Report(what + ": details", Differences(details, *got));
+  }
 }
 
 }  // namespace keelson::apitest

@@ -356,10 +356,11 @@ class EchoKubelet {
   static void Serve(std::shared_ptr<const http::ServerRequest> request,
                     std::shared_ptr<http::ResponseWriter> writer) {
     std::string who = request->peer ? request->peer->common_name : "nobody";
-    if (request->path == "/page")
+    if (request->path == "/page") {
       return writer->Reply(
           200, {{"Content-Type", "text/html; charset=utf-8"}, {"Access-Control-Allow-Origin", "*"}},
           "<a href=\"/rewriteme\">test</a>");
+    }
     if (request->path == "/moved") return writer->Reply(302, {{"Location", "/there"}}, "");
     if (request->headers.Get("Upgrade").empty()) {
       writer->Reply(request->path == "/teapot" ? 418 : 200, {{"Content-Type", "text/plain"}},
@@ -415,8 +416,9 @@ TEST_F(ApiServer, WhatLeadsToTheKubelet) {
             me + " GET /containerLogs/" + ns_ + "/p/p?follow=true&tailLines=5 ");
   std::string proxy = "/api/v1/nodes/" + node + "/proxy";
   EXPECT_EQ(Do("POST", proxy + "/a%2Fb?x=1", "body", "text/plain").text, me + " POST /a%2Fb?x=1 body");
-  for (const char* method : {"PUT", "DELETE", "OPTIONS"})
+  for (const char* method : {"PUT", "DELETE", "OPTIONS"}) {
     EXPECT_EQ(Do(method, proxy).text, me + " " + method + " /? ");
+  }
   Answer below = Do("GET", proxy + "?a=b");
   EXPECT_EQ(below.status, 301);
   EXPECT_EQ(below.headers.Get("Location"), proxy + "/?a=b");

@@ -168,8 +168,9 @@ TEST_F(Auth, WhoAmIAndCanI) {
   EXPECT_EQ(Kubectl({"auth", "can-i", "list", "pods", "-A"}, "dev", 1), kNo);
   EXPECT_EQ(Kubectl({"-n", "rights", "auth", "can-i", "list", "pods", "--as=dev"}), "yes\n");
   std::string list = Kubectl({"-n", "rights", "auth", "can-i", "--list"}, "dev");
-  for (const char* said : {"deployments.apps", "selfsubjectreviews.authentication.k8s.io", "[/livez]"})
+  for (const char* said : {"deployments.apps", "selfsubjectreviews.authentication.k8s.io", "[/livez]"}) {
     EXPECT_NE(list.find(said), std::string::npos) << list;
+  }
   EXPECT_EQ(list.find("secrets"), std::string::npos) << list;
 }
 

@@ -92,10 +92,11 @@ Output RunProgram(const std::vector<std::string>& arguments, const std::string& 
       if (fds[i].fd < 0 || fds[i].revents == 0) continue;
       char buffer[16384];
       ssize_t got = read(fds[i].fd, buffer, sizeof buffer);
-      if (got > 0)
+      if (got > 0) {
         texts[i]->append(buffer, static_cast<size_t>(got));
-      else
+      } else {
         fds[i].fd = -1;
+      }
     }
   }
   int status = 0;

@@ -165,8 +165,9 @@ TEST_F(HostileCluster, Tokens) {
       {"three dots", "a.b.c", 401},
       {"long", std::string(40000, 'a') + "." + std::string(20000, 'b') + ".c", 401},
   };
-  for (const auto& row : rows)
+  for (const auto& row : rows) {
     EXPECT_EQ(Status({{"Authorization", "Bearer " + row.token}}), row.status) << row.name;
+  }
 }
 
 // Both webhooks point to a closed port.

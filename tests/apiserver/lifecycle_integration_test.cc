@@ -177,8 +177,9 @@ TEST_F(Lifecycle, AuditReachesAWebhook) {
     const json::value list = json::parse(request.body);
     for (const json::value& event : list.at("items").as_array()) {
       if (const json::value* ref = event.as_object().if_contains("objectRef");
-          ref && ref->as_object().contains("name") && event.at("stage") == "ResponseComplete")
+          ref && ref->as_object().contains("name") && event.at("stage") == "ResponseComplete") {
         seen.insert(std::string(ref->at("name").as_string()));
+      }
     }
     return HttpsService::Answer{200, "{}"};
   });

@@ -61,8 +61,9 @@ class Operations : public ClusterTest {
       if (!event.contains("objectRef")) continue;
       const json::object& ref = event["objectRef"].get_object();
       const json::value *kind = ref.if_contains("resource"), *named = ref.if_contains("name");
-      if (kind && named && kind->as_string() == resource && named->as_string() == name)
+      if (kind && named && kind->as_string() == resource && named->as_string() == name) {
         out.push_back(std::move(event));
+      }
     }
     return out;
   }
@@ -80,8 +81,9 @@ TEST_F(Operations, SecretsAreCiphertextAndKeysRotate) {
   // Key rotation: add a new key first, then rewrite all objects.
   Encrypt(std::string(kKeys[1]) + ", " + kKeys[0]);
   SteadyTime deadline = SteadyTime::clock::now() + std::chrono::seconds(30);
-  while (Raw(key) == old_value && SteadyTime::clock::now() < deadline)
+  while (Raw(key) == old_value && SteadyTime::clock::now() < deadline) {
     Kubectl({"replace", "-f", "-"}, Kubectl({"get", "secret", "s", "-o", "json"}));
+  }
   EXPECT_EQ(Raw(key).substr(0, 22), "k8s:enc:aesgcm:v1:two:");
   // Once is enough.
   const std::string new_value = Raw(key);
@@ -253,8 +255,9 @@ TEST_F(Operations, PagesAndMetricsHaveUpstreamsNames) {
         "poststarthook/generic-apiserver-start-informers", "poststarthook/rbac/bootstrap-roles",
         "poststarthook/scheduling/bootstrap-system-priority-classes",
         "poststarthook/priority-and-fairness-config-producer", "poststarthook/bootstrap-controller",
-        "shutdown"})
+        "shutdown"}) {
     EXPECT_NE(("\n" + ready).find("\n[+]" + std::string(check) + " ok\n"), std::string::npos) << ready;
+  }
   EXPECT_EQ(Kubectl({"get", "--raw", "/readyz/poststarthook/rbac/bootstrap-roles"}), "ok");
   EXPECT_NE(Kubectl({"get", "--raw", "/debug/pprof/cmdline"}).find("--secure-port"), std::string::npos);
   http::ClientRequest request;

@@ -52,8 +52,9 @@ TEST_F(Reads, EveryResourceInEveryForm) {
   std::vector<std::string> bases = {"/api/v1"};
   json::value groups = Get("/apis").body.at("groups");
   for (const json::value& group : groups.as_array()) {
-    for (const json::value& version : group.at("versions").as_array())
+    for (const json::value& version : group.at("versions").as_array()) {
       bases.push_back("/apis/" + std::string(version.at("groupVersion").as_string()));
+    }
   }
   size_t lists = 0;
   for (const std::string& base : bases) {
@@ -68,8 +69,9 @@ TEST_F(Reads, EveryResourceInEveryForm) {
       Answer plain = Get(path);
       EXPECT_EQ(plain.status, 200);
       EXPECT_EQ(std::string(plain.body.at("kind").as_string()), kind + "List");
-      for (const json::value& item : plain.body.at("items").as_array())
+      for (const json::value& item : plain.body.at("items").as_array()) {
         EXPECT_FALSE(item.as_object().contains("kind"));
+      }
       size_t count = plain.body.at("items").as_array().size();
       Answer table = Get(path, kTable);
       EXPECT_EQ(table.body.at("kind"), "Table");

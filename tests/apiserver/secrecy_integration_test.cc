@@ -106,8 +106,9 @@ TEST_F(Secrecy, NothingIsSaidOfSecrets) {
   Refused({"patch", "secret", "s", "--type=json", "-p",
            R"([{"op":"test","path":"/data/password","value":")" + mark + R"("}])"},
           "");
-  for (const char* type : {"strategic", "merge"})
+  for (const char* type : {"strategic", "merge"}) {
     Refused({"patch", "secret", "s", "--type", type, "-p", R"({"data":{"x":")" + mark + R"(!"}})"}, "");
+  }
   // With the previous data
   Refused({"patch", "secret", "s", "--type=merge", "-p", R"({"data":{"x":"!"}})"}, "");
 
@@ -144,8 +145,9 @@ TEST_F(Secrecy, NothingIsSaidOfSecrets) {
   // A configuration replaced by an invalid one: the server logs only its location.
   const size_t told = cluster_->Log().size();
   Write("encryption.yaml", Encryption(mark + "-not-base64"));
-  for (int i = 0; i < 100 && cluster_->Log().find("ncryption", told) == std::string::npos; ++i)
+  for (int i = 0; i < 100 && cluster_->Log().find("ncryption", told) == std::string::npos; ++i) {
     Kubectl({"get", "secrets"});
+  }
 
   const std::string log = cluster_->Log();
   EXPECT_NE(log.find("Token refused"), std::string::npos);  // the log is the right one

@@ -76,8 +76,8 @@ class Kubelet {
 
   Mutex mutex_;
   CondVar changed_;
-  int asked_ GUARDED_BY(mutex_) = 0, status_ GUARDED_BY(mutex_) = 200;
-  std::vector<std::string> pods_ GUARDED_BY(mutex_);
+  int asked_ KEELSON_GUARDED_BY(mutex_) = 0, status_ KEELSON_GUARDED_BY(mutex_) = 200;
+  std::vector<std::string> pods_ KEELSON_GUARDED_BY(mutex_);
   std::unique_ptr<http::Server> server_;
   std::jthread thread_;
 };
@@ -166,8 +166,9 @@ TEST_F(UsageApi, KubectlTop) {
 TEST_F(UsageApi, WhoMayReadPodsMayReadTheirUsage) {
   cluster_->AddUser("viewer", {});
   Kubectl({"create", "rolebinding", "viewer", "--clusterrole=view", "--user=viewer"});
-  for (const char* what : {"pods.metrics.k8s.io", "pods"})
+  for (const char* what : {"pods.metrics.k8s.io", "pods"}) {
     EXPECT_EQ(Kubectl({"auth", "can-i", "list", what, "--as=viewer"}), "yes\n") << what;
+  }
   EXPECT_EQ(
       cluster_->Kubectl({"-n", "default", "auth", "can-i", "list", "pods.metrics.k8s.io", "--as=viewer"}).out,
       "no\n");

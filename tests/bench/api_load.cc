@@ -39,8 +39,9 @@ std::string Json(std::string_view text) {  // with ' for ", for readability belo
 
 std::string Field(const std::string& path, std::string_view name) {
   std::ifstream file(path);
-  for (std::string line; std::getline(file, line);)
+  for (std::string line; std::getline(file, line);) {
     if (line.compare(0, name.size(), name) == 0) return line.substr(name.size());
+  }
   return "0";
 }
 
@@ -79,7 +80,7 @@ class Load {
 
   Result<> Run() {
     ns_ = fmt::format("api-load-{}", getpid());
-    RETURN_IF_ERROR(
+    KEELSON_RETURN_IF_ERROR(
         Send("POST", "/api/v1/namespaces",
              Json(fmt::format("{{'apiVersion':'v1','kind':'Namespace','metadata':{{'name':'{}'}}}}", ns_))));
     Result<> done = Measure();
@@ -91,9 +92,9 @@ class Load {
   using Make = std::function<http::ClientRequest(int)>;
 
   Result<> Measure() {
-    if (!options_.etcd_dir.empty()) RETURN_IF_ERROR(EtcdPuts());
-    RETURN_IF_ERROR(Writes());
-    RETURN_IF_ERROR(Patches());
+    if (!options_.etcd_dir.empty()) KEELSON_RETURN_IF_ERROR(EtcdPuts());
+    KEELSON_RETURN_IF_ERROR(Writes());
+    KEELSON_RETURN_IF_ERROR(Patches());
     return Pods();
   }
 
@@ -116,16 +117,16 @@ class Load {
   }
 
   static Result<size_t> Do(http::Client& client, const http::ClientRequest& request) {
-    ASSIGN_OR_RETURN(http::ClientResponse response, client.Do(request, std::chrono::seconds(60)));
+    KEELSON_ASSIGN_OR_RETURN(http::ClientResponse response, client.Do(request, std::chrono::seconds(60)));
     if (response.status / 100 == 2) return response.body.size();
     return Error(Code::kInternal, fmt::format("{} {}: {} {}", request.method, request.target, response.status,
                                               response.body.substr(0, 300)));
   }
 
   Result<> Send(std::string method, std::string target, std::string body) const {
-    ASSIGN_OR_RETURN(std::unique_ptr<http::Client> client, Connect());
-    ASSIGN_OR_RETURN([[maybe_unused]] size_t size,
-                     Do(*client, Request(std::move(method), std::move(target), std::move(body))));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<http::Client> client, Connect());
+    KEELSON_ASSIGN_OR_RETURN([[maybe_unused]] size_t size,
+                             Do(*client, Request(std::move(method), std::move(target), std::move(body))));
     return {};
   }
 
@@ -158,7 +159,7 @@ class Load {
     cpu = servers_.CpuSeconds() - cpu;
     std::vector<double> all;
     for (const auto& some : times) all.insert(all.end(), some.begin(), some.end());
-    for (const Result<>& result : results) RETURN_IF_ERROR(result);
+    for (const Result<>& result : results) KEELSON_RETURN_IF_ERROR(result);
     std::sort(all.begin(), all.end());
     auto at = [&](double p) { return all[std::min(all.size() - 1, static_cast<size_t>(p * all.size()))]; };
     fmt::print("{:<34} {:>6} {:>9.1f}/s p50 {:>8.2f} ms p99 {:>8.2f} ms cpu {:>9.0f} us each {:>11} bytes\n",
@@ -170,7 +171,7 @@ class Load {
   Result<> TimeRequests(const std::string& name, int count, int workers, const Make& make) {
     std::vector<std::unique_ptr<http::Client>> clients;
     for (int w = 0; w < workers; ++w) {
-      ASSIGN_OR_RETURN(std::unique_ptr<http::Client> client, Connect());
+      KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<http::Client> client, Connect());
       clients.push_back(std::move(client));
     }
     return Time(name, count, workers, [&](int w, int i) { return Do(*clients[w], make(i)); });
@@ -180,7 +181,7 @@ class Load {
   Result<> EtcdPuts() {
     etcd::SupervisorOptions own;
     own.data_dir = fmt::format("{}/api-load-{}", options_.etcd_dir, getpid());
-    ASSIGN_OR_RETURN(std::unique_ptr<etcd::Supervisor> supervisor, etcd::Supervisor::Make(own));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<etcd::Supervisor> supervisor, etcd::Supervisor::Make(own));
     std::promise<void> ready;
     std::jthread thread(
         [&](std::stop_token stop) { (void)supervisor->Run(stop, [&] { ready.set_value(); }); });
@@ -189,8 +190,9 @@ class Load {
     std::string value(600, 'x');
     Result<> timed =
         Time("etcd put, 600 bytes", options_.writes, options_.workers, [&](int, int i) -> Result<size_t> {
-          ASSIGN_OR_RETURN(etcd::TxnResult put,
-                           client.PutIf(fmt::format("/registry/configmaps/x/{}", i), value, 0, 0, {}));
+          KEELSON_ASSIGN_OR_RETURN(
+              etcd::TxnResult put,
+              client.PutIf(fmt::format("/registry/configmaps/x/{}", i), value, 0, 0, {}));
           return put.succeeded ? value.size() : 0;
         });
     thread.request_stop();
@@ -208,9 +210,10 @@ class Load {
   }
 
   Result<> Writes() {
-    RETURN_IF_ERROR(TimeRequests("create ConfigMaps", options_.writes, options_.workers,
-                                 [&](int i) { return Request("POST", ConfigMaps(), ConfigMap(i, "1")); }));
-    RETURN_IF_ERROR(TimeRequests("get", options_.writes, options_.workers, [&](int i) {
+    KEELSON_RETURN_IF_ERROR(TimeRequests("create ConfigMaps", options_.writes, options_.workers, [&](int i) {
+      return Request("POST", ConfigMaps(), ConfigMap(i, "1"));
+    }));
+    KEELSON_RETURN_IF_ERROR(TimeRequests("get", options_.writes, options_.workers, [&](int i) {
       return Request("GET", fmt::format("{}/c{}", ConfigMaps(), i), "");
     }));
     return TimeRequests("update", options_.writes, options_.workers, [&](int i) {
@@ -228,7 +231,7 @@ class Load {
         {"patch that changes nothing", "application/merge-patch+json", "", "{'data':{'a':'5'}}"},
     };
     for (const auto& kind : kinds) {
-      RETURN_IF_ERROR(TimeRequests(kind.name, options_.writes, options_.workers, [&](int i) {
+      KEELSON_RETURN_IF_ERROR(TimeRequests(kind.name, options_.writes, options_.workers, [&](int i) {
         return Request("PATCH", fmt::format("{}/c{}", ConfigMaps(), i), Json(kind.body), kind.type);
       }));
     }
@@ -237,7 +240,7 @@ class Load {
                                       {"apply, changes a field", "7", 0},
                                       {"apply that changes nothing", "7", 0},
                                       {"apply that creates", "8", 1'000'000}}) {
-      RETURN_IF_ERROR(
+      KEELSON_RETURN_IF_ERROR(
           TimeRequests(name, options_.writes, options_.workers, [&, value = value, first = first](int i) {
             return Request("PATCH",
                            fmt::format("{}/c{}?fieldManager=load&force=true", ConfigMaps(), first + i),
@@ -252,9 +255,10 @@ class Load {
     std::string containers;
     for (int c = 0; c < 3; ++c) {
       std::string env;
-      for (int e = 0; e < 12; ++e)
+      for (int e = 0; e < 12; ++e) {
         env +=
             fmt::format("{}{{'name':'VARIABLE_{}','value':'some value of usual length'}}", e ? "," : "", e);
+      }
       containers += fmt::format("{}{{'name':'c{}','image':'registry.example.com/team/app:1.2.3','env':[{}]}}",
                                 c ? "," : "", c, env);
     }
@@ -267,8 +271,8 @@ class Load {
   Result<> Pods() {
     std::string path = "/api/v1/namespaces/" + ns_ + "/pods";
     double before = servers_.AnonymousMib();
-    RETURN_IF_ERROR(TimeRequests("create Pods", options_.pods, options_.workers,
-                                 [&](int i) { return Request("POST", path, Pod(i)); }));
+    KEELSON_RETURN_IF_ERROR(TimeRequests("create Pods", options_.pods, options_.workers,
+                                         [&](int i) { return Request("POST", path, Pod(i)); }));
     fmt::print("{:<34} {:.1f} MiB anonymous, from {:.1f}\n", "after the pods", servers_.AnonymousMib(),
                before);
     struct {
@@ -287,7 +291,7 @@ class Load {
     };
     for (const auto& list : lists) {
       bool first = std::string_view(list.name).find("first") != std::string_view::npos;
-      RETURN_IF_ERROR(TimeRequests(list.name, first ? 1 : options_.lists, 1, [&](int) {
+      KEELSON_RETURN_IF_ERROR(TimeRequests(list.name, first ? 1 : options_.lists, 1, [&](int) {
         http::ClientRequest request = Request("GET", path + list.query, "");
         request.headers.Add("Accept", list.accept);
         if (list.gzip) request.headers.Add("Accept-Encoding", "gzip");

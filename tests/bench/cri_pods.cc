@@ -60,20 +60,20 @@ class Runtime {
     config.set_hostname(name);
     config.set_log_directory(options_.log_dir + "/" + name);
     config.mutable_linux()->set_cgroup_parent(options_.cgroup_parent);
-    RETURN_IF_ERROR(MakeDirs(config.log_directory()));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(config.log_directory()));
     cri::RunPodSandboxResponse made;
-    RETURN_IF_ERROR(Make("run sandbox", &cri::RuntimeService::Stub::RunPodSandbox, sandbox, made));
+    KEELSON_RETURN_IF_ERROR(Make("run sandbox", &cri::RuntimeService::Stub::RunPodSandbox, sandbox, made));
     cri::PodSandboxStatusRequest ask;
     ask.set_pod_sandbox_id(made.pod_sandbox_id());
     cri::PodSandboxStatusResponse sandbox_status;
-    RETURN_IF_ERROR(
+    KEELSON_RETURN_IF_ERROR(
         Make("sandbox status", &cri::RuntimeService::Stub::PodSandboxStatus, ask, sandbox_status));
 
     cri::ImageStatusRequest image;
     image.mutable_image()->set_image(options_.image);
     cri::ImageStatusResponse image_status;
     rpc::Call image_call(kTimeout);
-    RETURN_IF_ERROR(
+    KEELSON_RETURN_IF_ERROR(
         image_call.Done(images_->ImageStatus(image_call.context(), image, &image_status), "image status"));
 
     cri::CreateContainerRequest create;
@@ -83,17 +83,21 @@ class Runtime {
     create.mutable_config()->mutable_image()->set_image(options_.image);
     create.mutable_config()->set_log_path("main.log");
     cri::CreateContainerResponse created;
-    RETURN_IF_ERROR(Make("create container", &cri::RuntimeService::Stub::CreateContainer, create, created));
+    KEELSON_RETURN_IF_ERROR(
+        Make("create container", &cri::RuntimeService::Stub::CreateContainer, create, created));
     cri::StartContainerRequest start;
     start.set_container_id(created.container_id());
     cri::StartContainerResponse started;
-    RETURN_IF_ERROR(Make("start container", &cri::RuntimeService::Stub::StartContainer, start, started));
+    KEELSON_RETURN_IF_ERROR(
+        Make("start container", &cri::RuntimeService::Stub::StartContainer, start, started));
     cri::ContainerStatusRequest look;
     look.set_container_id(created.container_id());
     cri::ContainerStatusResponse seen;
-    RETURN_IF_ERROR(Make("container status", &cri::RuntimeService::Stub::ContainerStatus, look, seen));
-    if (seen.status().state() != cri::CONTAINER_RUNNING)
+    KEELSON_RETURN_IF_ERROR(
+        Make("container status", &cri::RuntimeService::Stub::ContainerStatus, look, seen));
+    if (seen.status().state() != cri::CONTAINER_RUNNING) {
       return Error(Code::kInternal, name + ": not running");
+    }
     return Pod{made.pod_sandbox_id(), created.container_id()};
   }
 
@@ -102,11 +106,11 @@ class Runtime {
     end.set_container_id(pod.container);
     end.set_timeout(30);
     cri::StopContainerResponse ended;
-    RETURN_IF_ERROR(Make("stop container", &cri::RuntimeService::Stub::StopContainer, end, ended));
+    KEELSON_RETURN_IF_ERROR(Make("stop container", &cri::RuntimeService::Stub::StopContainer, end, ended));
     cri::StopPodSandboxRequest stop;
     stop.set_pod_sandbox_id(pod.sandbox);
     cri::StopPodSandboxResponse stopped;
-    RETURN_IF_ERROR(Make("stop sandbox", &cri::RuntimeService::Stub::StopPodSandbox, stop, stopped));
+    KEELSON_RETURN_IF_ERROR(Make("stop sandbox", &cri::RuntimeService::Stub::StopPodSandbox, stop, stopped));
     cri::RemovePodSandboxRequest remove;
     remove.set_pod_sandbox_id(pod.sandbox);
     cri::RemovePodSandboxResponse removed;
@@ -133,7 +137,7 @@ Result<> Timed(const char* name, int count, bool at_once, const std::function<Re
   const SteadyTime common = std::chrono::steady_clock::now();
   auto one = [&](int number) -> Result<> {
     const SteadyTime begin = at_once ? common : std::chrono::steady_clock::now();
-    RETURN_IF_ERROR(step(number));
+    KEELSON_RETURN_IF_ERROR(step(number));
     std::printf("%s %.1f\n", name, MillisecondsSince(begin));
     return {};
   };
@@ -143,8 +147,9 @@ Result<> Timed(const char* name, int count, bool at_once, const std::function<Re
     running.push_back(std::async(at_once ? std::launch::async : std::launch::deferred, one, i));
     if (!at_once) running.back().wait();
   }
-  for (auto& each : running)
+  for (auto& each : running) {
     if (Result<> ended = each.get(); !ended && outcome) outcome = ended;
+  }
   return outcome;
 }
 
@@ -152,7 +157,7 @@ Result<> Run(const Options& options) {
   Runtime runtime(options);
   std::vector<std::optional<Pod>> pods(options.pods);  // those that were started
   Result<> started = Timed("start", options.pods, options.at_once, [&](int number) -> Result<> {
-    ASSIGN_OR_RETURN(pods[number], runtime.Start(number));
+    KEELSON_ASSIGN_OR_RETURN(pods[number], runtime.Start(number));
     return {};
   });
   std::erase(pods, std::nullopt);

@@ -43,8 +43,9 @@ bool Probe(const char* address, int port, bool http) {
   int failed = 0;
   socklen_t size = sizeof(failed);
   if (!Await(fd.get(), POLLOUT) || ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &failed, &size) != 0 ||
-      failed != 0)
+      failed != 0) {
     return false;
+  }
   if (!http) return true;
   const std::string request =
       "GET /passwd HTTP/1.1\r\nHost: " + std::string(address) + "\r\nConnection: close\r\n\r\n";

@@ -147,8 +147,9 @@ class Roles : public testing::Test {
   }
   Output Curl(const std::string& url, const std::string& user = "") {
     std::vector<std::string> command = {"curl", "-sk", "-m", "5", "-w", "\n%{http_code}", url};
-    if (!user.empty())
+    if (!user.empty()) {
       command.insert(command.end(), {"--cert", File(user + ".crt"), "--key", File(user + ".key")});
+    }
     return apiserver::RunProgram(command);
   }
 

@@ -178,8 +178,9 @@ TEST_F(Roles, ControllersWorkWithTheirOwnAccountsAndOneOfTwoLeads) {
   })) << Field("namespace/work", "{.status}");
   EXPECT_EQ(c->End(SIGTERM), 0);
   EXPECT_EQ(Holder("kube-controller-manager"), "") << "released";
-  for (const auto& process : {a.get(), b.get(), c.get()})
+  for (const auto& process : {a.get(), b.get(), c.get()}) {
     EXPECT_THAT(process->Log(), Not(HasSubstr("forbidden")));
+  }
 }
 
 // A node whose kubelet is this test, for the controllers of addresses, volumes and scale.

@@ -89,8 +89,9 @@ TEST(AtRest, NothingIsWrittenButLeases) {
   };
   kubectl({"wait", "--for=create", "serviceaccount/default", "--timeout=30s"});
   kubectl({"apply", "-f", "-"}, kObjects);
-  for (const char* set : {"deployment/web", "statefulset/db", "daemonset/agent"})
+  for (const char* set : {"deployment/web", "statefulset/db", "daemonset/agent"}) {
     kubectl({"rollout", "status", set, "--timeout=60s"});
+  }
   kubectl({"wait", "--for=condition=Complete", "job/once", "--timeout=60s"});
 
   // This test is about time: waits until the cluster is idle, then for all loop periods except the rarest.

@@ -87,9 +87,9 @@ class Load {
   explicit Load(const LoadOptions& options) : options_(options), plane_({}, NodesOf(options)) {}
 
   Result<> Run() {
-    RETURN_IF_ERROR(Deployments());
-    RETURN_IF_ERROR(Rest());
-    RETURN_IF_ERROR(Rollout());
+    KEELSON_RETURN_IF_ERROR(Deployments());
+    KEELSON_RETURN_IF_ERROR(Rest());
+    KEELSON_RETURN_IF_ERROR(Rollout());
     return FullNamespace();
   }
 
@@ -103,7 +103,7 @@ class Load {
   Result<> MakeNamespace(const std::string& name) {
     corev1::Namespace ns;
     ns.mutable_metadata()->set_name(name);
-    RETURN_IF_ERROR(plane_.api().Create(ns));
+    KEELSON_RETURN_IF_ERROR(plane_.api().Create(ns));
     for (int i = 0; i < 600; ++i) {
       if (plane_.api().Get<corev1::ServiceAccount>(name, "default")) return {};
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -123,7 +123,7 @@ class Load {
         });
       }
     }
-    for (const Result<>& result : results) RETURN_IF_ERROR(result);
+    for (const Result<>& result : results) KEELSON_RETURN_IF_ERROR(result);
     return {};
   }
 
@@ -131,7 +131,7 @@ class Load {
     const auto writes = plane_.CountWrites();
     const double cpu = plane_.CpuSeconds(), etcd = plane_.EtcdCpuSeconds();
     const auto begin = steady_clock::now();
-    RETURN_IF_ERROR(work());
+    KEELSON_RETURN_IF_ERROR(work());
     const double seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
     Print(name, count, seconds, writes, cpu, etcd);
     return {};
@@ -151,13 +151,13 @@ class Load {
   }
 
   Result<> Deployments() {
-    RETURN_IF_ERROR(MakeNamespace("load"));
+    KEELSON_RETURN_IF_ERROR(MakeNamespace("load"));
     const int pods = options_.deployments * options_.replicas;
     PodCount count(plane_.api(), "load", [](const corev1::Pod& pod) { return k8s::IsReady(pod); });
     return Time(
         fmt::format("{} Deployments x {}", options_.deployments, options_.replicas), pods, [&]() -> Result<> {
-          RETURN_IF_ERROR(Many(options_.deployments, [&](int i) -> Result<> {
-            RETURN_IF_ERROR(
+          KEELSON_RETURN_IF_ERROR(Many(options_.deployments, [&](int i) -> Result<> {
+            KEELSON_RETURN_IF_ERROR(
                 plane_.api().Create(DeploymentOf("load", fmt::format("d{}", i), options_.replicas, "one")));
             return {};
           }));
@@ -195,23 +195,23 @@ class Load {
 
   Result<> Rollout() {
     const int pods = options_.rollout;
-    RETURN_IF_ERROR(MakeNamespace("rollout"));
+    KEELSON_RETURN_IF_ERROR(MakeNamespace("rollout"));
     PodCount count(plane_.api(), "rollout", [](const corev1::Pod& pod) {
       return k8s::IsReady(pod) && pod.spec().containers(0).image() == "two";
     });
     PodCount first(plane_.api(), "rollout", [](const corev1::Pod& pod) { return k8s::IsReady(pod); });
-    RETURN_IF_ERROR(Time(fmt::format("one Deployment x {}", pods), pods, [&]() -> Result<> {
-      RETURN_IF_ERROR(plane_.api().Create(DeploymentOf("rollout", "big", pods, "one")));
+    KEELSON_RETURN_IF_ERROR(Time(fmt::format("one Deployment x {}", pods), pods, [&]() -> Result<> {
+      KEELSON_RETURN_IF_ERROR(plane_.api().Create(DeploymentOf("rollout", "big", pods, "one")));
       if (!first.Await(pods, pods)) return Error(Code::kTimeout, "pods are not ready");
       return {};
     }));
-    RETURN_IF_ERROR(Time(fmt::format("its rolling update", pods), pods, [&]() -> Result<> {
+    KEELSON_RETURN_IF_ERROR(Time(fmt::format("its rolling update", pods), pods, [&]() -> Result<> {
       auto change = [](appsv1::Deployment& deployment) -> Result<bool> {
         deployment.mutable_spec()->mutable_template_()->mutable_spec()->mutable_containers(0)->set_image(
             "two");
         return true;
       };
-      RETURN_IF_ERROR(
+      KEELSON_RETURN_IF_ERROR(
           client::UpdateWithRetry<appsv1::Deployment>(plane_.api(), "rollout", "big", "", change));
       if (!count.Await(pods, pods)) return Error(Code::kTimeout, "the rollout has not ended");
       return {};
@@ -222,16 +222,16 @@ class Load {
   }
 
   Result<> FullNamespace() {
-    RETURN_IF_ERROR(MakeNamespace("full"));
-    RETURN_IF_ERROR(Many(options_.objects, [&](int i) -> Result<> {
+    KEELSON_RETURN_IF_ERROR(MakeNamespace("full"));
+    KEELSON_RETURN_IF_ERROR(Many(options_.objects, [&](int i) -> Result<> {
       corev1::ConfigMap map;
       map.mutable_metadata()->set_namespace_("full");
       map.mutable_metadata()->set_name(fmt::format("c{}", i));
       (*map.mutable_data())["key"] = "value";
-      RETURN_IF_ERROR(plane_.api().Create(map));
+      KEELSON_RETURN_IF_ERROR(plane_.api().Create(map));
       return {};
     }));
-    RETURN_IF_ERROR(RemoveNamespace(
+    KEELSON_RETURN_IF_ERROR(RemoveNamespace(
         "full", fmt::format("namespace of {} ConfigMaps removed", options_.objects), options_.objects));
     return RemoveNamespace("load", "namespace of the Deployments removed, a pod",
                            options_.deployments * options_.replicas);
@@ -239,7 +239,7 @@ class Load {
 
   Result<> RemoveNamespace(const std::string& name, const std::string& title, int count) {
     return Time(title, count, [&]() -> Result<> {
-      RETURN_IF_ERROR(plane_.api().Delete<corev1::Namespace>("", name));
+      KEELSON_RETURN_IF_ERROR(plane_.api().Delete<corev1::Namespace>("", name));
       for (int i = 0; i < 12000; ++i) {
         auto left = plane_.api().Get<corev1::Namespace>("", name);
         if (!left && left.error().Is(Code::kNotFound)) return {};
@@ -268,8 +268,9 @@ int main(int argc, char** argv) {
   app.add_option("--rest", options.rest_seconds, "seconds")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   keelson::log::SetLevel(keelson::log::Level::kWarn);
-  if (std::string missing = keelson::apiserver::TestCluster::Missing(); !missing.empty())
+  if (std::string missing = keelson::apiserver::TestCluster::Missing(); !missing.empty()) {
     return fmt::print(stderr, "{}\n", missing), 1;
+  }
   fmt::print("cores: {}\n", std::thread::hardware_concurrency());
   keelson::fake_kubelet::Load load(options);
   keelson::Result<> result = load.Run();

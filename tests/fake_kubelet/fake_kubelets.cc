@@ -60,7 +60,7 @@ Result<> FakeKubelets::MakeNode(const client::RestClient& api, const std::string
   }
   Result<corev1::Node> made = api.Create(node);
   if (!made && !made.error().Is(Code::kAlreadyExists)) return made.error().Wrap("create node");
-  RETURN_IF_ERROR(RenewLease(api, name));
+  KEELSON_RETURN_IF_ERROR(RenewLease(api, name));
   auto set_ready = [&](corev1::Node& stored) -> Result<bool> {
     corev1::NodeStatus& status = *stored.mutable_status();
     for (auto* resources : {status.mutable_capacity(), status.mutable_allocatable()}) {
@@ -110,8 +110,9 @@ void FakeKubelets::RenewLeases(std::stop_token stop) {
   while (client::SleepFor(clock_, options_.lease_period, stop)) {
     for (const std::string& name : names_) {
       if (IsSilent(name)) continue;
-      if (Result<> renewed = RenewLease(api, name); !renewed && !stop.stop_requested())
+      if (Result<> renewed = RenewLease(api, name); !renewed && !stop.stop_requested()) {
         log::Warn("Lease not renewed", {{"node", name}, {"err", renewed.error()}});
+      }
     }
   }
 }
@@ -175,15 +176,17 @@ Result<> FakeKubelets::Write(const client::RestClient& api, const corev1::Pod& p
 
 Result<client::Requeue> FakeKubelets::Reconcile(const std::string& key, std::stop_token stop) {
   auto pod = pods_.Get(key);
-  if (!pod || !own_.count(pod->spec().node_name()) || IsSilent(pod->spec().node_name()))
+  if (!pod || !own_.count(pod->spec().node_name()) || IsSilent(pod->spec().node_name())) {
     return client::Requeue{};
+  }
   const client::RestClient api = api_.With(stop);
   const metav1::ObjectMeta& meta = pod->metadata();
   const WallTime now = clock_.Now();
   auto gone_is_fine = [](const Result<>& result) -> Result<client::Requeue> {
     // Changed meanwhile: the update event enqueues the pod again.
-    if (result || result.error().Is(Code::kNotFound) || result.error().Is(Code::kConflict))
+    if (result || result.error().Is(Code::kNotFound) || result.error().Is(Code::kConflict)) {
       return client::Requeue{};
+    }
     return result.error();
   };
   if (k8s::IsTerminating(*pod)) {
@@ -199,8 +202,9 @@ Result<client::Requeue> FakeKubelets::Reconcile(const std::string& key, std::sto
     if (auto left = Left(options_.start_time, since, now); left.count() > 0) return client::Requeue{left};
     return gone_is_fine(Write(api, *pod, RunningStatus(*pod, Address(next_address_++), now)));
   }
-  if (pod->spec().restart_policy() == "Always" || pod->spec().restart_policy().empty())
+  if (pod->spec().restart_policy() == "Always" || pod->spec().restart_policy().empty()) {
     return client::Requeue{};
+  }
   const WallTime since = api::FromTime(pod->status().start_time());
   if (auto left = Left(options_.job_time, since, now); left.count() > 0) return client::Requeue{left};
   return gone_is_fine(Write(api, *pod, SucceededStatus(*pod, now)));

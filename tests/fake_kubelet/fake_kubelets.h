@@ -41,7 +41,7 @@ class FakeKubelets {
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
 
   // Stops or resumes a node: no Lease renewals, and no pod updates.
-  void Silence(const std::string& node, bool silent) EXCLUDES(mutex_);
+  void Silence(const std::string& node, bool silent) KEELSON_EXCLUDES(mutex_);
   std::vector<std::string> names() const { return names_; }
   uint64_t writes() const { return writes_.load(); }  // successful ones
 
@@ -55,7 +55,7 @@ class FakeKubelets {
   Result<> RenewLease(const client::RestClient& api, const std::string& name);
   void RenewLeases(std::stop_token stop);
   Result<> Write(const client::RestClient& api, const corev1::Pod& pod, corev1::PodStatus status);
-  bool IsSilent(const std::string& node) EXCLUDES(mutex_);
+  bool IsSilent(const std::string& node) KEELSON_EXCLUDES(mutex_);
 
   const client::RestClient api_;
   const Options options_;
@@ -68,7 +68,7 @@ class FakeKubelets {
   std::atomic<uint64_t> writes_{0};
   std::atomic<uint32_t> next_address_{0};
   Mutex mutex_;
-  std::set<std::string, std::less<>> silent_ GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> silent_ KEELSON_GUARDED_BY(mutex_);
 };
 
 // The status of a pod whose containers have started, or have all succeeded.

@@ -49,8 +49,9 @@ corev1::PodStatus RunningStatus(const corev1::Pod& pod, const std::string& addre
   status.clear_pod_ips();
   status.add_pod_ips()->set_ip(address);
   for (std::string_view type :
-       {k8s::kPodReadyToStartContainers, k8s::kPodInitialized, k8s::kPodReady, k8s::kContainersReady})
+       {k8s::kPodReadyToStartContainers, k8s::kPodInitialized, k8s::kPodReady, k8s::kContainersReady}) {
     Condition(status, type, true, now);
+  }
   auto set_running = [&](corev1::ContainerStatus& one) {
     one.set_ready(true);
     one.set_started(true);
@@ -65,8 +66,9 @@ corev1::PodStatus RunningStatus(const corev1::Pod& pod, const std::string& addre
       SetEnded(one, now, now);
     }
   }
-  for (const corev1::Container& container : pod.spec().containers())
+  for (const corev1::Container& container : pod.spec().containers()) {
     set_running(*Add(*status.mutable_container_statuses(), pod, container));
+  }
   return status;
 }
 

@@ -36,8 +36,9 @@ std::string Summed(std::string frame) {
   frame[20] = 58;
   frame[56] = frame[57] = 0;
   uint32_t sum = 58 + static_cast<uint32_t>(length);
-  for (size_t i = 22; i < 54 + length; ++i)
+  for (size_t i = 22; i < 54 + length; ++i) {
     sum += static_cast<uint32_t>(static_cast<uint8_t>(frame[i])) << (i % 2 ? 0 : 8);
+  }
   while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
   frame[56] = static_cast<char>(~sum >> 8);
   frame[57] = static_cast<char>(~sum);

@@ -10,8 +10,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     auto found = keelson::fuzz::Targets().find(name ? name : "");
     if (found != keelson::fuzz::Targets().end()) return found->second;
     std::fprintf(stderr, "KEELSON_FUZZ_TARGET must be one of:\n");
-    for (const auto& [known, unused] : keelson::fuzz::Targets())
+    for (const auto& [known, unused] : keelson::fuzz::Targets()) {
       std::fprintf(stderr, "  %s\n", std::string(known).c_str());
+    }
     std::exit(2);
   }();
   target({reinterpret_cast<const char*>(data), size});

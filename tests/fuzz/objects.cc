@@ -83,8 +83,9 @@ void StoredBytes(std::string_view raw) {
   before.mutable_metadata()->set_resource_version("42");
   FUZZ_CHECK(api::EncodeRaw(before) == api::EncodeRaw(after), before.DebugString() + after.DebugString());
   const char* end = out.data() + out.size();
-  for (const auto& [key, value] : storage::FindLabels(out))
+  for (const auto& [key, value] : storage::FindLabels(out)) {
     FUZZ_CHECK(key.empty() || (key.data() > out.data() && key.data() + key.size() <= end), "a label outside");
+  }
 }
 
 const Registration kJson("json", DecodeBody), kYaml("yaml", DecodeYaml),

@@ -26,8 +26,9 @@ void EncryptionEnvelope(std::string_view value) {
        {"", storage::NewIdentity()}},
       "no matching prefix found");
   (void)all->FromStorage(value, kPlace);
-  for (const storage::TransformerPtr& one : authenticated)
+  for (const storage::TransformerPtr& one : authenticated) {
     FUZZ_CHECK(!one->FromStorage(value, kPlace), "a value that nobody wrote was read");
+  }
   Result<std::string> sealed = all->ToStorage(value, kPlace);
   FUZZ_CHECK(sealed, value);
   Result<storage::Opened> opened = all->FromStorage(*sealed, kPlace);
@@ -39,8 +40,9 @@ void EncryptionConfig(std::string_view text) {
   Result<storage::EncryptionConfig> config = storage::ParseEncryptionConfig(text);
   if (!config) return;
   FUZZ_CHECK(!config->rules.empty(), text);
-  for (const storage::EncryptionRule& rule : config->rules)
+  for (const storage::EncryptionRule& rule : config->rules) {
     FUZZ_CHECK(!rule.resources.empty() && !rule.providers.empty(), text);
+  }
 }
 const Registration kConfig("encryption_config", EncryptionConfig);
 

@@ -52,8 +52,9 @@ std::string ReadHttp1(std::string_view input, size_t size) {
       }
       tell();
       // What follows an upgrade is not HTTP.
-      if (parser.head().upgrade)
+      if (parser.head().upgrade) {
         return seen + pending + std::string(input.substr(std::min(input.size(), at + size)));
+      }
       body.clear();
       parser.Reset();
     }
@@ -72,8 +73,9 @@ std::string ReadWebSocket(std::string_view input, size_t size) {
            },
        .on_ping = [&](std::string_view payload) { seen += fmt::format("ping {}\n", payload); },
        .on_close = [&] { seen += "close\n"; }});
-  for (size_t at = 0; at < input.size() && !parser.closed(); at += size)
+  for (size_t at = 0; at < input.size() && !parser.closed(); at += size) {
     if (!parser.Feed(input.substr(at, size))) return seen + kError;
+  }
   return seen;
 }
 
@@ -93,8 +95,9 @@ std::string ReadChannels(std::string_view input, size_t size) {
                              },
                          .on_ping = [](std::string_view) {},
                          .on_close = [] {}});
-  for (size_t at = 0; at < input.size() && read && !parser.closed(); at += size)
+  for (size_t at = 0; at < input.size() && read && !parser.closed(); at += size) {
     if (!parser.Feed(input.substr(at, size))) break;
+  }
   for (const auto& [channel, bytes] : channels) seen += fmt::format("{}: {}\n", channel, bytes);
   return seen + (read ? "" : kError);
 }

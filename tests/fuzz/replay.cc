@@ -99,8 +99,9 @@ int Replay(std::string_view name, const fs::path& directory, int mutations) {
   size_t runs = 0;
   for (const std::string& input : corpus) {
     last.Run(found->second, input);
-    for (int i = 0; i < mutations; ++i)
+    for (int i = 0; i < mutations; ++i) {
       last.Run(found->second, Mutate(input, corpus[random() % corpus.size()], random));
+    }
     runs += 1 + static_cast<size_t>(mutations);
   }
   std::cout << name << ": " << corpus.size() << " inputs, " << runs << " runs\n";

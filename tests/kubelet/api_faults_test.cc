@@ -64,8 +64,9 @@ class ApiFaultsTest : public FaultTest, public ::testing::WithParamInterface<boo
 TEST_P(ApiFaultsTest, PodsGoOnForAnHour) {
   corev1::Pod reader = harness_->Create(kReader), probed = harness_->Create(kProbed),
               deleted = Create("deleted"), steady = Create("steady");
-  for (const char* name : {"reader", "probed", "deleted", "steady"})
+  for (const char* name : {"reader", "probed", "deleted", "steady"}) {
     ASSERT_TRUE(PassUntil(seconds(10), name, IsPodReady)) << name;
+  }
   const std::string first = Running(reader), token_file = dir_ + "/kubelet/pods/" + reader.metadata().uid() +
                                                           "/volumes/kubernetes.io~projected/all/token";
   const auto token = ReadFile(token_file);

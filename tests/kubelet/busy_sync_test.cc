@@ -83,8 +83,8 @@ class BusySyncTest : public FaultTest {
  private:
   Mutex mutex_;
   CondVar changed_;
-  int web_ GUARDED_BY(mutex_) = 0;
-  bool held_ GUARDED_BY(mutex_) = false;
+  int web_ KEELSON_GUARDED_BY(mutex_) = 0;
+  bool held_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 class ReadinessWhileBusyTest : public BusySyncTest, public ::testing::WithParamInterface<const char*> {};

@@ -19,8 +19,9 @@ std::vector<pid_t> Shims(const std::string& dir) {
   for (const std::string& name : *names) {
     auto command = ReadFile("/proc/" + name + "/cmdline");
     if (command && command->find("containerd-shim") != std::string::npos &&
-        command->find(dir) != std::string::npos)
+        command->find(dir) != std::string::npos) {
       found.push_back(std::atoi(name.c_str()));
+    }
   }
   return found;
 }
@@ -47,8 +48,9 @@ class FrozenShims : public RuntimeGate {
     frozen_ = Shims(dir_);
     CondVar cv;
     for (pid_t pid : frozen_) ::kill(pid, SIGSTOP);
-    for (pid_t pid : frozen_)
+    for (pid_t pid : frozen_) {
       while (!StandsStill(pid)) cv.wait_for(mutex_, std::chrono::milliseconds(1));
+    }
     return {};
   }
   Result<> After(const Call& call) override {
@@ -69,9 +71,9 @@ class FrozenShims : public RuntimeGate {
  private:
   const std::string dir_;
   mutable Mutex mutex_;
-  int asked_ GUARDED_BY(mutex_) = 0;
-  std::vector<pid_t> frozen_ GUARDED_BY(mutex_);
-  int thawed_ GUARDED_BY(mutex_) = 0;
+  int asked_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::vector<pid_t> frozen_ KEELSON_GUARDED_BY(mutex_);
+  int thawed_ KEELSON_GUARDED_BY(mutex_) = 0;
 };
 
 class BusyTest : public ContainerdTest {

@@ -37,8 +37,9 @@ class CrashTest : public ContainerdTest {
     filter.labels["io.kubernetes.pod.uid"] = uid_;
     auto containers = cri_.runtime->ListContainers(filter);
     std::string out;
-    for (const auto& container : *containers)
+    for (const auto& container : *containers) {
       if (container.state == cri::ContainerState::kRunning) out += container.id;
+    }
     return out;
   }
   void Revive() {
@@ -58,9 +59,11 @@ class CrashTest : public ContainerdTest {
     if (linux_cgroups_->Exists(root_ + "/kubepods/besteffort/pod" + uid_)) out += " cgroup";
     if (PathExists(dir_ + "/kubelet/pods/" + uid_)) out += " directory";
     auto addresses = ListDir(dir_ + "/ipam/test");
-    if (addresses)
-      for (const std::string& name : *addresses)
+    if (addresses) {
+      for (const std::string& name : *addresses) {
         if (name.compare(0, 3, "10.") == 0) out += " " + name;
+      }
+    }
     return out;
   }
   // Polls until nothing remains, for up to 30 s.

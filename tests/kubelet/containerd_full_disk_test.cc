@@ -52,10 +52,12 @@ class FullDiskTest : public ContainerdTest {
   }
   bool IsTold(const std::string& pod, const std::string& reason, const std::string& words) {
     const auto events = harness_->api().List<corev1::Event>("default");
-    for (const corev1::Event& event : *events)
+    for (const corev1::Event& event : *events) {
       if (event.involved_object().name() == pod && event.reason() == reason &&
-          event.message().find(words) != std::string::npos)
+          event.message().find(words) != std::string::npos) {
         return true;
+      }
+    }
     return false;
   }
 };
@@ -67,8 +69,9 @@ TEST_F(FullDiskTest, PodsStatusesAndPromisesSurvive) {
   const std::string deleted_uid = Create("deleted", forever).metadata().uid();
   // Ends on request, with a longer termination message than there is space for.
   Create("ends", "until [ -e /tmp/end ]; do sleep 0.1; done; echo why > /dev/termination-log; exit 3");
-  for (const char* name : {"kept", "deleted", "ends"})
+  for (const char* name : {"kept", "deleted", "ends"}) {
     ASSERT_TRUE(harness_->Await(name, IsPodReady)) << harness_->Get(name).ShortDebugString();
+  }
   const std::string cpus = "busybox awk '/^Cpus_allowed_list/ {print $2}' /proc/self/status";
   EXPECT_EQ(Run("kept", cpus), "1\n");
   const std::string container = harness_->Get("kept").status().container_statuses(0).container_id();

@@ -69,8 +69,9 @@ TEST_F(LifecycleTest, HooksOverHttpSleepAndStopSignals) {
   ASSERT_TRUE(harness_->Await("web", IsPodReady)) << harness_->Get("web").ShortDebugString();
   EXPECT_EQ(ReadFile(out + "/calls").value_or(""), "postStart\n");
   // A shell ignores a signal before its traps are set.
-  for (const char* name : {"main", "sleeper", "signal", "image-signal"})
+  for (const char* name : {"main", "sleeper", "signal", "image-signal"}) {
     ASSERT_TRUE(Eventually([&] { return PathExists(out + "/" + name + ".up"); })) << name;
+  }
   const std::string signal = harness_->Get("web").status().container_statuses(2).stop_signal();
   const double begin = std::strtod(ReadFile("/proc/uptime")->c_str(), nullptr);
   harness_->Delete("web", 20);
@@ -102,8 +103,9 @@ TEST_F(LifecycleTest, CrashLoopsSlowDownAndLeaveLittle) {
   // The last run and one more before it.
   ASSERT_TRUE(Eventually([&] { return ContainersOf(loop).size() == 2; }));
   std::map<uint32_t, cri::ContainerStatus> runs;
-  for (const cri::Container& container : ContainersOf(loop))
+  for (const cri::Container& container : ContainersOf(loop)) {
     if (auto status = cri_.runtime->GetContainerStatus(container.id)) runs[status->attempt] = *status;
+  }
   ASSERT_EQ(runs.count(2) + runs.count(3), 2u);
   EXPECT_GE(runs[3].created_at - runs[2].finished_at, 1'000'000'000);
 

@@ -12,8 +12,9 @@ namespace {
 class HugePages {
  public:
   explicit HugePages(int64_t pages) : before_(linux::ReadSysctl(kKey).value_or("")) {
-    if (before_ == "0" && linux::WriteSysctl(kKey, std::to_string(pages)))
+    if (before_ == "0" && linux::WriteSysctl(kKey, std::to_string(pages))) {
       had_ = linux::ReadSysctl(kKey).value_or("") == std::to_string(pages);
+    }
   }
   ~HugePages() {
     if (!before_.empty() && !linux::WriteSysctl(kKey, before_)) ADD_FAILURE() << kKey;
@@ -67,8 +68,9 @@ TEST_F(NodeTest, TellsWhatItHasAndKeepsWhatOthersSay) {
   EXPECT_EQ(harness_->Get("second").status().reason(), "OutOfexample.com/dongle");
   node = Node();
   bool told = false;
-  for (const auto& image : node.status().images())
+  for (const auto& image : node.status().images()) {
     for (const std::string& name : image.names()) told = told || name == "docker.io/library/busybox:test";
+  }
   EXPECT_TRUE(told) << node.ShortDebugString();
   const auto runtime = cri_.runtime->Status();
   ASSERT_TRUE(runtime);
@@ -162,8 +164,9 @@ TEST_F(NodeTest, LogsAreTurnedAwayAndImagesGo) {
   auto images = [&] {
     std::set<std::string> out;
     auto listed = cri_.images->ListImages();
-    if (listed)
+    if (listed) {
       for (const cri::Image& image : *listed) out.insert(image.repo_tags.begin(), image.repo_tags.end());
+    }
     return out;
   };
   const std::set<std::string> all = images();

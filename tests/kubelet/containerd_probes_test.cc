@@ -7,8 +7,9 @@ namespace {
 
 const corev1::ContainerStatus* StatusOf(const corev1::Pod* pod, const std::string& container) {
   if (!pod) return nullptr;
-  for (const auto& status : pod->status().container_statuses())
+  for (const auto& status : pod->status().container_statuses()) {
     if (status.name() == container) return &status;
+  }
   return nullptr;
 }
 

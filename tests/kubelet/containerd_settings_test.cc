@@ -134,12 +134,14 @@ TEST_F(SettingsTest, VolumesAreAsTheirPodsAsk) {
        mount(R"(,"mountPropagation":"HostToContainer")"), "busybox grep -c ' /v/later ' /proc/mounts", "1\n"},
   };
   for (const Case& c : cases) Create(c);
-  for (const Case& c : cases)
+  for (const Case& c : cases) {
     ASSERT_TRUE(harness_->Await(c.name, IsPodReady)) << harness_->Get(c.name).ShortDebugString();
+  }
   ASSERT_TRUE(mounter_->MountTmpfs(dir_ + "/shared/later", "size=4k"));
   for (const Case& c : cases) EXPECT_EQ(Says(c), c.says) << c.name;
-  for (const char* point : {"/shared/later", "/shared"})
+  for (const char* point : {"/shared/later", "/shared"}) {
     EXPECT_TRUE(mounter_->Unmount(dir_ + point, /*lazy=*/true));
+  }
   EXPECT_EQ(ReadFile(dir_ + "/made/x").value_or(""), "x\n");
 }
 
@@ -219,8 +221,9 @@ TEST_F(SettingsTest, ReadOnlyMountsAreSoAllTheWayDownWhereTheRuntimeCan) {
   const auto status = cri_.runtime->Status();
   ASSERT_TRUE(status);
   bool can = false;
-  for (const auto& handler : status->handlers)
+  for (const auto& handler : status->handlers) {
     can = can || (handler.name.empty() && handler.recursive_read_only_mounts);
+  }
   for (const Case& c : {plain, wish, must}) Create(c);
   for (const Case& c : {plain, wish}) {
     ASSERT_TRUE(harness_->Await(c.name, IsPodReady)) << harness_->Get(c.name).ShortDebugString();

@@ -15,8 +15,9 @@ class DiskFullTest : public FaultTest {
   void SetUp() override {
     FaultTest::SetUp();
     ASSERT_TRUE(MakeDirs(root()));
-    if (::mount("none", root().c_str(), "tmpfs", 0, "size=256k") != 0)
+    if (::mount("none", root().c_str(), "tmpfs", 0, "size=256k") != 0) {
       GTEST_SKIP() << "cannot mount a file system: " << ErrnoError("mount tmpfs").message();
+    }
     mounted_ = true;
     SetSize(1);
   }
@@ -55,8 +56,9 @@ class DiskFullTest : public FaultTest {
   std::string Told(const std::string& pod, const std::string& reason) {
     std::string out;
     auto events = harness_->api().List<corev1::Event>("default");
-    for (const corev1::Event& event : *events)
+    for (const corev1::Event& event : *events) {
       if (event.involved_object().name() == pod && event.reason() == reason) out = event.message();
+    }
     return out;
   }
   bool mounted_ = false;
@@ -66,8 +68,9 @@ TEST_F(DiskFullTest, IsToldAndGotOver) {
   harness_->Start();
   corev1::Pod early = CreateReader("early"), crashed = CreateReader("crashed"),
               doomed = CreateReader("doomed");
-  for (const char* name : {"early", "crashed", "doomed"})
+  for (const char* name : {"early", "crashed", "doomed"}) {
     ASSERT_TRUE(PassUntil(seconds(5), name, IsPodReady));
+  }
   SetSize(32);
   Fill();
   // A new pod does not start, and reports why.

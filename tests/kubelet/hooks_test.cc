@@ -42,8 +42,9 @@ class HooksTest : public ::testing::Test {
   std::vector<std::string> Events(const std::string& reason) {
     std::vector<std::string> out;
     auto listed = harness_->api().List<corev1::Event>("default");
-    for (const corev1::Event& event : *listed)
+    for (const corev1::Event& event : *listed) {
       if (event.reason() == reason) out.push_back(event.message());
+    }
     return out;
   }
   static seconds Since(std::chrono::steady_clock::time_point begin) {

@@ -68,16 +68,18 @@ class Life {
     corev1::Pod pod;
     if (harness_->api().Get<corev1::Pod>("default", "web")->metadata().has_deletion_timestamp()) return;
     EXPECT_TRUE(harness_->Await("web", IsPodReady));
-    for (const auto& [name, id] : ran)
+    for (const auto& [name, id] : ran) {
       if (!id.empty()) {
         EXPECT_EQ(runtime_.RunningContainer(uid_, name), id) << "what ran goes on";
       }
+    }
   }
   void CheckRunning() {
     std::map<std::string, int> running;
     auto containers = runtime_.ListContainers({}, {});
-    for (const auto& container : *containers)
+    for (const auto& container : *containers) {
       if (container.state != cri::ContainerState::kExited) ++running[container.name];
+    }
     EXPECT_EQ(running, (std::map<std::string, int>{{"main", 1}, {"side", 1}}));
     EXPECT_EQ(runtime_.ListPodSandbox({}, {})->size(), 1u);
     corev1::Pod pod = harness_->Get("web");

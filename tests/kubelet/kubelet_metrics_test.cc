@@ -44,8 +44,9 @@ class KubeletMetricsTest : public ::testing::Test {
       auto text = harness_->backend().Metrics();
       if (!text || std::chrono::steady_clock::now() > deadline) return text;
       if (std::all_of(samples.begin(), samples.end(),
-                      [&](const auto& s) { return text->find(s) != text->npos; }))
+                      [&](const auto& s) { return text->find(s) != text->npos; })) {
         return text;
+      }
       std::this_thread::yield();
     }
   }
@@ -119,8 +120,9 @@ TEST_F(KubeletMetricsTest, ScrapeHasWhatDashboardsRelyOn) {
                                          "kubelet_run_podsandbox_duration_seconds",
                                          "kubelet_runtime_operations_duration_seconds",
                                          "storage_operation_duration_seconds"};
-  for (const char* name : kCounters)
+  for (const char* name : kCounters) {
     EXPECT_THAT(*text, HasSubstr("# TYPE " + std::string(name) + " counter\n"));
+  }
   for (const char* name : kGauges) EXPECT_THAT(*text, HasSubstr("# TYPE " + std::string(name) + " gauge\n"));
   for (const char* name : kHistograms) {
     EXPECT_THAT(*text, HasSubstr("# TYPE " + std::string(name) + " histogram\n"));
@@ -131,8 +133,9 @@ TEST_F(KubeletMetricsTest, ScrapeHasWhatDashboardsRelyOn) {
         "kubelet_running_pods 1\n", "kubelet_running_containers{container_state=\"running\"} 1\n",
         "kubelet_working_pods{lifecycle=\"sync\",config=\"desired\",static=\"\"} 1\n",
         "volume_manager_total_volumes{plugin_name=\"kubernetes.io/"
-        "empty-dir\",state=\"actual_state_of_world\"} 1\n"})
+        "empty-dir\",state=\"actual_state_of_world\"} 1\n"}) {
     EXPECT_THAT(*text, HasSubstr(sample));
+  }
   // Of the whole process: other tests may have started some before.
   EXPECT_THAT(*text,
               ContainsRegex("kubelet_started_containers_total\\{container_type=\"container\"\\} [1-9]"));
@@ -178,8 +181,9 @@ TEST_F(KubeletMetricsTest, ResizesAreCountedByWhatBecomesOfThem) {
   std::map<std::string, double> before;
   for (const std::string& sample : {wish("cpu", "requests", "increase"), wish("cpu", "limits", "remove"),
                                     wish("memory", "requests", "decrease"), wish("memory", "limits", "add"),
-                                    wish("cpu", "requests", "decrease"), done, infeasible, waits})
+                                    wish("cpu", "requests", "decrease"), done, infeasible, waits}) {
     before[sample] = MetricValue(sample);
+  }
   auto ask = [&](const std::string& resources) {
     corev1::Pod pod = harness_->Get("web");
     auto& own = *pod.mutable_spec()->mutable_containers(0)->mutable_resources();

@@ -104,8 +104,9 @@ TEST_F(KubeletTest, StatusThatOthersChangedIsPutRight) {
   harness_->Create(kPod);
   ASSERT_TRUE(harness_->Await("web", IsPodReady));
   corev1::Pod pod = harness_->Get("web");
-  for (auto& condition : *pod.mutable_status()->mutable_conditions())
+  for (auto& condition : *pod.mutable_status()->mutable_conditions()) {
     if (condition.type() == "Ready") condition.set_status("False");
+  }
   auto stored = harness_->api().UpdateStatus(pod);
   ASSERT_TRUE(stored) << stored.error().message();
   EXPECT_TRUE(harness_->Await("web", IsPodReady));
@@ -280,9 +281,10 @@ TEST_F(KubeletTest, TakesAsManyPodsAsItHasRoomForAndRefusesTheOthersForGood) {
   auto refused = [](const corev1::Pod* p) {
     return p && p->status().phase() == "Failed" && p->status().reason() == "OutOfpods";
   };
-  for (const std::string& name : names)
+  for (const std::string& name : names) {
     ASSERT_TRUE(harness_->Await(name, [&](const corev1::Pod* p) { return refused(p) || IsPodReady(p); }))
         << name << ": " << harness_->Get(name).ShortDebugString();
+  }
   harness_->Stop();  // whatever was still to be said has been said
   int ready = 0;
   for (const std::string& name : names) {
@@ -411,8 +413,9 @@ TEST_F(KubeletTest, RuntimeClassesAreFollowed) {
   auto events = harness_->api().Watch(api::ResourceOf<corev1::Event>(), "default", {});
   ASSERT_TRUE(events);
   auto listed = harness_->api().List<corev1::Event>("default");
-  for (const auto& event : *listed)
+  for (const auto& event : *listed) {
     if (event.reason() == "FailedCreatePodSandBox") told[event.involved_object().name()] = event.message();
+  }
   while (told.size() < 2) {
     auto next = (*events)->Next(std::stop_token());
     ASSERT_TRUE(next);

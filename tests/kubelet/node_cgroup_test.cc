@@ -87,8 +87,9 @@ TEST_F(NodeCgroupTest, PodsAndContainersHaveTheirLimits) {
   const std::string own = "{container=\"main\",id=\"" + container + "\",";
   for (const char* name : {"container_cpu_cfs_periods_total", "container_cpu_cfs_throttled_periods_total",
                            "container_cpu_system_seconds_total", "container_memory_cache",
-                           "container_oom_events_total", "container_threads", "container_spec_cpu_shares"})
+                           "container_oom_events_total", "container_threads", "container_spec_cpu_shares"}) {
     EXPECT_NE(scraped->find(name + own), std::string::npos) << name << own << "\n" << *scraped;
+  }
   const size_t limit = scraped->find("container_spec_memory_limit_bytes" + own);
   ASSERT_NE(limit, std::string::npos) << *scraped;
   EXPECT_NE(scraped->substr(limit, scraped->find('\n', limit) - limit).find("} 67108864 "), std::string::npos)
@@ -158,8 +159,9 @@ TEST_F(SwapTest, GoesToWhoMayUseIt) {
   ASSERT_FALSE(HasFailure());
   const std::string container = ContainerGroup(pod);
   if (!v2()) {  // no swap: memory+swap equals memory
-    if (!PathExists("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"))
+    if (!PathExists("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")) {
       GTEST_SKIP() << "swap is not accounted";
+    }
     EXPECT_EQ(FirstLine("/sys/fs/cgroup/memory" + container + "/memory.memsw.limit_in_bytes"),
               std::to_string(64 * kMi));
   } else {

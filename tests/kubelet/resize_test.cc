@@ -69,8 +69,9 @@ TEST_F(ResizeTest, AnInitContainerWhileItRuns) {
   ASSERT_TRUE(harness_->Await("web", [&](const corev1::Pod* pod) { return limit(pod) == "100m"; }));
   corev1::Pod pod = harness_->Get("web");
   auto& resources = *pod.mutable_spec()->mutable_init_containers(0)->mutable_resources();
-  for (auto* list : {resources.mutable_requests(), resources.mutable_limits()})
+  for (auto* list : {resources.mutable_requests(), resources.mutable_limits()}) {
     (*list)["cpu"].set_string("200m");
+  }
   ASSERT_TRUE(harness_->api().Update(pod));
   ASSERT_TRUE(harness_->Await("web", [&](const corev1::Pod* now) { return limit(now) == "200m"; }));
   EXPECT_EQ(runtime_.Count("UpdateContainerResources first"), 1u);

@@ -150,8 +150,9 @@ TEST_F(RuntimeFaultsTest, ARuntimeThatComesBackIsFollowedAgain) {
   harness_->Start();
   runtime_.AwaitStreams(1);
   corev1::Pod steady = Create("steady"), crashed = Create("crashed"), deleted = Create("deleted");
-  for (const char* name : {"steady", "crashed", "deleted"})
+  for (const char* name : {"steady", "crashed", "deleted"}) {
     ASSERT_TRUE(PassUntil(seconds(5), name, IsPodReady)) << name;
+  }
   const std::string id = runtime_.RunningContainer(steady.metadata().uid(), "main");
 
   faults_.Fail("", Error(Code::kUnavailable, "connect: connection refused"));
@@ -183,8 +184,9 @@ TEST_F(RuntimeFaultsTest, ASlowRuntimeServesPodsSideBySide) {
   faults_.Slow("", seconds(3));
   for (int i = 0; i < 10; ++i) Create("web-" + std::to_string(i));
   const SteadyTime begin = clock_.SteadyNow();
-  for (int i = 0; i < 10; ++i)
+  for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(PassUntil(minutes(2), "web-" + std::to_string(i), IsPodReady)) << i;
+  }
   EXPECT_LT(clock_.SteadyNow() - begin, minutes(2)) << "as long as one pod, not as ten";
   EXPECT_EQ(WhyNotReady(), "");
 }

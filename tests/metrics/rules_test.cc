@@ -178,8 +178,9 @@ TEST(Rules, EverySeriesIsServedOrListed) {
     EXPECT_NE(IsServed(name), listed) << rule.name << " reads " << rule.series;
     if (listed) unserved.insert(name);
   }
-  for (const Exception& one : kUnserved)
+  for (const Exception& one : kUnserved) {
     EXPECT_TRUE(unserved.count(one.name)) << one.name << ": no rule reads it";
+  }
 }
 
 }  // namespace

@@ -37,8 +37,9 @@ proxy::nftables::Options OptionsOf(const Setting& setting) {
   if (setting.pods == Pods::kByBridge) out.pod_bridge = "br0";
   if (setting.pods == Pods::kByCidr) {
     for (const char* cidr : {"10.1.0.0/16", "10.2.0.0/16", "fd01::/64", "fd02::/64"}) {
-      if (IpPrefix prefix = *IpPrefix::Parse(cidr); prefix.is_v4() == setting.v4)
+      if (IpPrefix prefix = *IpPrefix::Parse(cidr); prefix.is_v4() == setting.v4) {
         out.pod_cidrs.push_back(prefix);
+      }
     }
   }
   return out;
@@ -72,10 +73,12 @@ std::string Difference(const Decision& decision, const Path& path, const IpAddre
                        ctl::Source::Kind kind, const IpAddress& host, bool sticky) {
   const std::string verdict = "verdict " + std::string(VerdictName(path.verdict));
   if (!path.not_understood.empty()) return "not understood: " + path.not_understood[0];
-  if (decision.verdict == TrafficVerdict::kRefused)
+  if (decision.verdict == TrafficVerdict::kRefused) {
     return path.verdict == Path::kRejected ? "" : verdict + ", not refused";
-  if (decision.verdict == TrafficVerdict::kDropped)
+  }
+  if (decision.verdict == TrafficVerdict::kDropped) {
     return path.verdict == Path::kDropped ? "" : verdict + ", not dropped";
+  }
   if (path.verdict != Path::kDelivered) return verdict + ", not served";
   Targets wanted, got;
   for (const proxy::Backend& backend : *decision.endpoints) wanted.insert({backend.ip, backend.port});

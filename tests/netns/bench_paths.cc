@@ -33,14 +33,14 @@ Result<> Load(Path path, int size, PathBench& out) {
   std::vector<proxy::ResolvedPort> services = BenchServices(size, out.server);
   const auto begin = std::chrono::steady_clock::now();
   if (path != kDirect && path != kUpstream) {
-    ASSIGN_OR_RETURN(out.plane, out.world->Start({.mode = path == kKeelson ? "nftables" : "ebpf",
-                                                  .pod_cidrs = {*IpPrefix::Parse("10.0.0.0/8")},
-                                                  .direct = path == kEbpfDirect}));
+    KEELSON_ASSIGN_OR_RETURN(out.plane, out.world->Start({.mode = path == kKeelson ? "nftables" : "ebpf",
+                                                          .pod_cidrs = {*IpPrefix::Parse("10.0.0.0/8")},
+                                                          .direct = path == kEbpfDirect}));
     for (size_t i = 0; i < services.size(); ++i) out.plane->SetService(std::to_string(i), {services[i]});
-    RETURN_IF_ERROR(out.plane->Sync());
+    KEELSON_RETURN_IF_ERROR(out.plane->Sync());
   } else if (path == kUpstream) {
-    ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel(out.world->node()));
-    RETURN_IF_ERROR(kernel->Apply(UpstreamShape(services)));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel(out.world->node()));
+    KEELSON_RETURN_IF_ERROR(kernel->Apply(UpstreamShape(services)));
   }
   out.load_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   return {};
@@ -52,7 +52,7 @@ Result<PathBench> PreparePath(Path path, int size, bool outside) {
     out.client = "outside";
     out.server = "remote";
   }
-  ASSIGN_OR_RETURN(out.world, ServiceWorld::Make());
+  KEELSON_ASSIGN_OR_RETURN(out.world, ServiceWorld::Make());
   out.question = out.world->From(out.client, true);
   out.question.to = path == kDirect ? EndpointAddress(out.server, true)
                     : outside       ? ClientAddress("node", true)
@@ -61,7 +61,7 @@ Result<PathBench> PreparePath(Path path, int size, bool outside) {
   out.question.port = path == kDirect ? kEndpointPort : first + 80;
   out.sink = out.question;
   out.sink.port = path == kDirect ? kSinkPort : first + 81;
-  RETURN_IF_ERROR(Load(path, size, out));
+  KEELSON_RETURN_IF_ERROR(Load(path, size, out));
   out.world->Become(out.client);
   return out;
 }

@@ -16,7 +16,7 @@ sockaddr_in BenchAddress(const IpAddress& ip, uint16_t port) {
 
 Result<UniqueFd> SocketIn(const linux::NetNs& place) {
   UniqueFd out;
-  RETURN_IF_ERROR(place.Run([&]() -> Result<> {
+  KEELSON_RETURN_IF_ERROR(place.Run([&]() -> Result<> {
     out.Reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     return out ? Result<>() : ErrnoError("socket");
   }));
@@ -59,7 +59,7 @@ Sink::~Sink() {
 
 Result<double> Stream(const PathBench& bench, const IpAddress& ip, uint16_t port) {
   static const std::vector<char> data(1 << 18);
-  ASSIGN_OR_RETURN(UniqueFd fd, SocketIn(bench.world->Place(bench.client)));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, SocketIn(bench.world->Place(bench.client)));
   const sockaddr_in to = BenchAddress(ip, port);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
     return ErrnoError("connect");

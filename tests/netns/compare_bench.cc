@@ -37,8 +37,9 @@ Result<std::pair<double, double>> Exchange(const sockaddr_in& to) {
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ::setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
   const auto begin = std::chrono::steady_clock::now();
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
     return ErrnoError("connect");
+  }
   const double connected = Since(begin);
   char buffer[64];
   if (::recv(fd.get(), buffer, sizeof buffer, 0) <= 0) return ErrnoError("receive");
@@ -50,9 +51,9 @@ Result<> Round(const Side& side, bool service, Figures& out) {
   const sockaddr_in to = service ? BenchAddress(side.bench.question.to, side.bench.question.port)
                                  : BenchAddress(EndpointAddress("pod2", true), kEndpointPort);
   std::vector<double> connects, exchanges;
-  RETURN_IF_ERROR(side.bench.world->Place("pod1").Run([&]() -> Result<> {
+  KEELSON_RETURN_IF_ERROR(side.bench.world->Place("pod1").Run([&]() -> Result<> {
     for (int i = 0; i < kTries; ++i) {
-      ASSIGN_OR_RETURN(auto took, Exchange(to));
+      KEELSON_ASSIGN_OR_RETURN(auto took, Exchange(to));
       connects.push_back(took.first);
       exchanges.push_back(took.second);
     }
@@ -69,8 +70,9 @@ Result<> Round(const Side& side, bool service, Figures& out) {
 }
 
 Result<> StreamRound(const Side& side, bool service, Figures& out) {
-  ASSIGN_OR_RETURN(double took, service ? Stream(side.bench, side.bench.sink.to, side.bench.sink.port)
-                                        : Stream(side.bench, EndpointAddress("pod2", true), kSinkPort));
+  KEELSON_ASSIGN_OR_RETURN(double took, service
+                                            ? Stream(side.bench, side.bench.sink.to, side.bench.sink.port)
+                                            : Stream(side.bench, EndpointAddress("pod2", true), kSinkPort));
   out.Add(side.name + (service ? "_service_GiB_s" : "_direct_GiB_s"), 0.0625 / took);
   return {};
 }
@@ -80,7 +82,7 @@ Result<> Compare(int size, Figures& out) {
   for (Path path : {kKeelson, kEbpf}) {
     Side& side = sides.emplace_back();
     side.name = path == kEbpf ? "ebpf" : "nftables";
-    ASSIGN_OR_RETURN(side.bench, PreparePath(path, size));
+    KEELSON_ASSIGN_OR_RETURN(side.bench, PreparePath(path, size));
     side.sink = std::make_unique<Sink>(side.bench.world->Place("pod2"));
   }
   const ServiceWorld& served = *sides[1].bench.world;
@@ -88,8 +90,8 @@ Result<> Compare(int size, Figures& out) {
     for (const Side& side : sides) {
       served.Become(side.name == "ebpf" ? "pod1" : "outside");  // whose sockets the programs serve
       for (bool service : {round % 2 == 0, round % 2 != 0}) {
-        RETURN_IF_ERROR(Round(side, service, out));
-        if (round < kStreamRounds) RETURN_IF_ERROR(StreamRound(side, service, out));
+        KEELSON_RETURN_IF_ERROR(Round(side, service, out));
+        if (round < kStreamRounds) KEELSON_RETURN_IF_ERROR(StreamRound(side, service, out));
       }
     }
   }

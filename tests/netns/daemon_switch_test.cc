@@ -53,11 +53,12 @@ class KubeProxy {
   }
   void Start() {
     Result<> started = node_.Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(process_, event::Process::Start(
-                                     {.argv = {KEELSON_KUBE_PROXY, "--config", dir_ + "/config.yaml",
-                                               "--hostname-override", "here", "--ebpf-cgroup", places_.cgroup,
-                                               "--ebpf-pin-directory", places_.pins, "-v", "4"},
-                                      .output_file = dir_ + "/log"}));
+      KEELSON_ASSIGN_OR_RETURN(
+          process_,
+          event::Process::Start(
+              {.argv = {KEELSON_KUBE_PROXY, "--config", dir_ + "/config.yaml", "--hostname-override", "here",
+                        "--ebpf-cgroup", places_.cgroup, "--ebpf-pin-directory", places_.pins, "-v", "4"},
+               .output_file = dir_ + "/log"}));
       return {};
     });
     ASSERT_TRUE(started) << started.error().message();
@@ -73,14 +74,14 @@ class KubeProxy {
     std::vector<std::string> tables;
     bool takes_new = false;
     Result<> looked = node_.Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
+      KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> kernel, nft::OpenKernel());
       for (const char* of : {"nftables", "ipvs", "ebpf"}) {
         const std::string name =
             std::string("keelson-proxy") + (std::string(of) == "nftables" ? "" : "-" + std::string(of));
-        ASSIGN_OR_RETURN(bool there, kernel->HasChain({nft::Family::kIpv4, name}, "services"));
+        KEELSON_ASSIGN_OR_RETURN(bool there, kernel->HasChain({nft::Family::kIpv4, name}, "services"));
         if (there) tables.push_back(of);
       }
-      ASSIGN_OR_RETURN(takes_new, VirtualServersTakeConnections());
+      KEELSON_ASSIGN_OR_RETURN(takes_new, VirtualServersTakeConnections());
       return {};
     });
     if (!looked) return false;
@@ -94,10 +95,10 @@ class KubeProxy {
   static Result<bool> VirtualServersTakeConnections() {
     Result<netlink::Ipvs> ipvs = netlink::Ipvs::Open();
     if (!ipvs) return false;  // this kernel has none
-    ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> servers, ipvs->Servers());
+    KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> servers, ipvs->Servers());
     for (const netlink::FoundServer& server : servers) {
-      ASSIGN_OR_RETURN(std::vector<netlink::FoundDestination> found,
-                       ipvs->Destinations(server.server.address));
+      KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::FoundDestination> found,
+                               ipvs->Destinations(server.server.address));
       for (const netlink::FoundDestination& one : found) {
         if (one.destination.weight > 0) return true;
       }
@@ -176,9 +177,9 @@ TEST(DaemonFilters, ComeBackAtOnceWhenSomebodyTakesThemAway) {
   ASSERT_TRUE(Eventually([&] { return proxy.IsInPlace("ebpf"); }));
   auto is_there = [&] {
     Result<> found = node.Run([]() -> Result<> {
-      ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-      ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, "outside"));
-      ASSIGN_OR_RETURN(std::optional<std::string> name, bpf::TcProgramAt({link.index, true, 19204}));
+      KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+      KEELSON_ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, "outside"));
+      KEELSON_ASSIGN_OR_RETURN(std::optional<std::string> name, bpf::TcProgramAt({link.index, true, 19204}));
       return name == "from_outside" ? Result<>() : Error(Code::kNotFound, "no filter");
     });
     return found.has_value();

@@ -23,7 +23,7 @@ class EbpfNodeTest : public ::testing::Test {
     if (!world) GTEST_SKIP() << world.error().message();
     world_ = std::move(*world);
     auto possible = world_->node().Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(node_, linux::NetnsCookie());
+      KEELSON_ASSIGN_OR_RETURN(node_, linux::NetnsCookie());
       return proxy::ebpf::Datapath::Check();
     });
     if (!possible) GTEST_SKIP() << possible.error().message();

@@ -13,8 +13,8 @@ namespace keelson::netns {
 
 Result<std::unique_ptr<NodeMachine>> NodeMachine::Make() {
   std::unique_ptr<NodeMachine> out(new NodeMachine());
-  ASSIGN_OR_RETURN(std::string root, proxy::ebpf::CgroupRoot());
-  ASSIGN_OR_RETURN(std::string mine, ReadFile("/proc/self/cgroup"));
+  KEELSON_ASSIGN_OR_RETURN(std::string root, proxy::ebpf::CgroupRoot());
+  KEELSON_ASSIGN_OR_RETURN(std::string mine, ReadFile("/proc/self/cgroup"));
   const auto at = mine.find("0::");
   if (at == std::string::npos) return Error(Code::kNotFound, "this process is in no cgroup2");
   out->outside_ = root + mine.substr(at + 3, mine.find('\n', at) - at - 3);
@@ -24,7 +24,7 @@ Result<std::unique_ptr<NodeMachine>> NodeMachine::Make() {
   char pins[] = "/tmp/keelson-pins-XXXXXX";
   if (!::mkdtemp(pins)) return ErrnoError("mkdtemp");
   out->places_.pins = pins;
-  RETURN_IF_ERROR(linux::MountFilesystem("bpf", pins, "bpf", 0, ""));
+  KEELSON_RETURN_IF_ERROR(linux::MountFilesystem("bpf", pins, "bpf", 0, ""));
   return out;
 }
 
@@ -39,7 +39,7 @@ NodeMachine::~NodeMachine() {
 
 Result<> NodeMachine::Enter(bool node) {
   if (node == inside_) return {};
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       WriteFile((node ? places_.cgroup : outside_) + "/cgroup.procs", std::to_string(::getpid())));
   inside_ = node;
   return {};

@@ -31,10 +31,10 @@ class OutsideTest : public OutsideNodeTest {
   std::string Filter(const std::string& device, bool ingress, bool v4 = true) {
     std::string out;
     EXPECT_TRUE(world_->node().Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-      ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, device));
-      ASSIGN_OR_RETURN(std::optional<std::string> name,
-                       bpf::TcProgramAt({link.index, ingress, v4 ? 19204u : 19206u}));
+      KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+      KEELSON_ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, device));
+      KEELSON_ASSIGN_OR_RETURN(std::optional<std::string> name,
+                               bpf::TcProgramAt({link.index, ingress, v4 ? 19204u : 19206u}));
       out = name.value_or("");
       return {};
     }));
@@ -237,7 +237,7 @@ TEST_F(OutsideTest, NodectlSeesDevicesChoicesAndConnections) {
     ASSERT_TRUE(open) << open.error().message();
     std::vector<ctl::EbpfMaps> read;
     ASSERT_TRUE(world_->node().Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(read, ctl::ReadEbpfMaps(machine_->places().pins));
+      KEELSON_ASSIGN_OR_RETURN(read, ctl::ReadEbpfMaps(machine_->places().pins));
       return {};
     }));
     ASSERT_EQ(read.size(), 1u);

@@ -150,7 +150,7 @@ discoveryv1::EndpointSlice ServiceBlock::Slice(bool v4) const {
 }
 
 Result<std::vector<ServiceBlock>> ReadPacketTable(const std::string& path) {
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
   std::istringstream in(text);
   std::vector<ServiceBlock> out;
   int number = 0;

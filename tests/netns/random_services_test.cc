@@ -33,9 +33,9 @@ std::vector<std::string> Words(const Decision& decision) {
 
 // Those that the node knows, which forgets them.
 Result<std::vector<netlink::Flow>> TakeFlows(const linux::NetNs& node, uint8_t protocol) {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenNetfilterIn(node));
-  ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, netlink::ListFlows(socket, true, protocol));
-  for (const netlink::Flow& flow : flows) RETURN_IF_ERROR(netlink::DeleteFlow(socket, flow));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenNetfilterIn(node));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::Flow> flows, netlink::ListFlows(socket, true, protocol));
+  for (const netlink::Flow& flow : flows) KEELSON_RETURN_IF_ERROR(netlink::DeleteFlow(socket, flow));
   return flows;
 }
 

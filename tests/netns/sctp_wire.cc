@@ -169,7 +169,7 @@ std::string CookieOf(const std::string& packet, uint16_t from, uint16_t to) {
 Result<std::vector<UniqueFd>> OpenRawSctp() {
   std::vector<UniqueFd> out;
   for (int family : {AF_INET, AF_INET6}) {
-    ASSIGN_OR_RETURN(UniqueFd fd, OpenRaw(family));
+    KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenRaw(family));
     out.push_back(std::move(fd));
   }
   return out;
@@ -188,8 +188,8 @@ Result<std::string> AskRawSctp(const linux::NetNs& from, const std::optional<IpA
                                const IpAddress& to, uint16_t port, std::chrono::milliseconds limit) {
   static std::mt19937 random(std::random_device{}());
   UniqueFd fd;
-  RETURN_IF_ERROR(from.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(fd, OpenRaw(to.is_v4() ? AF_INET : AF_INET6));
+  KEELSON_RETURN_IF_ERROR(from.Run([&]() -> Result<> {
+    KEELSON_ASSIGN_OR_RETURN(fd, OpenRaw(to.is_v4() ? AF_INET : AF_INET6));
     return {};
   }));
   if (source) {
@@ -207,8 +207,9 @@ Result<std::string> AskRawSctp(const linux::NetNs& from, const std::optional<IpA
     auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     pollfd polled{fd.get(), POLLIN, 0};
-    if (left.count() <= 0 || ::poll(&polled, 1, static_cast<int>(left.count())) == 0)
+    if (left.count() <= 0 || ::poll(&polled, 1, static_cast<int>(left.count())) == 0) {
       return Error::FromErrno(ETIMEDOUT, "receive");
+    }
     int error = 0;
     socklen_t size = sizeof error;
     ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);

@@ -37,8 +37,8 @@ class SentOnTest : public OutsideNodeTest {
   bool HasFast(const char* device) {
     int index = 0;
     EXPECT_TRUE(world_->node().Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-      ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, device));
+      KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+      KEELSON_ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, device));
       index = link.index;
       return {};
     }));

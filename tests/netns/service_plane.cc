@@ -7,19 +7,19 @@
 namespace keelson::netns {
 
 Result<> ServicePlane::Sync() {
-  ASSIGN_OR_RETURN(proxy::SyncStats stats, dataplane_->Sync());
+  KEELSON_ASSIGN_OR_RETURN(proxy::SyncStats stats, dataplane_->Sync());
   if (!stats.refusals.empty()) return stats.refusals[0].error;
   return {};
 }
 
 Result<bool> ServicePlane::Retire() {
-  ASSIGN_OR_RETURN(std::optional<std::chrono::milliseconds> again, dataplane_->Retire());
+  KEELSON_ASSIGN_OR_RETURN(std::optional<std::chrono::milliseconds> again, dataplane_->Retire());
   return !again.has_value();
 }
 
 Result<> Possible(const std::string& mode) {
   if (mode != "ipvs") return {};
-  RETURN_IF_ERROR(netlink::Ipvs::Open());
+  KEELSON_RETURN_IF_ERROR(netlink::Ipvs::Open());
   return {};
 }
 
@@ -46,11 +46,11 @@ Result<std::unique_ptr<ServicePlane>> MakePlane(const linux::NetNs& node, const 
     return Error(Code::kInvalid, "no mode " + options.mode);
   }
   std::unique_ptr<proxy::Dataplane> made;
-  RETURN_IF_ERROR(node.Run([&]() -> Result<> {
-    if (mode.check) RETURN_IF_ERROR(mode.check());
+  KEELSON_RETURN_IF_ERROR(node.Run([&]() -> Result<> {
+    if (mode.check) KEELSON_RETURN_IF_ERROR(mode.check());
     // What the first family sets up is both families'.
-    if (!options.v4 && options.mode == "ipvs") RETURN_IF_ERROR(mode.make(true, std::nullopt));
-    ASSIGN_OR_RETURN(made, mode.make(options.v4, std::nullopt));
+    if (!options.v4 && options.mode == "ipvs") KEELSON_RETURN_IF_ERROR(mode.make(true, std::nullopt));
+    KEELSON_ASSIGN_OR_RETURN(made, mode.make(options.v4, std::nullopt));
     return {};
   }));
   return std::make_unique<ServicePlane>(std::move(made));

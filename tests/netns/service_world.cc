@@ -19,11 +19,11 @@ std::string Join(const std::set<std::string>& words) {
 
 Result<std::unique_ptr<ServiceWorld>> ServiceWorld::Make() {
   auto out = std::make_unique<ServiceWorld>();
-  ASSIGN_OR_RETURN(out->world_, proxy::World::Make());
+  KEELSON_ASSIGN_OR_RETURN(out->world_, proxy::World::Make());
   for (const char* name : {"pod1", "pod2", "remote", "host"}) {
     out->responders_.push_back(std::make_unique<Responder>(name, out->Place(name), kEndpointPort));
   }
-  RETURN_IF_ERROR(out->AwaitLinks());
+  KEELSON_RETURN_IF_ERROR(out->AwaitLinks());
   return out;
 }
 
@@ -54,7 +54,7 @@ const linux::NetNs& ServiceWorld::Place(const std::string& client) const {
 
 Result<NodePlaces> ServiceWorld::Places() {
   if (!machine_) {
-    ASSIGN_OR_RETURN(machine_, NodeMachine::Make());
+    KEELSON_ASSIGN_OR_RETURN(machine_, NodeMachine::Make());
   }
   return machine_->places();
 }
@@ -62,9 +62,9 @@ Result<NodePlaces> ServiceWorld::Places() {
 Result<std::unique_ptr<ServicePlane>> ServiceWorld::Start(PlaneOptions options) {
   NodePlaces places;
   if (options.mode == "ebpf") {
-    ASSIGN_OR_RETURN(places, Places());
+    KEELSON_ASSIGN_OR_RETURN(places, Places());
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<ServicePlane> plane, MakePlane(world_->node, options, places));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<ServicePlane> plane, MakePlane(world_->node, options, places));
   plane->SetNodeIps({ClientAddress("node", options.v4)});
   plane->SetServiceCidrs({*IpPrefix::Parse(options.v4 ? "10.96.0.0/16" : "fd96::/108")});
   return plane;

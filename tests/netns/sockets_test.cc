@@ -422,8 +422,9 @@ TEST_F(SocketsTest, NodectlTellsWhatIsPinned) {
   ASSERT_TRUE(RemoveFile(Pins("sendmsg6")));
   ASSERT_TRUE(RemoveFile(Pins("maps-1/services")));
   std::vector<std::string> said;
-  for (const ctl::Problem& fault : ctl::SocketLbFaults({read()}, true, "", node_))
+  for (const ctl::Problem& fault : ctl::SocketLbFaults({read()}, true, "", node_)) {
     said.push_back(fault.message);
+  }
   EXPECT_THAT(said, ::testing::UnorderedElementsAre("IPv4: map services is not pinned",
                                                     "IPv4: program sendmsg6 is not pinned",
                                                     "IPv4: program connect4 is attached to nothing"));

@@ -64,11 +64,11 @@ class IpvsSwitchTest : public ::testing::Test {
   uint64_t Carried() {
     uint64_t out = 0;
     EXPECT_TRUE(world_->node().Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
-      ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> servers, ipvs.Servers());
+      KEELSON_ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
+      KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::FoundServer> servers, ipvs.Servers());
       for (const netlink::FoundServer& server : servers) {
-        ASSIGN_OR_RETURN(std::vector<netlink::FoundDestination> destinations,
-                         ipvs.Destinations(server.server.address));
+        KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::FoundDestination> destinations,
+                                 ipvs.Destinations(server.server.address));
         for (const netlink::FoundDestination& one : destinations) out += one.active + one.inactive;
       }
       return {};
@@ -79,9 +79,10 @@ class IpvsSwitchTest : public ::testing::Test {
   std::vector<std::string> Destinations() {
     std::vector<std::string> out;
     EXPECT_TRUE(world_->node().Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
+      KEELSON_ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
       auto [ip, port] = block_.Destination("cluster", true);
-      ASSIGN_OR_RETURN(std::vector<netlink::FoundDestination> found, ipvs.Destinations({6, ip, port}));
+      KEELSON_ASSIGN_OR_RETURN(std::vector<netlink::FoundDestination> found,
+                               ipvs.Destinations({6, ip, port}));
       for (const netlink::FoundDestination& one : found) {
         out.push_back(one.destination.ip.ToString() + "*" + std::to_string(one.destination.weight));
       }
@@ -162,7 +163,7 @@ TEST_F(IpvsSwitchTest, WhatOthersHaveRemovedIsBackWithinAPeriod) {
   Join(crowd, 15);
   auto in_node = [&](auto body) {
     Result<> done = world_->node().Run([&]() -> Result<> {
-      ASSIGN_OR_RETURN(std::unique_ptr<proxy::ipvs::Kernel> kernel, proxy::ipvs::OpenKernel());
+      KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<proxy::ipvs::Kernel> kernel, proxy::ipvs::OpenKernel());
       return body(*kernel);
     });
     ASSERT_TRUE(done) << done.error().message();
@@ -172,12 +173,13 @@ TEST_F(IpvsSwitchTest, WhatOthersHaveRemovedIsBackWithinAPeriod) {
   const std::vector<std::pair<const char*, std::function<Result<>(proxy::ipvs::Kernel&)>>> harms = {
       {"ipvsadm -C",
        [](proxy::ipvs::Kernel&) -> Result<> {
-         ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
+         KEELSON_ASSIGN_OR_RETURN(netlink::Ipvs ipvs, netlink::Ipvs::Open());
          return ipvs.Flush();
        }},
       {"ipvsadm -d",
        [&](proxy::ipvs::Kernel& kernel) -> Result<> {
-         RETURN_IF_ERROR(kernel.DeleteDestination(address, EndpointAddress("pod1", true), kEndpointPort));
+         KEELSON_RETURN_IF_ERROR(
+             kernel.DeleteDestination(address, EndpointAddress("pod1", true), kEndpointPort));
          return {};
        }},
       {"ip address del", [&](proxy::ipvs::Kernel& kernel) { return kernel.Unbind(address.ip); }},

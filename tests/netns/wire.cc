@@ -40,7 +40,7 @@ Result<Answer> ParseGreeting(const std::string& text) {
 
 Result<UniqueFd> Dial(const linux::NetNs& from, const Question& q) {
   UniqueFd fd;
-  RETURN_IF_ERROR(from.Run([&]() -> Result<> {
+  KEELSON_RETURN_IF_ERROR(from.Run([&]() -> Result<> {
     fd.Reset(::socket(q.to.is_v4() ? AF_INET : AF_INET6, TypeOf(q.protocol) | SOCK_CLOEXEC, q.protocol));
     if (!fd) return ErrnoError("socket");
     return {};
@@ -85,10 +85,10 @@ bool Speaks(uint8_t protocol) {
 Responder::Responder(std::string name, const linux::NetNs& netns, uint16_t port)
     : name_(std::move(name)), port_(port), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   Result<> ready = netns.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(datagrams_, OpenEverywhere(kUdp, port));
-    ASSIGN_OR_RETURN(listener_, OpenEverywhere(kTcp, port));
+    KEELSON_ASSIGN_OR_RETURN(datagrams_, OpenEverywhere(kUdp, port));
+    KEELSON_ASSIGN_OR_RETURN(listener_, OpenEverywhere(kTcp, port));
     if (Speaks(kSctp)) {
-      ASSIGN_OR_RETURN(raw_, OpenRawSctp());
+      KEELSON_ASSIGN_OR_RETURN(raw_, OpenRawSctp());
     }
     return {};
   });
@@ -176,18 +176,18 @@ void Responder::Serve(std::stop_token stop) {
 
 Result<Answer> Ask(const linux::NetNs& from, const Question& question) {
   if (question.protocol == kSctp) {
-    ASSIGN_OR_RETURN(std::string greeting,
-                     AskRawSctp(from, question.source, question.to, question.port, question.limit));
+    KEELSON_ASSIGN_OR_RETURN(std::string greeting,
+                             AskRawSctp(from, question.source, question.to, question.port, question.limit));
     return ParseGreeting(greeting);
   }
-  ASSIGN_OR_RETURN(UniqueFd fd, Dial(from, question));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, Dial(from, question));
   return ReadGreeting(fd.get());
 }
 
 Result<Conversation> Conversation::Open(const linux::NetNs& from, const Question& question) {
   Conversation out;
-  ASSIGN_OR_RETURN(out.fd_, Dial(from, question));
-  ASSIGN_OR_RETURN(out.answer_, ReadGreeting(out.fd_.get()));
+  KEELSON_ASSIGN_OR_RETURN(out.fd_, Dial(from, question));
+  KEELSON_ASSIGN_OR_RETURN(out.answer_, ReadGreeting(out.fd_.get()));
   const timeval long_enough{.tv_sec = 20};  // for an emulated machine that stands still for a while
   ::setsockopt(out.fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &long_enough, sizeof long_enough);
   return out;

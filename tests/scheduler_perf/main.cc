@@ -46,8 +46,10 @@ class Bindings {
  public:
   explicit Bindings(int expected) : expected_(expected) {}
   void See(const client::ApiRequest& request) {
-    if (!request.target.ends_with("/binding") || request.target.find("/pods/measured-") == std::string::npos)
+    if (!request.target.ends_with("/binding") ||
+        request.target.find("/pods/measured-") == std::string::npos) {
       return;
+    }
     MutexLock lock(mutex_);
     last_ = std::chrono::steady_clock::now();
     if (++bound_ == expected_) all_.notify_all();
@@ -66,8 +68,8 @@ class Bindings {
   const int expected_;
   Mutex mutex_;
   CondVar all_;
-  int bound_ GUARDED_BY(mutex_) = 0;
-  SteadyTime last_ GUARDED_BY(mutex_);
+  int bound_ KEELSON_GUARDED_BY(mutex_) = 0;
+  SteadyTime last_ KEELSON_GUARDED_BY(mutex_);
 };
 
 metrics::Histogram& Decisions() { return TheMetrics().decision_duration.HistogramWith(); }
@@ -150,8 +152,9 @@ Figures Measure(const Workload& workload) {
   const SteadyTime start = std::chrono::steady_clock::now();
   const double cpu = CpuSeconds();
   for (int i = 0; i < workload.measured_pods; ++i) {
-    if (auto created = api.Create(workload.measured_pod(i)); !created)
+    if (auto created = api.Create(workload.measured_pod(i)); !created) {
       std::cerr << created.error().message() << "\n";
+    }
   }
   const auto [bound, last] = bindings.Await();
   Figures figures;

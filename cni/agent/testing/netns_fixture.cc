@@ -58,34 +58,34 @@ bool Readable(int fd, int milliseconds) {
 }
 
 Result<> Up(netlink::Socket& socket, const char* name, std::vector<std::string> addresses) {
-  ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, name));
-  RETURN_IF_ERROR(netlink::SetUp(socket, link.index));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link link, netlink::GetLink(socket, name));
+  KEELSON_RETURN_IF_ERROR(netlink::SetUp(socket, link.index));
   for (const std::string& address : addresses) {
-    RETURN_IF_ERROR(netlink::AddAddress(socket, link.index, *IpPrefix::Parse(address)));
+    KEELSON_RETURN_IF_ERROR(netlink::AddAddress(socket, link.index, *IpPrefix::Parse(address)));
   }
   return {};
 }
 
 Result<> DefaultRoutes(netlink::Socket& socket, const char* link, const std::string& v4,
                        const std::string& v6) {
-  ASSIGN_OR_RETURN(netlink::Link out, netlink::GetLink(socket, link));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link out, netlink::GetLink(socket, link));
   for (auto [all, gateway] : {std::pair("0.0.0.0/0", v4), std::pair("::/0", v6)}) {
-    RETURN_IF_ERROR(netlink::AddRoute(socket, {.destination = *IpPrefix::Parse(all),
-                                               .gateway = *IpAddress::Parse(gateway),
-                                               .link_index = out.index}));
+    KEELSON_RETURN_IF_ERROR(netlink::AddRoute(socket, {.destination = *IpPrefix::Parse(all),
+                                                       .gateway = *IpAddress::Parse(gateway),
+                                                       .link_index = out.index}));
   }
   return {};
 }
 
 Result<> Forward() {
-  RETURN_IF_ERROR(linux::WriteSysctl("net/ipv4/ip_forward", "1"));
+  KEELSON_RETURN_IF_ERROR(linux::WriteSysctl("net/ipv4/ip_forward", "1"));
   return linux::WriteSysctl("net/ipv6/conf/all/forwarding", "1");
 }
 
 // Connects a port of the switch to `there` as eth0.
 Result<> Plug(const linux::NetNs& lan, const linux::NetNs& there, const std::string& port, const char* name) {
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenIn(lan));
-  ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(socket, "sw0"));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::OpenIn(lan));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(socket, "sw0"));
   return netlink::CreateVeth(socket, {.name = port, .master = bridge.index, .up = true},
                              {.name = name, .netns_fd = there.fd()}, 0);
 }
@@ -164,8 +164,8 @@ RunningAgent::RunningAgent(const NodeSite& site, std::shared_ptr<client::Transpo
   Must(site.host.Run([&]() -> Result<> {
     SyncerOptions options{.nft_poll = std::chrono::milliseconds(20),
                           .min_interval = std::chrono::milliseconds(1)};
-    ASSIGN_OR_RETURN(syncer_, Syncer::Open(
-                                  config, [this] { return nodes_.Nodes(); }, health_, options));
+    KEELSON_ASSIGN_OR_RETURN(syncer_, Syncer::Open(
+                                          config, [this] { return nodes_.Nodes(); }, health_, options));
     if (extension) syncer_->AddExtension(std::move(extension));
     // Threads inherit the namespace of the thread that starts them.
     threads_.emplace_back([this](std::stop_token stop) { (void)syncer_->RunMonitor(stop); });
@@ -194,10 +194,10 @@ Network::Network(linux::NetNs lan, linux::NetNs router)
 Network::~Network() { (void)RemoveTree(dir_); }
 
 Result<std::unique_ptr<Network>> Network::Make() {
-  ASSIGN_OR_RETURN(linux::NetNs lan, linux::NetNs::Make());
-  ASSIGN_OR_RETURN(linux::NetNs router, linux::NetNs::Make());
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs lan, linux::NetNs::Make());
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs router, linux::NetNs::Make());
   std::unique_ptr<Network> network(new Network(std::move(lan), std::move(router)));
-  RETURN_IF_ERROR(network->Build());
+  KEELSON_RETURN_IF_ERROR(network->Build());
   return network;
 }
 
@@ -205,13 +205,13 @@ Result<> Network::Build() {
   char dir[] = "/tmp/kube-cni-test-XXXXXX";
   if (!::mkdtemp(dir)) return ErrnoError("mkdtemp");
   dir_ = dir;
-  ASSIGN_OR_RETURN(netlink::Socket lan, netlink::Socket::OpenIn(lan_));
-  RETURN_IF_ERROR(netlink::CreateBridge(lan, "sw0", 0, netlink::MacAddress({2, 0, 0, 0, 0, 1})));
-  RETURN_IF_ERROR(Up(lan, "sw0", {}));
-  RETURN_IF_ERROR(Plug(lan_, router_, "router", "eth0"));
-  RETURN_IF_ERROR(router_.Run(Forward));
-  ASSIGN_OR_RETURN(netlink::Socket router, netlink::Socket::OpenIn(router_));
-  RETURN_IF_ERROR(Up(router, "lo", {"192.0.2.1/32", "2001:db8::1/128"}));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket lan, netlink::Socket::OpenIn(lan_));
+  KEELSON_RETURN_IF_ERROR(netlink::CreateBridge(lan, "sw0", 0, netlink::MacAddress({2, 0, 0, 0, 0, 1})));
+  KEELSON_RETURN_IF_ERROR(Up(lan, "sw0", {}));
+  KEELSON_RETURN_IF_ERROR(Plug(lan_, router_, "router", "eth0"));
+  KEELSON_RETURN_IF_ERROR(router_.Run(Forward));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket router, netlink::Socket::OpenIn(router_));
+  KEELSON_RETURN_IF_ERROR(Up(router, "lo", {"192.0.2.1/32", "2001:db8::1/128"}));
   return Up(router, "eth0", {"10.0.0.254/24", "fd10::fe/64"});
 }
 
@@ -219,41 +219,42 @@ Result<> Network::Connect(NodeSite& site, bool behind_router) {
   std::string n = std::to_string(site.number);
   std::string net4 = behind_router ? "10.9.0." : "10.0.0.", net6 = behind_router ? "fd19::" : "fd10::";
   if (behind_router) {
-    ASSIGN_OR_RETURN(netlink::Socket router, netlink::Socket::OpenIn(router_));
-    RETURN_IF_ERROR(netlink::CreateVeth(router, {.name = "far", .up = true},
-                                        {.name = "eth0", .netns_fd = site.host.fd()}, 0));
-    RETURN_IF_ERROR(Up(router, "far", {"10.9.0.254/24", "fd19::fe/64"}));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Socket router, netlink::Socket::OpenIn(router_));
+    KEELSON_RETURN_IF_ERROR(netlink::CreateVeth(router, {.name = "far", .up = true},
+                                                {.name = "eth0", .netns_fd = site.host.fd()}, 0));
+    KEELSON_RETURN_IF_ERROR(Up(router, "far", {"10.9.0.254/24", "fd19::fe/64"}));
   } else {
-    RETURN_IF_ERROR(Plug(lan_, site.host, "node" + n, "eth0"));
+    KEELSON_RETURN_IF_ERROR(Plug(lan_, site.host, "node" + n, "eth0"));
   }
-  ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::OpenIn(site.host));
-  RETURN_IF_ERROR(Up(host, "lo", {}));
-  RETURN_IF_ERROR(Up(host, "eth0", {net4 + n + "/24", net6 + n + "/64"}));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::OpenIn(site.host));
+  KEELSON_RETURN_IF_ERROR(Up(host, "lo", {}));
+  KEELSON_RETURN_IF_ERROR(Up(host, "eth0", {net4 + n + "/24", net6 + n + "/64"}));
   site.addresses = {*IpAddress::Parse(net4 + n), *IpAddress::Parse(net6 + n)};
   return DefaultRoutes(host, "eth0", net4 + "254", net6 + "fe");
 }
 
 Result<> Network::AddPod(NodeSite& site) {
   std::string n = std::to_string(site.number);
-  ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::OpenIn(site.host));
-  RETURN_IF_ERROR(netlink::CreateBridge(host, "keelson0", 0, netlink::MacAddress({2, 0, 0, 0, 1, 1})));
-  RETURN_IF_ERROR(Up(host, "keelson0", {"10.244." + n + ".1/24", "fd44:" + n + "::1/64"}));
-  ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(host, "keelson0"));
-  RETURN_IF_ERROR(netlink::CreateVeth(host, {.name = "pod", .master = bridge.index, .up = true},
-                                      {.name = "eth0", .netns_fd = site.pod.fd()}, 0));
-  ASSIGN_OR_RETURN(netlink::Socket pod, netlink::Socket::OpenIn(site.pod));
-  RETURN_IF_ERROR(Up(pod, "lo", {}));
-  RETURN_IF_ERROR(Up(pod, "eth0", {"10.244." + n + ".2/24", "fd44:" + n + "::2/64"}));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket host, netlink::Socket::OpenIn(site.host));
+  KEELSON_RETURN_IF_ERROR(
+      netlink::CreateBridge(host, "keelson0", 0, netlink::MacAddress({2, 0, 0, 0, 1, 1})));
+  KEELSON_RETURN_IF_ERROR(Up(host, "keelson0", {"10.244." + n + ".1/24", "fd44:" + n + "::1/64"}));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(host, "keelson0"));
+  KEELSON_RETURN_IF_ERROR(netlink::CreateVeth(host, {.name = "pod", .master = bridge.index, .up = true},
+                                              {.name = "eth0", .netns_fd = site.pod.fd()}, 0));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket pod, netlink::Socket::OpenIn(site.pod));
+  KEELSON_RETURN_IF_ERROR(Up(pod, "lo", {}));
+  KEELSON_RETURN_IF_ERROR(Up(pod, "eth0", {"10.244." + n + ".2/24", "fd44:" + n + "::2/64"}));
   return DefaultRoutes(pod, "eth0", "10.244." + n + ".1", "fd44:" + n + "::1");
 }
 
 Result<> Network::AddNode(const std::string& name, bool behind_router, bool dual_stack) {
-  ASSIGN_OR_RETURN(linux::NetNs host, linux::NetNs::Make());
-  ASSIGN_OR_RETURN(linux::NetNs pod, linux::NetNs::Make());
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs host, linux::NetNs::Make());
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs pod, linux::NetNs::Make());
   int number = static_cast<int>(sites_.size()) + 1;
   auto site = std::make_unique<NodeSite>(NodeSite{name, number, std::move(host), std::move(pod), {}});
-  RETURN_IF_ERROR(Connect(*site, behind_router));
-  RETURN_IF_ERROR(AddPod(*site));
+  KEELSON_RETURN_IF_ERROR(Connect(*site, behind_router));
+  KEELSON_RETURN_IF_ERROR(AddPod(*site));
   api_->Put(ObjectOf(*site, dual_stack));
   sites_.push_back(std::move(site));
   return {};

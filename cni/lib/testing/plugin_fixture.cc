@@ -152,7 +152,7 @@ std::optional<nft::Ruleset> PluginFixture::Table(nft::Family family, const std::
 std::string PluginFixture::Sysctl(const std::string& key) const {
   std::string value;
   (void)host_->Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(value, linux::ReadSysctl(key));
+    KEELSON_ASSIGN_OR_RETURN(value, linux::ReadSysctl(key));
     return {};
   });
   return value;

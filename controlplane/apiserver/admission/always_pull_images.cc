@@ -17,8 +17,9 @@ std::set<std::string> Images(const corev1::PodSpec& spec) {
   std::set<std::string> images;
   for (const auto& container : spec.init_containers()) images.insert(container.image());
   for (const auto& container : spec.containers()) images.insert(container.image());
-  for (const auto& container : spec.ephemeral_containers())
+  for (const auto& container : spec.ephemeral_containers()) {
     images.insert(container.ephemeral_container_common().image());
+  }
   return images;
 }
 
@@ -41,11 +42,13 @@ class AlwaysPullImages : public AdmissionPlugin {
     corev1::PodSpec& spec = *request.Object<corev1::Pod>().mutable_spec();
     for (auto& container : *spec.mutable_init_containers()) container.set_image_pull_policy("Always");
     for (auto& container : *spec.mutable_containers()) container.set_image_pull_policy("Always");
-    for (auto& container : *spec.mutable_ephemeral_containers())
+    for (auto& container : *spec.mutable_ephemeral_containers()) {
       container.mutable_ephemeral_container_common()->set_image_pull_policy("Always");
+    }
     for (corev1::Volume& volume : *spec.mutable_volumes()) {
-      if (volume.volume_source().has_image())
+      if (volume.volume_source().has_image()) {
         volume.mutable_volume_source()->mutable_image()->set_pull_policy("Always");
+      }
     }
     return {};
   }

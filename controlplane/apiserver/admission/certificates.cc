@@ -61,8 +61,9 @@ class CertificateSigning : public AdmissionPlugin {
     if (!request.Updates() || !request.Is(kGroup, "certificatesigningrequests/status")) return {};
     const auto &now = request.Object<Csr>(), &before = request.OldObject<Csr>();
     // Only issuing a certificate, or setting Failed, counts as signing.
-    if (now.status().certificate() == before.status().certificate() && Failures(now) == Failures(before))
+    if (now.status().certificate() == before.status().certificate() && Failures(now) == Failures(before)) {
       return {};
+    }
     const std::string& signer = before.spec().signer_name();
     if (MayUseSigner(*authorizer_, request.user, "sign", signer)) return {};
     return NotAdmitted(request,
@@ -73,8 +74,9 @@ class CertificateSigning : public AdmissionPlugin {
   static std::string Failures(const Csr& csr) {
     std::string text;
     for (const auto& condition : csr.status().conditions()) {
-      if (condition.type() == "Failed")
+      if (condition.type() == "Failed") {
         text += condition.status() + "\n" + condition.reason() + "\n" + condition.message() + "\n";
+      }
     }
     return text;
   }
@@ -114,8 +116,9 @@ class CertificateSubjectRestriction : public AdmissionPlugin {
     const auto& csr = request.Object<Csr>();
     if (csr.spec().signer_name() != kClientSigner) return {};
     Result<crypto::CertificateSubject> subject = SubjectOfRequest(csr.spec().request());
-    if (!subject)
+    if (!subject) {
       return NotAdmitted(request, fmt::format("failed to parse CSR: {}", subject.error().message()));
+    }
     for (const std::string& organization : subject->organizations) {
       if (organization != kGroupMasters) continue;
       return NotAdmitted(request, fmt::format("use of {} signer with {} group is not allowed", kClientSigner,

@@ -27,8 +27,9 @@ class ClaimResize : public AdmissionPlugin {
     if (!request.Updates() || !request.Is("", "persistentvolumeclaims")) return {};
     const auto &now = request.Object<Claim>(), &before = request.OldObject<Claim>();
     if (SizeOf(now) <= SizeOf(before)) return {};
-    if (before.status().phase() != "Bound")
+    if (before.status().phase() != "Bound") {
       return NotAdmitted(request, "Only bound persistent volume claims can be expanded");
+    }
     if (MayGrow(ClassOf(now), ClassOf(before))) return {};
     return NotAdmitted(request,
                        "only dynamically provisioned pvc can be resized and the storageclass that provisions "

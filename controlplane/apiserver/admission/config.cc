@@ -139,9 +139,9 @@ constexpr Section kSections[] = {
 
 // Settings in a file relative to `directory`.
 Result<> ReadPluginFile(const Section& section, const std::string& path, AdmissionConfig& config) {
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
   component::DocumentProblems problems{.words = component::TypeWords::kMustBe};
-  ASSIGN_OR_RETURN(const auto document, component::ParseDocument(text, problems));
+  KEELSON_ASSIGN_OR_RETURN(const auto document, component::ParseDocument(text, problems));
   {
     DocumentReader from(document, problems);
     section.read(from, config);
@@ -160,8 +160,9 @@ void ReadPlugin(DocumentReader& item, const std::string& directory, AdmissionCon
     if (one.plugin == name) section = &one;
   }
   if (!section) return item.Problem("name", fmt::format("plugin \"{}\" takes no configuration", name));
-  if (in_place)
+  if (in_place) {
     return item.Object("configuration", [&](DocumentReader& from) { section->read(from, config); });
+  }
   if (path.empty()) return;
   const Result<> read = ReadPluginFile(*section, path[0] == '/' ? path : directory + "/" + path, config);
   if (!read) item.Problem("path", fmt::format("{}: {}", path, read.error().message()));
@@ -173,21 +174,25 @@ Result<> CheckNames(const AdmissionConfig& config) {
     return std::find(known.begin(), known.end(), name) != known.end();
   };
   for (const std::string& name : config.enabled) {
-    if (IsForeignPlugin(name))
+    if (IsForeignPlugin(name)) {
       return Bad(fmt::format("enable-admission-plugins plugin \"{}\" is not built into this server", name));
+    }
     if (!is_known(name)) return Bad(fmt::format("enable-admission-plugins plugin \"{}\" is unknown", name));
   }
   std::string both;
   for (const std::string& name : config.disabled) {
-    if (!is_known(name) && !IsForeignPlugin(name))
+    if (!is_known(name) && !IsForeignPlugin(name)) {
       return Bad(fmt::format("disable-admission-plugins plugin \"{}\" is unknown", name));
+    }
     if (config.enabled.count(name)) both += (both.empty() ? "" : " ") + name;
   }
-  if (!both.empty())
+  if (!both.empty()) {
     return Bad(
         fmt::format("[{}] in enable-admission-plugins and disable-admission-plugins overlapped", both));
-  if (config.enabled.count("EventRateLimit") && config.event_rate_limit.limits.empty())
+  }
+  if (config.enabled.count("EventRateLimit") && config.event_rate_limit.limits.empty()) {
     return Bad("EventRateLimit: limits: Invalid value: must not be empty");
+  }
   return {};
 }
 
@@ -196,8 +201,9 @@ Result<> CheckNames(const AdmissionConfig& config) {
 Result<> ParseAdmissionConfiguration(std::string_view yaml, const std::string& directory,
                                      AdmissionConfig& config) {
   component::DocumentProblems problems{.words = component::TypeWords::kMustBe};
-  ASSIGN_OR_RETURN(const auto document, component::ParseDocument(yaml, problems));
-  RETURN_IF_ERROR(component::CheckType(document, {"AdmissionConfiguration", {"apiserver.config.k8s.io/"}}));
+  KEELSON_ASSIGN_OR_RETURN(const auto document, component::ParseDocument(yaml, problems));
+  KEELSON_RETURN_IF_ERROR(
+      component::CheckType(document, {"AdmissionConfiguration", {"apiserver.config.k8s.io/"}}));
   {
     DocumentReader root(document, problems);
     root.Ignore({"kind", "apiVersion"});
@@ -213,13 +219,13 @@ Result<AdmissionConfig> ReadAdmissionConfig(const std::vector<std::string>& enab
   config.enabled.insert(enable.begin(), enable.end());
   config.disabled.insert(disable.begin(), disable.end());
   if (!file.empty()) {
-    ASSIGN_OR_RETURN(std::string text, ReadFile(file));
+    KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(file));
     const size_t slash = file.rfind('/');
     Result<> parsed =
         ParseAdmissionConfiguration(text, slash == std::string::npos ? "." : file.substr(0, slash), config);
     if (!parsed) return parsed.error().Wrap(file);
   }
-  RETURN_IF_ERROR(CheckNames(config));
+  KEELSON_RETURN_IF_ERROR(CheckNames(config));
   return config;
 }
 

@@ -14,8 +14,9 @@ class DenyExternalIps : public AdmissionPlugin {
   Result<> Validate(const AdmissionRequest& request) override {
     if (!request.Is("", "services") || !(request.Creates() || request.Updates())) return {};
     for (const std::string& ip : request.Object<corev1::Service>().spec().external_ips()) {
-      if (!request.old_object || !Has(request.OldObject<corev1::Service>(), ip))
+      if (!request.old_object || !Has(request.OldObject<corev1::Service>(), ip)) {
         return NotAdmitted(request, "Use of external IPs is denied by admission control");
+      }
     }
     return {};
   }

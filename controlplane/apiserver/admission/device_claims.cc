@@ -37,8 +37,9 @@ int AdminResult(const ResourceClaim& claim) {
 // The only node that the allocation fits; "" when there may be several.
 std::string AllocatedNode(const ResourceClaimStatus& status) {
   const auto& terms = status.allocation().node_selector().node_selector_terms();
-  if (terms.size() != 1 || !terms[0].match_expressions().empty() || terms[0].match_fields_size() != 1)
+  if (terms.size() != 1 || !terms[0].match_expressions().empty() || terms[0].match_fields_size() != 1) {
     return "";
+  }
   const corev1::NodeSelectorRequirement& field = terms[0].match_fields(0);
   const bool one = field.key() == "metadata.name" && field.operator_() == "In" && field.values_size() == 1;
   return one ? field.values(0) : "";
@@ -68,8 +69,9 @@ std::set<std::string> ChangedDrivers(const ResourceClaimStatus& now, const Resou
   for (const AllocatedDeviceStatus& device : before.devices()) gone[key(device)] = &device;
   for (const AllocatedDeviceStatus& device : now.devices()) {
     const auto old = gone.find(key(device));
-    if (old == gone.end() || api::EncodeRaw(*old->second) != api::EncodeRaw(device))
+    if (old == gone.end() || api::EncodeRaw(*old->second) != api::EncodeRaw(device)) {
       drivers.insert(device.driver());
+    }
     if (old != gone.end()) gone.erase(old);
   }
   std::set<std::string> freed;
@@ -169,8 +171,9 @@ class DeviceClaims : public AdmissionPlugin {
   void CheckDevices(const AdmissionRequest& request, const ResourceClaimStatus& now,
                     const ResourceClaimStatus& before, const Path& path, FieldErrors& errors) const {
     std::vector<std::string> verbs = {fmt::format("arbitrary-node:{}", request.verb)};
-    if (RunsOn(request.user, AllocatedNode(now)))
+    if (RunsOn(request.user, AllocatedNode(now))) {
       verbs.insert(verbs.begin(), fmt::format("associated-node:{}", request.verb));
+    }
     for (const std::string& driver : ChangedDrivers(now, before)) {
       std::string first;
       bool allowed = false;

@@ -50,8 +50,8 @@ class Buckets {
   };
   const EventRateLimitConfig::Limit limit_;
   Mutex mutex_;
-  std::map<std::string, Bucket> buckets_ GUARDED_BY(mutex_);
-  std::list<std::string> used_ GUARDED_BY(mutex_);  // most recently used first
+  std::map<std::string, Bucket> buckets_ KEELSON_GUARDED_BY(mutex_);
+  std::list<std::string> used_ KEELSON_GUARDED_BY(mutex_);  // most recently used first
 };
 
 std::string SourceAndObject(const std::string& component, const std::string& host,
@@ -73,8 +73,9 @@ class EventRateLimit : public AdmissionPlugin {
     std::vector<std::string> reached;
     for (const auto& limit : limits_) {
       const std::string key = KeyOf(limit->type(), request);
-      if (!limit->Take(key, now))
+      if (!limit->Take(key, now)) {
         reached.push_back(fmt::format("limit reached on type {} for key {}", limit->type(), key));
+      }
     }
     if (reached.empty()) return {};
     const std::string what = reached.size() == 1 ? reached[0] : fmt::format("[{}]", fmt::join(reached, ", "));

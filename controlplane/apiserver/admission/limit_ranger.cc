@@ -43,8 +43,9 @@ void CheckMin(const Check& check, Problems& out) {
 void CheckMax(const Check& check, Problems& out) {
   if (!check.limit) return out.push_back(Says(check, "maximum", "limit", nullptr));
   if (*check.limit > check.bound) return out.push_back(Says(check, "maximum", "limit", check.limit));
-  if (check.request && *check.request > check.bound)
+  if (check.request && *check.request > check.bound) {
     out.push_back(Says(check, "maximum", "request", check.request));
+  }
 }
 
 // Claims have requests only.
@@ -56,16 +57,19 @@ void CheckMaxRequest(const Check& check, Problems& out) {
 void CheckRatio(const Check& check, Problems& out) {
   const std::string text = fmt::format("{} max limit to request ratio per {} is {}", check.resource,
                                        check.type, check.bound.ToString());
-  if (!check.request || check.request->IsZero())
+  if (!check.request || check.request->IsZero()) {
     return out.push_back(text + ", but no request is specified or request is 0");
-  if (!check.limit || check.limit->IsZero())
+  }
+  if (!check.limit || check.limit->IsZero()) {
     return out.push_back(text + ", but no limit is specified or limit is 0");
+  }
   const bool fine = check.request->Value() <= kMaxMilliValue && check.limit->Value() <= kMaxMilliValue;
   const double request = static_cast<double>(fine ? check.request->MilliValue() : check.request->Value());
   const double limit = static_cast<double>(fine ? check.limit->MilliValue() : check.limit->Value());
   const double ratio = limit / request;
-  if (ratio > check.bound.ToDouble())
+  if (ratio > check.bound.ToDouble()) {
     out.push_back(text + fmt::format(", but provided ratio is {:f}", ratio));
+  }
 }
 
 const Amount* Find(const ResourceList& list, std::string_view resource) {
@@ -75,8 +79,9 @@ const Amount* Find(const ResourceList& list, std::string_view resource) {
 
 void CheckAll(std::string_view type, const QuantityMap& bounds, const ResourceList& requests,
               const ResourceList& limits, void (*check)(const Check&, Problems&), Problems& out) {
-  for (const auto& [resource, bound] : k8s::ToResourceList(bounds))
+  for (const auto& [resource, bound] : k8s::ToResourceList(bounds)) {
     check({type, resource, bound, Find(requests, resource), Find(limits, resource)}, out);
+  }
 }
 
 void CheckItem(const corev1::LimitRangeItem& item, const ResourceList& requests, const ResourceList& limits,
@@ -91,9 +96,10 @@ void CheckPod(const corev1::LimitRange& range, const corev1::Pod& pod, Problems&
   for (const corev1::LimitRangeItem& item : range.spec().limits()) {
     if (item.type() == "Container") {
       for (const auto* containers : {&pod.spec().containers(), &pod.spec().init_containers()}) {
-        for (const corev1::Container& container : *containers)
+        for (const corev1::Container& container : *containers) {
           CheckItem(item, k8s::ToResourceList(container.resources().requests()),
                     k8s::ToResourceList(container.resources().limits()), out);
+        }
       }
     } else if (item.type() == "Pod") {
       CheckItem(item, k8s::PodRequests(pod, bare), k8s::PodLimits(pod, bare), out);
@@ -144,8 +150,9 @@ void SetDefaults(const corev1::LimitRange& range, corev1::Pod& pod) {
   };
   fill(*pod.mutable_spec()->mutable_containers(), "container");
   fill(*pod.mutable_spec()->mutable_init_containers(), "init container");
-  if (!said.empty())
+  if (!said.empty()) {
     (*pod.mutable_metadata()->mutable_annotations())[kAnnotation] = "LimitRanger plugin set: " + said;
+  }
 }
 
 class LimitRanger : public AdmissionPlugin {

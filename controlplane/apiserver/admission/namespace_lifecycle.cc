@@ -27,10 +27,11 @@ class NamespaceLifecycle : public AdmissionPlugin {
       if (IsProtected(request.name)) return NotAdmitted(request, "this namespace may not be deleted");
       return {};
     }
-    if (request.operation != registry::Operation::kCreate || request.ns.empty() || IsExempt(request.info))
+    if (request.operation != registry::Operation::kCreate || request.ns.empty() || IsExempt(request.info)) {
       return {};
+    }
     const api::ResourceInfo& namespaces = api::ResourceOf<corev1::Namespace>();
-    ASSIGN_OR_RETURN(storage::ObjectPtr found, Find(namespaces, request.ns));
+    KEELSON_ASSIGN_OR_RETURN(storage::ObjectPtr found, Find(namespaces, request.ns));
     if (!found) return registry::NotFoundError(namespaces, request.ns);
     auto object = std::static_pointer_cast<const corev1::Namespace>(found->Decode());
     bool terminating =

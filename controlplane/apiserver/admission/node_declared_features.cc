@@ -57,8 +57,9 @@ class NodeDeclaredFeatures : public AdmissionPlugin {
     const std::string& on = now.spec().node_name();
     if (on.empty() || now.metadata().generation() == before.metadata().generation()) return {};
     std::vector<std::string_view> needed;
-    for (const auto& [feature, needs] : kFeatures)
+    for (const auto& [feature, needs] : kFeatures) {
       if (needs(now, before)) needed.push_back(feature);
+    }
     if (needed.empty()) return {};
     storage::ObjectPtr object = store_.Peek(api::ResourceOf<corev1::Node>(), on);
     if (!object) return NotAdmitted(request, fmt::format("node \"{}\" not found", on));

@@ -113,8 +113,9 @@ class NodeRestriction : public AdmissionPlugin {
     }
     if (group == "resource.k8s.io" && resource == "resourceslices") return CheckSlice(scope);
     if (group == "certificates.k8s.io" && resource == "certificatesigningrequests") return CheckCsr(scope);
-    if (group == "certificates.k8s.io" && resource == "podcertificaterequests")
+    if (group == "certificates.k8s.io" && resource == "podcertificaterequests") {
       return CheckPodCertificate(scope);
+    }
     return {};
   }
 
@@ -134,8 +135,9 @@ class NodeRestriction : public AdmissionPlugin {
 
   static Result<> CheckNode(const Scope& scope) {
     const AdmissionRequest& request = scope.request;
-    if (const std::string name = scope.ObjectName(); name != scope.node)
+    if (const std::string name = scope.ObjectName(); name != scope.node) {
       return scope.RefuseNode(fmt::format("is not allowed to modify node \"{}\"", name));
+    }
     if (request.Creates()) {
       const Keys bad = ForbiddenChanges(request.Object<corev1::Node>().metadata().labels(), {});
       if (bad.empty()) return {};
@@ -144,10 +146,12 @@ class NodeRestriction : public AdmissionPlugin {
     }
     if (!request.Updates()) return {};
     const auto &now = request.Object<corev1::Node>(), &before = request.OldObject<corev1::Node>();
-    if (!SameAll(now.spec().taints(), before.spec().taints()))
+    if (!SameAll(now.spec().taints(), before.spec().taints())) {
       return scope.RefuseNode("is not allowed to modify taints");
-    if (!SameAll(now.metadata().owner_references(), before.metadata().owner_references()))
+    }
+    if (!SameAll(now.metadata().owner_references(), before.metadata().owner_references())) {
       return scope.RefuseNode("is not allowed to modify ownerReferences");
+    }
     const Keys bad = ForbiddenChanges(now.metadata().labels(), before.metadata().labels());
     if (bad.empty()) return {};
     return scope.Refuse(fmt::format("is not allowed to modify labels: {}", fmt::join(bad, ", ")));
@@ -173,43 +177,56 @@ class NodeRestriction : public AdmissionPlugin {
                       "pods",
                       k8s::kMirrorAnnotation, scope.node));
     }
-    if (pod.spec().node_name() != scope.node)
+    if (pod.spec().node_name() != scope.node) {
       return scope.RefuseNode("can only create pods with spec.nodeName set to itself");
-    RETURN_IF_ERROR(CheckOwner(scope, pod.metadata()));
-    if (!pod.spec().service_account_name().empty())
+    }
+    KEELSON_RETURN_IF_ERROR(CheckOwner(scope, pod.metadata()));
+    if (!pod.spec().service_account_name().empty()) {
       return scope.RefuseNode("can not create pods that reference a service account");
-    if (!k8s::ReferencedSecrets(pod.spec()).empty())
+    }
+    if (!k8s::ReferencedSecrets(pod.spec()).empty()) {
       return scope.RefuseNode("can not create pods that reference secrets");
-    if (!k8s::ReferencedConfigMaps(pod.spec()).empty())
+    }
+    if (!k8s::ReferencedConfigMaps(pod.spec()).empty()) {
       return scope.RefuseNode("can not create pods that reference configmaps");
+    }
     for (const corev1::Volume& volume : pod.spec().volumes()) {
       const auto& source = volume.volume_source();
       for (const auto& projection : source.projected().sources()) {
-        if (projection.has_cluster_trust_bundle())
+        if (projection.has_cluster_trust_bundle()) {
           return scope.RefuseNode("can not create pods that reference clustertrustbundles");
-        if (projection.has_pod_certificate())
+        }
+        if (projection.has_pod_certificate()) {
           return scope.RefuseNode("can not create pods that reference podcertificates");
+        }
       }
-      if (source.has_persistent_volume_claim() || source.has_ephemeral())
+      if (source.has_persistent_volume_claim() || source.has_ephemeral()) {
         return scope.RefuseNode("can not create pods that reference persistentvolumeclaims");
+      }
     }
-    if (pod.spec().resource_claims_size() > 0)
+    if (pod.spec().resource_claims_size() > 0) {
       return scope.RefuseNode("can not create pods that reference resourceclaims");
+    }
     return {};
   }
 
   Result<> CheckOwner(const Scope& scope, const metav1::ObjectMeta& meta) {
-    if (meta.owner_references_size() > 1)
+    if (meta.owner_references_size() > 1) {
       return scope.RefuseNode("can only create pods with a single owner reference set to itself");
-    if (meta.owner_references().empty())
+    }
+    if (meta.owner_references().empty()) {
       return scope.RefuseNode("can only create pods with an owner reference set to itself");
+    }
     const metav1::OwnerReference& owner = meta.owner_references(0);
-    if (owner.api_version() != "v1" || owner.kind() != "Node" || owner.name() != scope.node)
+    if (owner.api_version() != "v1" || owner.kind() != "Node" || owner.name() != scope.node) {
       return scope.RefuseNode("can only create pods with an owner reference set to itself");
-    if (!owner.controller())
+    }
+    if (!owner.controller()) {
       return scope.RefuseNode("can only create pods with a controller owner reference set to itself");
-    if (owner.block_owner_deletion())
+    }
+    if (owner.block_owner_deletion()) {
       return scope.RefuseNode("must not set blockOwnerDeletion on an owner reference");
+    }
     const api::ResourceInfo& nodes = api::ResourceOf<corev1::Node>();
     storage::ObjectPtr stored = store_.Peek(nodes, scope.node);
     if (!stored) return registry::NotFoundError(nodes, scope.node);
@@ -223,8 +240,9 @@ class NodeRestriction : public AdmissionPlugin {
     const AdmissionRequest& request = scope.request;
     if (!request.Updates()) return scope.Refuse(UnexpectedOperation(request));
     const auto &now = request.Object<corev1::Pod>(), &before = request.OldObject<corev1::Pod>();
-    if (before.spec().node_name() != scope.node)
+    if (before.spec().node_name() != scope.node) {
       return scope.RefuseNode("can only update pod status for pods with spec.nodeName set to itself");
+    }
     const auto &labels = now.metadata().labels(), &old_labels = before.metadata().labels();
     const bool same = labels.size() == old_labels.size() &&
                       std::all_of(labels.begin(), labels.end(), [&](const auto& label) {
@@ -232,11 +250,13 @@ class NodeRestriction : public AdmissionPlugin {
                         return found != old_labels.end() && found->second == label.second;
                       });
     if (!same) return scope.RefuseNode("cannot update labels through pod status");
-    if (!SameAll(now.status().resource_claim_statuses(), before.status().resource_claim_statuses()))
+    if (!SameAll(now.status().resource_claim_statuses(), before.status().resource_claim_statuses())) {
       return scope.RefuseNode("cannot update resource claim statues");  // upstream's spelling
+    }
     if (api::EncodeRaw(now.status().extended_resource_claim_status()) !=
-        api::EncodeRaw(before.status().extended_resource_claim_status()))
+        api::EncodeRaw(before.status().extended_resource_claim_status())) {
       return scope.RefuseNode("cannot update extended resource claim status");
+    }
     return {};
   }
 
@@ -265,16 +285,18 @@ class NodeRestriction : public AdmissionPlugin {
       return api::EncodeRaw(claim);
     };
     if (rest(request.Object<corev1::PersistentVolumeClaim>()) ==
-        rest(request.OldObject<corev1::PersistentVolumeClaim>()))
+        rest(request.OldObject<corev1::PersistentVolumeClaim>())) {
       return {};
+    }
     return scope.RefuseNode(
         "is not allowed to update fields other than status.quantity and status.conditions");
   }
 
   static Result<> CheckLease(const Scope& scope) {
-    if (scope.request.ns != kLeaseNamespace)
+    if (scope.request.ns != kLeaseNamespace) {
       return scope.Refuse(
           fmt::format("can only access leases in the \"{}\" system namespace", kLeaseNamespace));
+    }
     if (scope.ObjectName() == scope.node) return {};
     return scope.Refuse("can only access node lease with the same name as the requesting node");
   }
@@ -282,8 +304,9 @@ class NodeRestriction : public AdmissionPlugin {
   static Result<> CheckSlice(const Scope& scope) {
     const AdmissionRequest& request = scope.request;
     const api::Message* object = request.Creates() ? request.object : request.old_object;
-    if (!object || static_cast<const resourcev1::ResourceSlice*>(object)->spec().node_name() == scope.node)
+    if (!object || static_cast<const resourcev1::ResourceSlice*>(object)->spec().node_name() == scope.node) {
       return {};
+    }
     return scope.Refuse(fmt::format("can only {} ResourceSlice with the same NodeName as the requesting node",
                                     request.Creates()   ? "create"
                                     : request.Updates() ? "update"
@@ -295,8 +318,10 @@ class NodeRestriction : public AdmissionPlugin {
     if (!scope.request.Creates() || !scope.request.Subresource().empty()) return {};
     const auto& csr = scope.request.Object<api::certificates::v1::CertificateSigningRequest>();
     const std::string& signer = csr.spec().signer_name();
-    if (signer != "kubernetes.io/kubelet-serving" && signer != "kubernetes.io/kube-apiserver-client-kubelet")
+    if (signer != "kubernetes.io/kubelet-serving" &&
+        signer != "kubernetes.io/kube-apiserver-client-kubelet") {
       return {};
+    }
     Result<crypto::CertificateSubject> subject = SubjectOfRequest(csr.spec().request());
     if (!subject) return scope.Refuse(fmt::format("unable to parse csr: {}", subject.error().message()));
     const std::string name = fmt::format("{}{}", kUserNodePrefix, scope.node);
@@ -316,8 +341,9 @@ class NodeRestriction : public AdmissionPlugin {
   Result<> CheckPodCertificate(const Scope& scope) const {
     const AdmissionRequest& request = scope.request;
     if (!request.Creates()) return scope.Refuse(UnexpectedOperation(request));
-    if (!request.Subresource().empty())
+    if (!request.Subresource().empty()) {
       return scope.Refuse(fmt::format("unexpected subresource {}", request.Subresource()));
+    }
     const auto& spec = request.Object<api::certificates::v1beta1::PodCertificateRequest>().spec();
     auto later = [](std::string why) { return Error(Code::kInternal, std::move(why)); };
     if (spec.node_name() != scope.node) {

@@ -48,9 +48,10 @@ class OwnerReferences : public AdmissionPlugin {
         now.size() == before.size() && std::equal(now.begin(), now.end(), before.begin(), SameOwner);
     if (same) return {};
     // Creation needs no delete permission: upstream checks updates only.
-    if (request.Updates()) RETURN_IF_ERROR(CheckDelete(request));
-    for (const metav1::OwnerReference* owner : NewlyBlocking(now, before))
-      RETURN_IF_ERROR(CheckFinalizers(request, *owner));
+    if (request.Updates()) KEELSON_RETURN_IF_ERROR(CheckDelete(request));
+    for (const metav1::OwnerReference* owner : NewlyBlocking(now, before)) {
+      KEELSON_RETURN_IF_ERROR(CheckFinalizers(request, *owner));
+    }
     return {};
   }
 

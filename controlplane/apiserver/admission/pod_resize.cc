@@ -31,8 +31,10 @@ class PodResize : public AdmissionPlugin {
     if (!request.Updates() || !request.Is("", "pods/resize")) return {};
     const auto& pod = request.Object<corev1::Pod>();
     const std::string& on = pod.spec().node_name();
-    if (on.empty() || pod.metadata().generation() == request.OldObject<corev1::Pod>().metadata().generation())
+    if (on.empty() ||
+        pod.metadata().generation() == request.OldObject<corev1::Pod>().metadata().generation()) {
       return {};
+    }
     storage::ObjectPtr object = store_.Peek(api::ResourceOf<corev1::Node>(), on);
     if (!object) return NotAdmitted(request, fmt::format("node \"{}\" not found", on));
     const auto node = std::static_pointer_cast<const corev1::Node>(object->Decode());
@@ -42,8 +44,9 @@ class PodResize : public AdmissionPlugin {
           "UnsupportedPlatform", request,
           fmt::format("pod resize is only supported on linux nodes, node \"{}\" is \"{}\"", on, os->second));
     }
-    if (const std::string excess = Excess(pod, *node); !excess.empty())
+    if (const std::string excess = Excess(pod, *node); !excess.empty()) {
       return Because("NodeCapacity", request, "node didn't have enough allocatable resources: " + excess);
+    }
     return {};
   }
 

@@ -28,8 +28,9 @@ class PodTopologyLabels : public AdmissionPlugin {
     const storage::ObjectPtr object = store_.Peek(api::ResourceOf<corev1::Node>(), node);
     if (!object) return;
     for (const auto& [name, value] : object->labels()) {
-      if (name == "topology.kubernetes.io/zone" || name == "topology.kubernetes.io/region")
+      if (name == "topology.kubernetes.io/zone" || name == "topology.kubernetes.io/region") {
         (*meta.mutable_labels())[std::string(name)] = std::string(value);
+      }
     }
   }
   storage::Store& store_;

@@ -36,8 +36,8 @@ class RbacEscalation : public AdmissionPlugin {
     if (!writes || request.info.group != kGroup || request.user.InGroup(kGroupMasters)) return {};
     if (request.Is(kGroup, "clusterroles")) {
       const auto& role = static_cast<const rbacv1::ClusterRole&>(*request.object);
-      RETURN_IF_ERROR(CheckRules(request, RulesIn<rbacv1::ClusterRole>(role), "escalate", "clusterroles",
-                                 api::Meta(role).name()));
+      KEELSON_RETURN_IF_ERROR(CheckRules(request, RulesIn<rbacv1::ClusterRole>(role), "escalate",
+                                         "clusterroles", api::Meta(role).name()));
       bool had = request.old_object &&
                  static_cast<const rbacv1::ClusterRole&>(*request.old_object).has_aggregation_rule();
       if (!role.has_aggregation_rule() && !had) return {};

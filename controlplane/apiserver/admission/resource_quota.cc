@@ -36,8 +36,9 @@ std::string Print(const ResourceList& list, const Names& names) {
   std::string text;
   for (const std::string& name : names) {
     auto found = list.find(name);
-    if (found != list.end())
+    if (found != list.end()) {
       text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, found->second.ToString());
+    }
   }
   return text;
 }
@@ -75,13 +76,14 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
     std::vector<ObjectPtr> quotas = QuotasOf(request.ns);
     if (quotas.empty() && limited_.empty()) return {};
     NamespaceLock lock(*this, request.ns, SteadyTime::clock::now() + kPatience);
-    if (!lock.held())
+    if (!lock.held()) {
       return Error(Code::kInternal, "Internal error occurred: resource quota evaluation timed out");
+    }
     quotas = QuotasOf(request.ns);
     std::vector<Charge> charges;
-    RETURN_IF_ERROR(Judge(request, *kind, quotas, !limited_.empty(), charges));
+    KEELSON_RETURN_IF_ERROR(Judge(request, *kind, quotas, !limited_.empty(), charges));
     if (request.dry_run) return {};
-    for (const Charge& charge : charges) RETURN_IF_ERROR(Write(request, *kind, charge));
+    for (const Charge& charge : charges) KEELSON_RETURN_IF_ERROR(Write(request, *kind, charge));
     return {};
   }
 
@@ -91,8 +93,9 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
     const api::ResourceInfo& info = request.info;
     if (request.ns.empty() || !request.object || !info.namespaced) return nullptr;
     if (request.Is("", "pods/resize")) return &api::ResourceOf<corev1::Pod>();
-    if (request.Is("", "persistentvolumeclaims/status"))
+    if (request.Is("", "persistentvolumeclaims/status")) {
       return &api::ResourceOf<corev1::PersistentVolumeClaim>();
+    }
     if (info.etcd_prefix.empty() || info.IsSubresource() || info.resource == "events") return nullptr;
     if (request.Creates()) return &info;
     const bool measured = request.Is("", "services") || request.Is("", "persistentvolumeclaims");
@@ -121,7 +124,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
         if (k8s::QuotaCounts(kind, resource)) counted.push_back(resource);
       }
       if (counted.empty() || !k8s::IsInScopes(kind, object, scopes)) continue;
-      RETURN_IF_ERROR(CheckKnown(request, kind, *quota, counted));
+      KEELSON_RETURN_IF_ERROR(CheckKnown(request, kind, *quota, counted));
       covered.insert(counted.begin(), counted.end());
       const bool counted_before = request.old_object && k8s::IsInScopes(kind, *request.old_object, scopes);
       ResourceList growth = counted_before ? Growth(usage, before) : usage;
@@ -132,17 +135,19 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
       }
       if (!delta.empty()) charges.push_back({stored, std::move(quota), std::move(delta)});
     }
-    if (covering && !Growth(usage, before).empty())
-      RETURN_IF_ERROR(CheckCovered(request, kind, usage, covered, covered_scopes));
-    for (const Charge& charge : charges) RETURN_IF_ERROR(CheckFits(request, charge));
+    if (covering && !Growth(usage, before).empty()) {
+      KEELSON_RETURN_IF_ERROR(CheckCovered(request, kind, usage, covered, covered_scopes));
+    }
+    for (const Charge& charge : charges) KEELSON_RETURN_IF_ERROR(CheckFits(request, charge));
     return {};
   }
 
   static Result<> CheckKnown(const AdmissionRequest& request, const api::ResourceInfo& kind,
                              const corev1::ResourceQuota& quota, const std::vector<std::string>& counted) {
     const std::string& name = quota.metadata().name();
-    if (std::string problem = k8s::QuotaProblem(kind, *request.object, counted); !problem.empty())
+    if (std::string problem = k8s::QuotaProblem(kind, *request.object, counted); !problem.empty()) {
       return NotAdmitted(request, fmt::format("failed quota: {}: {}", name, problem));
+    }
     const bool known = std::all_of(counted.begin(), counted.end(), [&](const std::string& resource) {
       return quota.status().used().count(resource) > 0;
     });
@@ -181,9 +186,10 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
         scope.mutable_values()->Assign(one.values.begin(), one.values.end());
         const bool has = std::any_of(covered_scopes.begin(), covered_scopes.end(),
                                      [&](const QuotaScope& other) { return SameScope(scope, other); });
-        if (!has && k8s::IsInScope(kind, *request.object, scope))
+        if (!has && k8s::IsInScope(kind, *request.object, scope)) {
           scopes += fmt::format("{}{{{} {} [{}]}}", scopes.empty() ? "" : " ", one.name, one.op,
                                 fmt::join(one.values, " "));
+        }
       }
       if (limited.group != kind.group || limited.resource != kind.resource) continue;
       for (const auto& [resource, amount] : usage) {
@@ -195,11 +201,13 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
         if (limits && !covered.count(resource)) uncovered.insert(resource);
       }
     }
-    if (!uncovered.empty())
+    if (!uncovered.empty()) {
       return NotAdmitted(request,
                          fmt::format("insufficient quota to consume: {}", fmt::join(uncovered, ",")));
-    if (!scopes.empty())
+    }
+    if (!scopes.empty()) {
       return NotAdmitted(request, fmt::format("insufficient quota to match these scopes: [{}]", scopes));
+    }
     return {};
   }
 
@@ -232,7 +240,7 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
       }
       Remember(conflict.current);
       std::vector<Charge> again;
-      RETURN_IF_ERROR(Judge(request, kind, {conflict.current}, false, again));
+      KEELSON_RETURN_IF_ERROR(Judge(request, kind, {conflict.current}, false, again));
       if (again.empty()) return {};
       charge = std::move(again.front());
     }
@@ -290,8 +298,9 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
   const std::vector<ResourceQuotaConfig::Limited> limited_;
   Mutex mutex_;
   CondVar free_;
-  std::set<std::string> busy_ GUARDED_BY(mutex_);
-  std::map<std::string, ObjectPtr, std::less<>> latest_ GUARDED_BY(mutex_);  // newer than in the cache
+  std::set<std::string> busy_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, ObjectPtr, std::less<>> latest_
+      KEELSON_GUARDED_BY(mutex_);  // newer than in the cache
 };
 
 }  // namespace

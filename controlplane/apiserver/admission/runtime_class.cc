@@ -21,7 +21,7 @@ class RuntimeClassAdmission : public AdmissionPlugin {
     if (!request.Creates() || !request.Is("", "pods")) return {};
     corev1::PodSpec& spec = *request.Object<corev1::Pod>().mutable_spec();
     if (!spec.has_runtime_class_name()) return {};
-    ASSIGN_OR_RETURN(ClassPtr found, Find(request, spec.runtime_class_name()));
+    KEELSON_ASSIGN_OR_RETURN(ClassPtr found, Find(request, spec.runtime_class_name()));
     const auto& overhead = found->overhead().pod_fixed();
     if (!overhead.empty()) {
       if (!spec.overhead().empty() && !Same(spec.overhead(), overhead)) return Mismatch(request);
@@ -37,8 +37,9 @@ class RuntimeClassAdmission : public AdmissionPlugin {
       }
       selector[wanted.first] = wanted.second;
     }
-    for (const corev1::Toleration& toleration : found->scheduling().tolerations())
+    for (const corev1::Toleration& toleration : found->scheduling().tolerations()) {
       k8s::AddToleration(*spec.mutable_tolerations(), toleration);
+    }
     return {};
   }
 
@@ -47,10 +48,11 @@ class RuntimeClassAdmission : public AdmissionPlugin {
     const corev1::PodSpec& spec = request.Object<corev1::Pod>().spec();
     ClassPtr found;
     if (spec.has_runtime_class_name()) {
-      ASSIGN_OR_RETURN(found, Find(request, spec.runtime_class_name()));
+      KEELSON_ASSIGN_OR_RETURN(found, Find(request, spec.runtime_class_name()));
     }
-    if (found && !found->overhead().pod_fixed().empty())
+    if (found && !found->overhead().pod_fixed().empty()) {
       return Same(spec.overhead(), found->overhead().pod_fixed()) ? Result<>() : Mismatch(request);
+    }
     if (spec.overhead().empty()) return {};
     return NotAdmitted(request,
                        "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
@@ -69,11 +71,12 @@ class RuntimeClassAdmission : public AdmissionPlugin {
     const api::ResourceInfo& classes = api::ResourceOf<RuntimeClass>();
     storage::ObjectPtr object = store_.Peek(classes, name);
     if (!object) {
-      ASSIGN_OR_RETURN(
+      KEELSON_ASSIGN_OR_RETURN(
           object, store_.Get(classes, name, "", {SteadyTime::clock::now() + std::chrono::seconds(10), {}}));
     }
-    if (!object)
+    if (!object) {
       return NotAdmitted(request, fmt::format("pod rejected: RuntimeClass \"{}\" not found", name));
+    }
     return std::static_pointer_cast<const RuntimeClass>(object->Decode());
   }
 

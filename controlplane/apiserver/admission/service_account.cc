@@ -23,8 +23,9 @@ template <typename Containers>
 bool AllMounted(const Containers& containers) {
   for (const corev1::Container& container : containers) {
     bool mounted = false;
-    for (const corev1::VolumeMount& mount : container.volume_mounts())
+    for (const corev1::VolumeMount& mount : container.volume_mounts()) {
       mounted |= mount.mount_path() == kMountPath;
+    }
     if (!mounted) return false;
   }
   return true;
@@ -34,8 +35,9 @@ template <typename Containers>
 void Mount(Containers& containers, const std::string& volume) {
   for (corev1::Container& container : containers) {
     bool mounted = false;
-    for (const corev1::VolumeMount& mount : container.volume_mounts())
+    for (const corev1::VolumeMount& mount : container.volume_mounts()) {
       mounted |= mount.mount_path() == kMountPath;
+    }
     if (mounted) continue;
     corev1::VolumeMount& mount = *container.add_volume_mounts();
     mount.set_name(volume);
@@ -143,7 +145,7 @@ class ServiceAccountAdmission : public AdmissionPlugin {
     std::string key = api::KeyOf(request.ns, spec.service_account_name());
     storage::ObjectPtr found = store_.Peek(accounts, key);
     if (!found) {
-      ASSIGN_OR_RETURN(
+      KEELSON_ASSIGN_OR_RETURN(
           found, store_.Get(accounts, key, "", {SteadyTime::clock::now() + std::chrono::seconds(10), {}}));
     }
     if (!found) {
@@ -178,14 +180,17 @@ class ServiceAccountAdmission : public AdmissionPlugin {
 
  private:
   static Result<> CheckMirror(const AdmissionRequest& request, const corev1::PodSpec& spec) {
-    if (!spec.service_account_name().empty())
+    if (!spec.service_account_name().empty()) {
       return NotAdmitted(request, "a mirror pod may not reference service accounts");
-    if (!k8s::ReferencedSecrets(spec).empty())
+    }
+    if (!k8s::ReferencedSecrets(spec).empty()) {
       return NotAdmitted(request, "a mirror pod may not reference secrets");
+    }
     for (const corev1::Volume& volume : spec.volumes()) {
       for (const auto& source : volume.volume_source().projected().sources()) {
-        if (source.has_service_account_token())
+        if (source.has_service_account_token()) {
           return NotAdmitted(request, "a mirror pod may not use ServiceAccountToken volume projections");
+        }
       }
     }
     return {};

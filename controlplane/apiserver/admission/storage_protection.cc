@@ -16,16 +16,18 @@ class StorageProtection : public AdmissionPlugin {
     if (!request.Creates()) return {};
     if (request.Is("", "persistentvolumeclaims")) Add(*request.object, "kubernetes.io/pvc-protection");
     if (request.Is("", "persistentvolumes")) Add(*request.object, "kubernetes.io/pv-protection");
-    if (request.Is("storage.k8s.io", "volumeattributesclasses"))
+    if (request.Is("storage.k8s.io", "volumeattributesclasses")) {
       Add(*request.object, "kubernetes.io/vac-protection");
+    }
     return {};
   }
 
  private:
   static void Add(api::Message& object, const char* finalizer) {
     auto& finalizers = *api::MutableMeta(object).mutable_finalizers();
-    if (std::find(finalizers.begin(), finalizers.end(), finalizer) == finalizers.end())
+    if (std::find(finalizers.begin(), finalizers.end(), finalizer) == finalizers.end()) {
       *finalizers.Add() = finalizer;
+    }
   }
 };
 

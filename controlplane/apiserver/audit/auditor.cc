@@ -223,8 +223,9 @@ std::string Record::Event(Stage stage, int code) {
     out += fmt::format(",\"responseStatus\":{{\"metadata\":{{}},\"code\":{}}}", code);
   }
   if (!request_object_.empty()) out += ",\"requestObject\":" + request_object_;
-  if (!response_object_.empty() && stage == Stage::kResponseComplete)
+  if (!response_object_.empty() && stage == Stage::kResponseComplete) {
     out += ",\"responseObject\":" + response_object_;
+  }
   out += ",\"requestReceivedTimestamp\":\"" + received_ + "\",\"stageTimestamp\":\"";
   out += stage == Stage::kRequestReceived ? received_ : Stamp(auditor_.clock_.Now());
   out += '"';
@@ -273,17 +274,19 @@ Result<std::shared_ptr<Record>> Auditor::Begin(const Subject& subject, std::stri
     out += ",\"impersonatedUser\":";
     AppendUser(*subject.impersonated, out);
   }
-  if (!subject.constraint.empty())
+  if (!subject.constraint.empty()) {
     out += ",\"authenticationMetadata\":{\"impersonationConstraint\":" + Quoted(subject.constraint) + "}";
+  }
   if (std::vector<std::string> ips = SourceIps(*request); !ips.empty()) {
     out += ",\"sourceIPs\":";
     AppendStrings(ips, out);
   }
-  if (std::string_view agent = request->headers.Get("User-Agent"); !agent.empty())
+  if (std::string_view agent = request->headers.Get("User-Agent"); !agent.empty()) {
     out += ",\"userAgent\":" + Quoted(agent.substr(0, 1024));
+  }
   record->received_ = Stamp(clock_.Now());
   record->SetRequest(std::move(request), subject.info);
-  RETURN_IF_ERROR(record->Emit(Stage::kRequestReceived, 0));
+  KEELSON_RETURN_IF_ERROR(record->Emit(Stage::kRequestReceived, 0));
   return record;
 }
 

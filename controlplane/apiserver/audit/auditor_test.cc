@@ -19,9 +19,9 @@ class Memory : public Sink {
   struct Heard {
     Mutex mutex;
     CondVar changed;
-    std::vector<size_t> batches GUARDED_BY(mutex);
-    std::vector<json::value> events GUARDED_BY(mutex);
-    bool broken GUARDED_BY(mutex) = false;
+    std::vector<size_t> batches KEELSON_GUARDED_BY(mutex);
+    std::vector<json::value> events KEELSON_GUARDED_BY(mutex);
+    bool broken KEELSON_GUARDED_BY(mutex) = false;
   };
   explicit Memory(std::shared_ptr<Heard> heard) : heard_(std::move(heard)) {}
   Result<> Write(const std::vector<EventJson>& events) override {
@@ -95,8 +95,9 @@ TEST_F(AuditorTest, MetadataHoldsNoBodies) {
     "objectRef":{"resource":"secrets","namespace":"a","name":"s","apiVersion":"v1"},
     "responseStatus":{"metadata":{},"code":201},
     "annotations":{"authorization.k8s.io/decision":"allow"}})");
-  for (const auto& field : expected.as_object())
+  for (const auto& field : expected.as_object()) {
     EXPECT_EQ(event.at(field.key()), field.value()) << field.key();
+  }
   EXPECT_EQ(event.size(), expected.as_object().size() + 2);  // and two times
 }
 

@@ -122,7 +122,7 @@ class BatchSink : public Sink {
   SteadyTime filled_;
   Mutex mutex_;
   CondVar changed_;
-  std::deque<Waiting> queue_ GUARDED_BY(mutex_);
+  std::deque<Waiting> queue_ KEELSON_GUARDED_BY(mutex_);
   std::jthread thread_;
 };
 
@@ -178,7 +178,7 @@ class WebhookSink : public Sink {
   const std::chrono::milliseconds initial_backoff_;
   std::stop_source stop_, stopping_;
   Mutex mutex_;
-  std::optional<SteadyTime> last_ GUARDED_BY(mutex_);
+  std::optional<SteadyTime> last_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -46,12 +46,14 @@ std::string LegacyLine(std::string_view event_json) {
   const json::object &user = ObjectOf(event, "user"), &acting = ObjectOf(event, "impersonatedUser");
   std::string response = "<deferred>";
   if (const json::value* code = ObjectOf(event, "responseStatus").if_contains("code");
-      code && code->is_int64())
+      code && code->is_int64()) {
     response = std::to_string(code->get_int64());
+  }
   std::string ip = "<unknown>";
   if (const json::value* ips = event.if_contains("sourceIPs");
-      ips && ips->is_array() && !ips->get_array().empty() && ips->get_array()[0].is_string())
+      ips && ips->is_array() && !ips->get_array().empty() && ips->get_array()[0].is_string()) {
     ip = ips->get_array()[0].get_string().c_str();
+  }
   return fmt::format(
       "{} AUDIT: id={} stage={} ip={} method={} user={} groups={} as={} asgroups={} namespace={} uri={} "
       "response=\"{}\"",

@@ -60,30 +60,32 @@ class LogSink : public Sink {
       return WriteAll(STDOUT_FILENO, text, "audit log");
     }
     MutexLock lock(mutex_);
-    if (!file_) RETURN_IF_ERROR(OpenLocked());
-    if (size_ > 0 && size_ + static_cast<int64_t>(text.size()) > options_.max_bytes)
-      RETURN_IF_ERROR(Rotate());
-    RETURN_IF_ERROR(WriteAll(file_.get(), text, options_.path));
+    if (!file_) KEELSON_RETURN_IF_ERROR(OpenLocked());
+    if (size_ > 0 && size_ + static_cast<int64_t>(text.size()) > options_.max_bytes) {
+      KEELSON_RETURN_IF_ERROR(Rotate());
+    }
+    KEELSON_RETURN_IF_ERROR(WriteAll(file_.get(), text, options_.path));
     size_ += static_cast<int64_t>(text.size());
     return {};
   }
 
  private:
-  Result<> OpenLocked() REQUIRES(mutex_) {
+  Result<> OpenLocked() KEELSON_REQUIRES(mutex_) {
     if (options_.path == "-") return {};
-    RETURN_IF_ERROR(MakeDirs(directory_, 0755));
-    ASSIGN_OR_RETURN(file_, OpenFile(options_.path, O_WRONLY | O_APPEND | O_CREAT, 0600));
+    KEELSON_RETURN_IF_ERROR(MakeDirs(directory_, 0755));
+    KEELSON_ASSIGN_OR_RETURN(file_, OpenFile(options_.path, O_WRONLY | O_APPEND | O_CREAT, 0600));
     struct stat state {};
     size_ = fstat(file_.get(), &state) == 0 ? state.st_size : 0;
     return {};
   }
 
-  Result<> Rotate() REQUIRES(mutex_) {
+  Result<> Rotate() KEELSON_REQUIRES(mutex_) {
     file_.Reset();
     std::string backup = directory_ + "/" + stem_ + StampOf(clock_.Now()) + extension_;
-    if (rename(options_.path.c_str(), backup.c_str()) != 0)
+    if (rename(options_.path.c_str(), backup.c_str()) != 0) {
       log::Warn("Cannot rotate the audit log", {{"err", ErrnoError(options_.path)}});
-    RETURN_IF_ERROR(OpenLocked());
+    }
+    KEELSON_RETURN_IF_ERROR(OpenLocked());
     // Deletes old files in the background, one cleaner at a time; it repeats if files arrived meanwhile.
     ++rotations_;
     if (!std::exchange(cleaning_, true)) cleaner_ = std::jthread([this] { CleanUntilNothingComes(); });
@@ -135,8 +137,8 @@ class LogSink : public Sink {
   }
 
   static Result<> Compress(const std::string& path) {
-    ASSIGN_OR_RETURN(std::string text, ReadFile(path));
-    RETURN_IF_ERROR(WriteFileAtomic(
+    KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+    KEELSON_RETURN_IF_ERROR(WriteFileAtomic(
         path + ".gz", http::Gzip({std::make_shared<const std::string>(std::move(text))}), 0600));
     return RemoveFile(path);
   }
@@ -145,18 +147,18 @@ class LogSink : public Sink {
   Clock& clock_;
   std::string directory_, stem_, extension_;
   Mutex mutex_;
-  UniqueFd file_ GUARDED_BY(mutex_);
-  int64_t size_ GUARDED_BY(mutex_) = 0;
-  int64_t rotations_ GUARDED_BY(mutex_) = 0;
-  bool cleaning_ GUARDED_BY(mutex_) = false;
-  std::jthread cleaner_ GUARDED_BY(mutex_);
+  UniqueFd file_ KEELSON_GUARDED_BY(mutex_);
+  int64_t size_ KEELSON_GUARDED_BY(mutex_) = 0;
+  int64_t rotations_ KEELSON_GUARDED_BY(mutex_) = 0;
+  bool cleaning_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::jthread cleaner_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Sink>> NewLogSink(LogOptions options, Clock& clock) {
   auto sink = std::make_unique<LogSink>(std::move(options), clock);
-  RETURN_IF_ERROR(sink->Open());
+  KEELSON_RETURN_IF_ERROR(sink->Open());
   return std::unique_ptr<Sink>(std::move(sink));
 }
 

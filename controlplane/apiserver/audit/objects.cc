@@ -45,8 +45,9 @@ std::string FromProtobuf(std::string_view body) {
 void DropManagedFields(json::value& value) {
   if (!value.is_object()) return;
   json::object& object = value.get_object();
-  if (json::value* meta = object.if_contains("metadata"); meta && meta->is_object())
+  if (json::value* meta = object.if_contains("metadata"); meta && meta->is_object()) {
     meta->get_object().erase("managedFields");
+  }
   if (json::value* items = object.if_contains("items"); items && items->is_array()) {
     for (json::value& item : items->get_array()) DropManagedFields(item);
   }

@@ -54,8 +54,9 @@ class PolicyReader {
         policy.rules_.push_back(ReadRule(rule.get_object(), path));
         Verdict& verdict = policy.rules_.back().verdict;
         verdict.omitted_stages |= omitted;
-        if (!Bool(rule.get_object(), path, "omitManagedFields"))
+        if (!Bool(rule.get_object(), path, "omitManagedFields")) {
           verdict.omit_managed_fields = managed.value_or(false);
+        }
       }
     }
     if (!problems_.empty()) {
@@ -75,8 +76,9 @@ class PolicyReader {
                   std::initializer_list<std::string_view> known) {
     for (const auto& field : object) {
       std::string_view name(field.key().data(), field.key().size());
-      if (std::find(known.begin(), known.end(), name) == known.end())
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
         problems_.push_back(fmt::format("strict decoding error: unknown field \"{}\"", Join(path, name)));
+      }
     }
   }
 
@@ -167,8 +169,9 @@ class PolicyReader {
       const json::object& one = item.get_object();
       OnlyFields(one, at, {"group", "resources", "resourceNames"});
       Policy::Resources out;
-      if (const json::value* group = one.if_contains("group"); group && group->is_string())
+      if (const json::value* group = one.if_contains("group"); group && group->is_string()) {
         out.group = std::string(group->get_string());
+      }
       out.resources = Strings(one, at, "resources");
       out.names = Strings(one, at, "resourceNames");
       if (out.group.find('/') != std::string::npos) {
@@ -214,7 +217,7 @@ class PolicyReader {
 };
 
 Result<Policy> Policy::Parse(std::string_view text) {
-  ASSIGN_OR_RETURN(std::string converted, YamlToJson(text));
+  KEELSON_ASSIGN_OR_RETURN(std::string converted, YamlToJson(text));
   boost::system::error_code error;
   json::value root = json::parse(converted, error);
   if (error || !root.is_object()) return Error(Code::kInvalid, "the file holds no object");

@@ -38,8 +38,8 @@ class Record {
  private:
   friend class Auditor;
   void SetRequest(std::shared_ptr<const http::ServerRequest> request, const RequestInfo& info);
-  std::string Event(Stage stage, int code) REQUIRES(mutex_);
-  void AddRequestObject() REQUIRES(mutex_);
+  std::string Event(Stage stage, int code) KEELSON_REQUIRES(mutex_);
+  void AddRequestObject() KEELSON_REQUIRES(mutex_);
 
   const Auditor& auditor_;
   const Verdict verdict_;
@@ -49,12 +49,12 @@ class Record {
   std::shared_ptr<const http::ServerRequest> request_;
   RequestInfo info_;
   Mutex mutex_;
-  unsigned emitted_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, std::string, std::less<>> annotations_ GUARDED_BY(mutex_);
-  std::optional<metav1::Status> status_ GUARDED_BY(mutex_);
-  std::string request_object_ GUARDED_BY(mutex_), response_object_ GUARDED_BY(mutex_);
-  std::string uid_ GUARDED_BY(mutex_), version_ GUARDED_BY(mutex_);
-  bool request_read_ GUARDED_BY(mutex_) = false;
+  unsigned emitted_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::string, std::less<>> annotations_ KEELSON_GUARDED_BY(mutex_);
+  std::optional<metav1::Status> status_ KEELSON_GUARDED_BY(mutex_);
+  std::string request_object_ KEELSON_GUARDED_BY(mutex_), response_object_ KEELSON_GUARDED_BY(mutex_);
+  std::string uid_ KEELSON_GUARDED_BY(mutex_), version_ KEELSON_GUARDED_BY(mutex_);
+  bool request_read_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace keelson::apiserver::audit

@@ -52,8 +52,8 @@ class Server : public client::Transport {
  private:
   Mutex mutex_;
   CondVar changed_;
-  std::deque<int> answers_ GUARDED_BY(mutex_);
-  std::vector<client::ApiRequest> requests_ GUARDED_BY(mutex_);
+  std::deque<int> answers_ KEELSON_GUARDED_BY(mutex_);
+  std::vector<client::ApiRequest> requests_ KEELSON_GUARDED_BY(mutex_);
 };
 
 TEST(WebhookSink, TriesAgainWhatMayHelp) {

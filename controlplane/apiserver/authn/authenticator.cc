@@ -43,8 +43,9 @@ std::string BearerToken(const http::Headers& headers) {
 
 // Every authenticated user is in one of these two groups.
 void AddAuthenticatedGroup(User& user) {
-  if (!user.InGroup(kGroupAuthenticated) && !user.InGroup(kGroupUnauthenticated))
+  if (!user.InGroup(kGroupAuthenticated) && !user.InGroup(kGroupUnauthenticated)) {
     user.groups.emplace_back(kGroupAuthenticated);
+  }
 }
 
 // An invalid client certificate is an error, not anonymous.

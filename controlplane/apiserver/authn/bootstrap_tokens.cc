@@ -84,7 +84,7 @@ class Verifier : public TokenVerifier {
     std::string id(token.substr(0, kIdSize));
     std::optional<BootstrapSecret> secret = lookup_("bootstrap-token-" + id);
     if (!secret || !IsGood(*secret, id, token.substr(kIdSize + 1))) return std::optional<TokenAnswer>();
-    ASSIGN_OR_RETURN(std::vector<std::string> extra, ExtraGroups(secret->data["auth-extra-groups"]));
+    KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> extra, ExtraGroups(secret->data["auth-extra-groups"]));
     TokenAnswer answer;
     answer.user.name = "system:bootstrap:" + id;
     answer.user.groups.emplace_back(kGroup);
@@ -99,8 +99,9 @@ class Verifier : public TokenVerifier {
     // Compares digests, so that timing reveals nothing about the secret.
     const std::string& stored = secret.data["token-secret"];
     if (stored.empty() || crypto::Sha256(stored) != crypto::Sha256(token_secret)) return false;
-    if (secret.data["token-id"] != id || secret.data["usage-bootstrap-authentication"] != "true")
+    if (secret.data["token-id"] != id || secret.data["usage-bootstrap-authentication"] != "true") {
       return false;
+    }
     const std::string& expiration = secret.data["expiration"];
     if (expiration.empty()) return true;
     std::optional<int64_t> expires = ParseRfc3339(expiration);

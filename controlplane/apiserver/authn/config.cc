@@ -32,10 +32,11 @@ bool RefuseExpression(DocumentReader& in, const char* field) {
 void ReadClaim(DocumentReader& in, bool required, std::string& claim, std::string& prefix) {
   required = !RefuseExpression(in, "expression") && required;
   claim = required ? ReadRequired(in, "claim") : ReadText(in, "claim");
-  if (!claim.empty() && !in.Has("prefix"))
+  if (!claim.empty() && !in.Has("prefix")) {
     in.Problem("prefix",
                "Required value: prefix is required when claim is set. It can be set to an empty "
                "string to disable prefixing");
+  }
   prefix = ReadText(in, "prefix");
 }
 
@@ -47,10 +48,12 @@ void ReadIssuer(DocumentReader& in, OidcOptions& out) {
   if (in.Has("egressSelectorType")) in.Problem("egressSelectorType", "is not supported");
   const std::string policy = ReadText(in, "audienceMatchPolicy");
   if (out.audiences.empty()) in.Problem("audiences", "Required value: at least one audience is required");
-  if (!policy.empty() && policy != "MatchAny")
+  if (!policy.empty() && policy != "MatchAny") {
     in.Problem("audienceMatchPolicy", "Unsupported value: supported values: \"MatchAny\"");
-  if (out.audiences.size() > 1 && policy.empty())
+  }
+  if (out.audiences.size() > 1 && policy.empty()) {
     in.Problem("audienceMatchPolicy", "audienceMatchPolicy must be MatchAny for multiple audiences");
+  }
   for (const auto& [field, url] :
        {std::pair("url", &out.issuer_url), std::pair("discoveryURL", &out.discovery_url)}) {
     if (!url->empty() && url->compare(0, 8, "https://") != 0) in.Problem(field, "URL scheme must be https");
@@ -62,8 +65,9 @@ OidcOptions ReadJwt(DocumentReader& jwt, const std::vector<std::string>& taken_i
   out.algorithms = {"RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512"};
   jwt.Section("issuer", [&](DocumentReader& issuer) {
     ReadIssuer(issuer, out);
-    if (std::find(taken_issuers.begin(), taken_issuers.end(), out.issuer_url) != taken_issuers.end())
+    if (std::find(taken_issuers.begin(), taken_issuers.end(), out.issuer_url) != taken_issuers.end()) {
       issuer.Problem("url", "URL must not overlap with disallowed issuers");
+    }
   });
   jwt.List("claimValidationRules", [&](DocumentReader& rule) {
     const bool expression = RefuseExpression(rule, "expression");
@@ -93,8 +97,9 @@ AnonymousOptions ReadAnonymous(DocumentReader& in) {
   in.Read("enabled", out.enabled);
   in.List("conditions",
           [&](DocumentReader& condition) { out.paths.push_back(ReadRequired(condition, "path")); });
-  if (!out.enabled && !out.paths.empty())
+  if (!out.enabled && !out.paths.empty()) {
     in.Problem("conditions", "enabled should be set to true when conditions are defined");
+  }
   return out;
 }
 
@@ -103,8 +108,8 @@ AnonymousOptions ReadAnonymous(DocumentReader& in) {
 Result<AuthenticationConfig> ParseAuthenticationConfig(const std::string& text,
                                                        const std::vector<std::string>& taken_issuers) {
   component::DocumentProblems problems{.words = component::TypeWords::kMustBe};
-  ASSIGN_OR_RETURN(const auto document, component::ParseDocument(text, problems));
-  RETURN_IF_ERROR(
+  KEELSON_ASSIGN_OR_RETURN(const auto document, component::ParseDocument(text, problems));
+  KEELSON_RETURN_IF_ERROR(
       component::CheckType(document, {"AuthenticationConfiguration",
                                       {"apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1",
                                        "apiserver.config.k8s.io/v1alpha1"}}));
@@ -119,7 +124,7 @@ Result<AuthenticationConfig> ParseAuthenticationConfig(const std::string& text,
     });
     in.Object("anonymous", [&](DocumentReader& anonymous) { out.anonymous = ReadAnonymous(anonymous); });
   }
-  RETURN_IF_ERROR(component::RefuseProblems(problems));
+  KEELSON_RETURN_IF_ERROR(component::RefuseProblems(problems));
   return out;
 }
 

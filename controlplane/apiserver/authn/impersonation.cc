@@ -25,8 +25,9 @@ std::optional<std::pair<std::string, std::string>> ServiceAccountOf(std::string_
   if (!name.starts_with(kUserServiceAccountPrefix)) return std::nullopt;
   name.remove_prefix(kUserServiceAccountPrefix.size());
   auto colon = name.find(':');
-  if (colon == std::string_view::npos || name.find(':', colon + 1) != std::string_view::npos)
+  if (colon == std::string_view::npos || name.find(':', colon + 1) != std::string_view::npos) {
     return std::nullopt;
+  }
   return std::pair(std::string(name.substr(0, colon)), std::string(name.substr(colon + 1)));
 }
 
@@ -64,8 +65,9 @@ std::string GoList(const std::vector<std::string>& values) {
 Error WithoutAName(const User& wanted) {
   const std::string groups = wanted.groups.empty() ? "(nil)" : GoList(wanted.groups);
   std::vector<std::string> extra;
-  for (const auto& [key, values] : wanted.extra)
+  for (const auto& [key, values] : wanted.extra) {
     extra.push_back(fmt::format("{}:[]string{}", k8s::Quote(key), GoList(values)));
+  }
   return Error(Code::kBadRequest,
                fmt::format("requested &user.DefaultInfo{{Name:\"\", UID:{}, Groups:[]string{}, "
                            "Extra:map[string][]string{}}} without impersonating a user name",
@@ -122,17 +124,18 @@ class Attempt {
     if (constrained_) {
       RequestInfo on = request;
       on.verb = fmt::format("impersonate-on:{}:{}", mode_.name, request.verb);
-      RETURN_IF_ERROR(Ask(on));
+      KEELSON_RETURN_IF_ERROR(Ask(on));
     }
     Impersonation out{wanted_, constrained_ ? verb_ : ""};
-    RETURN_IF_ERROR(AskName(out.user));
-    if (!wanted_.uid.empty()) RETURN_IF_ERROR(Ask(About("uids", wanted_.uid)));
-    RETURN_IF_ERROR(AskGroups());
-    RETURN_IF_ERROR(AskExtra());
+    KEELSON_RETURN_IF_ERROR(AskName(out.user));
+    if (!wanted_.uid.empty()) KEELSON_RETURN_IF_ERROR(Ask(About("uids", wanted_.uid)));
+    KEELSON_RETURN_IF_ERROR(AskGroups());
+    KEELSON_RETURN_IF_ERROR(AskExtra());
     const bool anonymous = out.user.name == kUserAnonymous;
     const std::string_view group = anonymous ? kGroupUnauthenticated : kGroupAuthenticated;
-    if (!out.user.InGroup(group) && !out.user.InGroup(kGroupUnauthenticated))
+    if (!out.user.InGroup(group) && !out.user.InGroup(kGroupUnauthenticated)) {
       out.user.groups.emplace_back(group);
+    }
     return out;
   }
 
@@ -190,7 +193,7 @@ class Attempt {
       }
       if (wanted_.groups.size() >= kMany && Ask(About("groups", "*"))) return {};
     }
-    for (const std::string& group : wanted_.groups) RETURN_IF_ERROR(Ask(About("groups", group)));
+    for (const std::string& group : wanted_.groups) KEELSON_RETURN_IF_ERROR(Ask(About("groups", group)));
     return {};
   }
 
@@ -208,7 +211,7 @@ class Attempt {
       about.subresource = extra.first;
       for (const std::string& value : extra.second) {
         about.name = value;
-        RETURN_IF_ERROR(Ask(about));
+        KEELSON_RETURN_IF_ERROR(Ask(about));
       }
     }
     return {};
@@ -225,10 +228,12 @@ class Attempt {
         for (const k8s::FieldError& error : errors) texts.push_back(error.ToString());
         return "impersonating an invalid key in extra is not allowed: " + Aggregate(texts);
       }
-      if (key != Lower(key))
+      if (key != Lower(key)) {
         return fmt::format("impersonating a non-lowercase key in extra is not allowed: {}", k8s::Quote(key));
-      if (std::find(values.begin(), values.end(), "") != values.end())
+      }
+      if (std::find(values.begin(), values.end(), "") != values.end()) {
         return "impersonating the empty string value in extra is not allowed";
+      }
     }
     return "";
   }

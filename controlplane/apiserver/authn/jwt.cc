@@ -12,7 +12,7 @@ namespace {
 namespace json = boost::json;
 
 Result<json::object> DecodePart(std::string_view part) {
-  ASSIGN_OR_RETURN(std::string text, DecodeBase64(part, Base64::kRawUrl));
+  KEELSON_ASSIGN_OR_RETURN(std::string text, DecodeBase64(part, Base64::kRawUrl));
   boost::system::error_code error;
   json::value value = json::parse(text, error);
   if (error || !value.is_object()) return Error(Code::kBadRequest, "token part is no JSON object");
@@ -59,9 +59,9 @@ Result<Jwt> DecodeJwt(std::string_view token) {
     return Error(Code::kBadRequest, "token is no JWT");
   }
   Jwt out;
-  ASSIGN_OR_RETURN(json::object header, DecodePart(token.substr(0, first)));
-  ASSIGN_OR_RETURN(out.payload, DecodePart(token.substr(first + 1, second - first - 1)));
-  ASSIGN_OR_RETURN(out.signature, DecodeBase64(token.substr(second + 1), Base64::kRawUrl));
+  KEELSON_ASSIGN_OR_RETURN(json::object header, DecodePart(token.substr(0, first)));
+  KEELSON_ASSIGN_OR_RETURN(out.payload, DecodePart(token.substr(first + 1, second - first - 1)));
+  KEELSON_ASSIGN_OR_RETURN(out.signature, DecodeBase64(token.substr(second + 1), Base64::kRawUrl));
   if (header.contains("crit")) return Error(Code::kBadRequest, "token has critical headers");
   out.signed_part = token.substr(0, second);
   out.algorithm = TextClaim(header, "alg");

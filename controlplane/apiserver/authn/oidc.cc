@@ -47,19 +47,21 @@ class Verifier : public TokenVerifier {
 
  private:
   Result<std::optional<TokenAnswer>> Check(const Jwt& jwt, const std::vector<std::string>& audiences) {
-    RETURN_IF_ERROR(CheckSignature(jwt));
+    KEELSON_RETURN_IF_ERROR(CheckSignature(jwt));
     const json::object& claims = jwt.payload;
-    RETURN_IF_ERROR(CheckTimes(claims));
-    if (Intersect(AudienceClaim(claims), options_.audiences).empty())
+    KEELSON_RETURN_IF_ERROR(CheckTimes(claims));
+    if (Intersect(AudienceClaim(claims), options_.audiences).empty()) {
       return Refused(fmt::format("verify token: oidc: expected audience in {} got {}",
                                  fmt::join(options_.audiences, " "), fmt::join(AudienceClaim(claims), " ")));
-    RETURN_IF_ERROR(CheckRequired(claims));
+    }
+    KEELSON_RETURN_IF_ERROR(CheckRequired(claims));
     TokenAnswer answer;
-    ASSIGN_OR_RETURN(answer.user.name, UserName(claims));
-    ASSIGN_OR_RETURN(answer.user.groups, Groups(claims));
+    KEELSON_ASSIGN_OR_RETURN(answer.user.name, UserName(claims));
+    KEELSON_ASSIGN_OR_RETURN(answer.user.groups, Groups(claims));
     if (!options_.uid_claim.empty()) answer.user.uid = TextClaim(claims, options_.uid_claim);
-    if (std::string_view id = TextClaim(claims, "jti"); !id.empty())
+    if (std::string_view id = TextClaim(claims, "jti"); !id.empty()) {
       answer.user.extra["authentication.kubernetes.io/credential-id"] = {"JTI=" + std::string(id)};
+    }
     // The token's audience must be one of the configured client IDs.
     answer.audiences = audiences;
     return std::optional<TokenAnswer>(std::move(answer));
@@ -67,8 +69,9 @@ class Verifier : public TokenVerifier {
 
   Result<> CheckSignature(const Jwt& jwt) {
     const std::vector<std::string>& allowed = options_.algorithms;
-    if (std::find(allowed.begin(), allowed.end(), jwt.algorithm) == allowed.end())
+    if (std::find(allowed.begin(), allowed.end(), jwt.algorithm) == allowed.end()) {
       return Refused("verify token: oidc: id token signed with unsupported algorithm");
+    }
     Result<bool> verified = keys_.Verify(jwt.key_id, jwt.algorithm, jwt.signed_part, jwt.signature);
     if (!verified) return Error(Code::kUnauthenticated, verified.error().message());
     if (!*verified) return Refused("verify token: failed to verify signature");
@@ -78,8 +81,9 @@ class Verifier : public TokenVerifier {
   Result<> CheckTimes(const json::object& claims) const {
     auto now = std::chrono::duration_cast<std::chrono::seconds>(clock_.Now().time_since_epoch());
     if (now.count() >= SecondsClaim(claims, "exp")) return Refused("verify token: oidc: token is expired");
-    if ((now + kNotBeforeLeeway).count() < SecondsClaim(claims, "nbf"))
+    if ((now + kNotBeforeLeeway).count() < SecondsClaim(claims, "nbf")) {
       return Refused("verify token: oidc: current time before the nbf (not before) time");
+    }
     return {};
   }
 
@@ -87,17 +91,19 @@ class Verifier : public TokenVerifier {
     for (const auto& required : options_.required_claims) {
       const json::value* value = claims.if_contains(required.first);
       if (!value) return Refused(fmt::format("required claim {} not present in ID token", required.first));
-      if (!value->is_string() || value->get_string() != required.second)
+      if (!value->is_string() || value->get_string() != required.second) {
         return Refused(fmt::format("required claim {} value does not match", required.first));
+      }
     }
     return {};
   }
 
   Result<std::string> UserName(const json::object& claims) const {
     const json::value* value = claims.if_contains(options_.username_claim);
-    if (!value || !value->is_string() || value->get_string().empty())
+    if (!value || !value->is_string() || value->get_string().empty()) {
       return Refused(
           fmt::format("parse username claims {}: claim not present", k8s::Quote(options_.username_claim)));
+    }
     if (options_.username_claim == "email") {
       // An email claim needs email_verified.
       const json::value* verified = claims.if_contains("email_verified");
@@ -131,16 +137,20 @@ class Verifier : public TokenVerifier {
 }  // namespace
 
 Result<std::shared_ptr<TokenVerifier>> NewOidcVerifier(OidcOptions options, Clock& clock) {
-  if (options.issuer_url.compare(0, 8, "https://") != 0)
+  if (options.issuer_url.compare(0, 8, "https://") != 0) {
     return Error(Code::kInvalid,
                  "issuer URL " + k8s::Quote(options.issuer_url) + " must start with https://");
-  if (options.audiences.empty())
+  }
+  if (options.audiences.empty()) {
     return Error(Code::kInvalid, options.issuer_url + ": at least one audience (client id) is required");
-  if (options.username_claim.empty())
+  }
+  if (options.username_claim.empty()) {
     return Error(Code::kInvalid, options.issuer_url + ": a claim for the user name is required");
+  }
   for (const std::string& algorithm : options.algorithms) {
-    if (!crypto::IsSigningAlgorithm(algorithm))
+    if (!crypto::IsSigningAlgorithm(algorithm)) {
       return Error(Code::kInvalid, "unsupported signing alg: " + k8s::Quote(algorithm));
+    }
   }
   std::string discovery = options.discovery_url;
   if (discovery.empty()) {

@@ -50,23 +50,25 @@ Result<std::string> OidcKeys::Get(const std::string& url) const {
   options.base_url = url.substr(0, slash);
   options.tls.ca_pem = ca_pem_;
   options.connect_timeout = kFetchTimeout;
-  ASSIGN_OR_RETURN(std::unique_ptr<http::Client> client, http::Client::Create(std::move(options)));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<http::Client> client, http::Client::Create(std::move(options)));
   http::ClientRequest request;
   request.target = slash == std::string::npos ? "/" : url.substr(slash);
   request.headers.Set("Accept", "application/json");
-  ASSIGN_OR_RETURN(http::ClientResponse response, client->Do(request, kFetchTimeout));
-  if (response.status != 200)
+  KEELSON_ASSIGN_OR_RETURN(http::ClientResponse response, client->Do(request, kFetchTimeout));
+  if (response.status != 200) {
     return Error(Code::kUnavailable, fmt::format("{} answered with status {}", url, response.status));
+  }
   return std::move(response.body);
 }
 
 Result<OidcKeys::KeysPtr> OidcKeys::Fetch() const {
-  ASSIGN_OR_RETURN(std::string discovery, Get(discovery_url_));
-  ASSIGN_OR_RETURN(json::object configuration, ParseDocument(discovery));
-  if (TextClaim(configuration, "issuer") != issuer_url_)
+  KEELSON_ASSIGN_OR_RETURN(std::string discovery, Get(discovery_url_));
+  KEELSON_ASSIGN_OR_RETURN(json::object configuration, ParseDocument(discovery));
+  if (TextClaim(configuration, "issuer") != issuer_url_) {
     return Error(Code::kInvalid, "the provider calls itself by another issuer");
-  ASSIGN_OR_RETURN(std::string jwks, Get(std::string(TextClaim(configuration, "jwks_uri"))));
-  ASSIGN_OR_RETURN(json::object document, ParseDocument(jwks));
+  }
+  KEELSON_ASSIGN_OR_RETURN(std::string jwks, Get(std::string(TextClaim(configuration, "jwks_uri"))));
+  KEELSON_ASSIGN_OR_RETURN(json::object document, ParseDocument(jwks));
   auto keys = std::make_shared<Keys>();
   const json::value* listed = document.if_contains("keys");
   if (!listed || !listed->is_array()) return Error(Code::kInvalid, "the key set has no keys");

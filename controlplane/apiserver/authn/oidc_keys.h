@@ -28,18 +28,18 @@ class OidcKeys {  // thread safe
   using Keys = std::vector<Key>;
   using KeysPtr = std::shared_ptr<const Keys>;
 
-  KeysPtr Known() EXCLUDES(mutex_);
+  KeysPtr Known() KEELSON_EXCLUDES(mutex_);
   // Fetches the keys, unless another thread does or did recently. Returns the keys known then.
-  KeysPtr Refresh() EXCLUDES(mutex_);
+  KeysPtr Refresh() KEELSON_EXCLUDES(mutex_);
   Result<KeysPtr> Fetch() const;
   Result<std::string> Get(const std::string& url) const;
 
   const std::string issuer_url_, discovery_url_, ca_pem_;
   Clock& clock_;
   Mutex mutex_;
-  KeysPtr keys_ GUARDED_BY(mutex_);  // null: never fetched
-  bool fetching_ GUARDED_BY(mutex_) = false;
-  WallTime next_fetch_ GUARDED_BY(mutex_);
+  KeysPtr keys_ KEELSON_GUARDED_BY(mutex_);  // null: never fetched
+  bool fetching_ KEELSON_GUARDED_BY(mutex_) = false;
+  WallTime next_fetch_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::apiserver

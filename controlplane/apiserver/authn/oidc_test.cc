@@ -135,8 +135,9 @@ TEST_F(OidcTest, Refusals) {
 
 TEST_F(OidcTest, AlgorithmsAreNotConfused) {
   const std::string unsupported = "oidc: verify token: oidc: id token signed with unsupported algorithm";
-  for (const char* algorithm : {"none", "HS256", "ES256", "RS384"})
+  for (const char* algorithm : {"none", "HS256", "ES256", "RS384"}) {
     EXPECT_EQ(Ask(Sign(Claims(), rsa_, algorithm)), unsupported) << algorithm;
+  }
   verifier_.reset();
   options_.algorithms = {"RS256", "RS384", "ES256"};
   // A key signs by its own kind of algorithm, whatever the header says.

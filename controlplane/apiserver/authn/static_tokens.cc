@@ -16,12 +16,13 @@ std::vector<std::string> SplitCsv(std::string_view line) {
   std::vector<std::string> out(1);
   bool quoted = false;
   for (char c : line) {
-    if (c == '"')
+    if (c == '"') {
       quoted = !quoted;
-    else if (c == ',' && !quoted)
+    } else if (c == ',' && !quoted) {
       out.emplace_back();
-    else
+    } else {
       out.back() += c;
+    }
   }
   for (std::string& field : out) field = std::string(Trim(field, kBlank));
   return out;

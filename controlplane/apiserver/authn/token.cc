@@ -72,7 +72,7 @@ Result<std::string> SignToken(const TokenClaims& claims, const crypto::SigningKe
                        {"sub", claims.subject}};
   std::string token = EncodeBase64(json::serialize(header), Base64::kRawUrl) + "." +
                       EncodeBase64(json::serialize(payload), Base64::kRawUrl);
-  ASSIGN_OR_RETURN(std::string signature, key.Sign(token));
+  KEELSON_ASSIGN_OR_RETURN(std::string signature, key.Sign(token));
   return token + "." + EncodeBase64(signature, Base64::kRawUrl);
 }
 
@@ -92,7 +92,7 @@ void ReadLegacyClaims(const json::object& payload, TokenClaims& claims) {
 }  // namespace
 
 Result<ParsedToken> ParseToken(std::string_view token) {
-  ASSIGN_OR_RETURN(Jwt jwt, DecodeJwt(token));
+  KEELSON_ASSIGN_OR_RETURN(Jwt jwt, DecodeJwt(token));
   const json::object& payload = jwt.payload;
   ParsedToken out;
   out.signature = std::move(jwt.signature);
@@ -156,10 +156,12 @@ Result<TokenAuthenticator::ClaimsPtr> TokenAuthenticator::Verified(std::string_v
 
 Result<> TokenAuthenticator::CheckTimes(const TokenClaims& claims) const {
   int64_t now = std::chrono::duration_cast<std::chrono::seconds>(clock_.Now().time_since_epoch()).count();
-  if (claims.expires != 0 && now - kLeewaySeconds >= claims.expires)
+  if (claims.expires != 0 && now - kLeewaySeconds >= claims.expires) {
     return Unauthenticated("service account token has expired");
-  if (claims.not_before != 0 && now + kLeewaySeconds < claims.not_before)
+  }
+  if (claims.not_before != 0 && now + kLeewaySeconds < claims.not_before) {
     return Unauthenticated("service account token is not valid yet");
+  }
   bool stale = claims.warn_after != 0 && now > claims.warn_after;
   (stale ? stale_tokens : valid_tokens).Increment();
   return {};
@@ -174,8 +176,9 @@ Result<> TokenAuthenticator::CheckLegacySecret(const TokenClaims& claims, const 
   legacy_tokens.Increment();
   const std::string today = DateOf(clock_.Now()), tomorrow = DateOf(clock_.Now() + std::chrono::hours(24));
   // Another server may already be on the next day.
-  if (options_.mark_used && secret.last_used != today && secret.last_used != tomorrow)
+  if (options_.mark_used && secret.last_used != today && secret.last_used != tomorrow) {
     options_.mark_used(claims.ns, claims.secret->name, today);
+  }
   if (!secret.token_invalid) return {};
   invalid_legacy_tokens.Increment();
   return Unauthenticated(fmt::format(
@@ -196,8 +199,9 @@ Result<> TokenAuthenticator::CheckObjects(const TokenClaims& claims, std::string
       return Unauthenticated(std::string(what) + " UID (" + found->uid + ") does not match claim (" +
                              object.uid + ")");
     }
-    if (found->deleted && clock_.Now() >= *found->deleted + kDeletedGrace)
+    if (found->deleted && clock_.Now() >= *found->deleted + kDeletedGrace) {
       return Unauthenticated(std::string(what) + " has been deleted");
+    }
     return std::move(*found);
   };
   auto account = check("serviceaccounts", "service account", claims.ns, claims.service_account);
@@ -208,7 +212,7 @@ Result<> TokenAuthenticator::CheckObjects(const TokenClaims& claims, std::string
   if (claims.secret) {
     auto secret = check("secrets", "secret", claims.ns, *claims.secret);
     if (!secret) return secret.error();
-    if (claims.legacy) RETURN_IF_ERROR(CheckLegacySecret(claims, *secret, token));
+    if (claims.legacy) KEELSON_RETURN_IF_ERROR(CheckLegacySecret(claims, *secret, token));
   }
   // In a pod-bound token the node is informational; only a node-bound token depends on the node.
   if (claims.node && !claims.pod) {
@@ -219,17 +223,17 @@ Result<> TokenAuthenticator::CheckObjects(const TokenClaims& claims, std::string
 
 Result<std::optional<TokenAnswer>> TokenAuthenticator::Authenticate(
     std::string_view token, const std::vector<std::string>& audiences) {
-  ASSIGN_OR_RETURN(ClaimsPtr found, Verified(token));
+  KEELSON_ASSIGN_OR_RETURN(ClaimsPtr found, Verified(token));
   if (!found) return std::optional<TokenAnswer>();
   const TokenClaims& claims = *found;
-  RETURN_IF_ERROR(CheckTimes(claims));
+  KEELSON_RETURN_IF_ERROR(CheckTimes(claims));
   TokenAnswer answer;
   answer.audiences = Intersect(audiences, claims.legacy ? options_.api_audiences : claims.audiences);
   if (answer.audiences.empty()) return Unauthenticated("token audiences do not include this server");
   std::string subject(kUserServiceAccountPrefix);
   subject += claims.ns + ":" + claims.service_account.name;
   if (claims.subject != subject) return Unauthenticated("token subject does not match its service account");
-  if (options_.lookup) RETURN_IF_ERROR(CheckObjects(claims, token));
+  if (options_.lookup) KEELSON_RETURN_IF_ERROR(CheckObjects(claims, token));
 
   User& user = answer.user;
   user.name = subject;

@@ -79,7 +79,7 @@ class TokenAuthenticator : public TokenVerifier {  // thread safe
  private:
   // Returns the claims after a signature check, cached. The caller checks what depends on the time.
   using ClaimsPtr = std::shared_ptr<const TokenClaims>;
-  Result<ClaimsPtr> Verified(std::string_view token) EXCLUDES(mutex_);
+  Result<ClaimsPtr> Verified(std::string_view token) KEELSON_EXCLUDES(mutex_);
   Result<> CheckTimes(const TokenClaims& claims) const;
   Result<> CheckObjects(const TokenClaims& claims, std::string_view token) const;
   Result<> CheckLegacySecret(const TokenClaims& claims, const ObjectIdentity& secret,
@@ -90,7 +90,7 @@ class TokenAuthenticator : public TokenVerifier {  // thread safe
   const IdentityLookup lookup_;
   Clock& clock_;
   Mutex mutex_;
-  std::unordered_map<std::string, ClaimsPtr> verified_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, ClaimsPtr> verified_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::apiserver

@@ -126,8 +126,9 @@ TEST_F(TokenTest, ForgeriesAreRefused) {
   claims = Claims();
   claims.issuer = "https://elsewhere";
   EXPECT_EQ(Refusal(Sign(claims)), "not ours");
-  for (const char* junk : {"", "a.b", "a.b.c", "a.b.c.d", "...."})
+  for (const char* junk : {"", "a.b", "a.b.c", "a.b.c.d", "...."}) {
     EXPECT_EQ(Refusal(junk), "not ours") << junk;
+  }
 }
 
 TEST_F(TokenTest, KeysRotateAndIssuersAreSeveral) {

@@ -75,8 +75,9 @@ class Verifier : public TokenVerifier {
       return Error(Code::kUnauthenticated, "token webhook cannot be asked");
     }
     authenticationv1::TokenReview answer;
-    if (!api::DecodeJson(*body, answer))
+    if (!api::DecodeJson(*body, answer)) {
       return Error(Code::kUnauthenticated, "token webhook's answer is no TokenReview");
+    }
     const authenticationv1::TokenReviewStatus& status = answer.status();
     if (!status.authenticated()) {
       if (status.error().empty()) return std::optional<TokenAnswer>();

@@ -57,8 +57,9 @@ class Abac : public Authorizer {
     UserRules out;
     for (const Policy& policy : policies_) {
       if (!policy.IsFor(user) || (policy.ns != kAll && policy.ns != ns)) continue;
-      if (!policy.resource.empty())
+      if (!policy.resource.empty()) {
         out.rules.push_back({policy.Verbs(), {policy.api_group}, {policy.resource}, {}, {}});
+      }
       if (!policy.path.empty()) out.rules.push_back({policy.Verbs(), {}, {}, {}, {policy.path}});
     }
     return out;
@@ -102,7 +103,7 @@ void MeanAuthenticated(Policy& policy) {
 }
 
 Result<Policy> ReadOld(const json::object& object) {
-  ASSIGN_OR_RETURN(Policy out, ReadFields(object, true));
+  KEELSON_ASSIGN_OR_RETURN(Policy out, ReadFields(object, true));
   if (out.user.empty() && out.group.empty()) out.group = kAll;
   MeanAuthenticated(out);
   if (out.ns.empty() && out.resource.empty()) out.path = kAll;
@@ -129,7 +130,7 @@ Result<Policy> ReadLine(std::string_view line) {
   }
   const json::value* spec = object.if_contains("spec");
   if (!spec || !spec->is_object()) return Bad("spec: not an object");
-  ASSIGN_OR_RETURN(Policy out, ReadFields(spec->get_object(), false));
+  KEELSON_ASSIGN_OR_RETURN(Policy out, ReadFields(spec->get_object(), false));
   MeanAuthenticated(out);
   return out;
 }

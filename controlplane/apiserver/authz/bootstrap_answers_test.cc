@@ -96,8 +96,9 @@ std::vector<Identity> Identities() {
 
 std::shared_ptr<RbacAuthorizer> Policy() {
   k8s::ClusterRoles all;
-  for (const auto& role : BootstrapClusterRoles(NoGate))
+  for (const auto& role : BootstrapClusterRoles(NoGate)) {
     all[role.metadata().name()] = std::make_shared<rbacv1::ClusterRole>(role);
+  }
   for (int round = 0; round < 3; ++round) {  // admin takes edit in, which takes view in
     for (auto& entry : all) {
       if (!entry.second->has_aggregation_rule()) continue;
@@ -184,9 +185,10 @@ TEST(BootstrapAnswers, AreAsTheTableSays) {
   const std::string file = std::string(KEELSON_TESTDATA) + "/bootstrap_answers.txt";
   std::string actual;
   Answers answers;
-  for (const Identity& identity : Identities())
+  for (const Identity& identity : Identities()) {
     actual +=
         fmt::format("{}== {}\n{}", actual.empty() ? "" : "\n", identity.title, answers.Of(identity.user));
+  }
   // On a policy change: writes the new expected file.
   if (const char* out = std::getenv("KEELSON_WRITE_ANSWERS")) {
     ASSERT_TRUE(WriteFile(out, actual));

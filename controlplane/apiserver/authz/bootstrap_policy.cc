@@ -106,8 +106,9 @@ std::vector<rbacv1::ClusterRole> BootstrapClusterRoles(const GateOn& on) {
     }
   }
   for (const RoleRow& row : ControllerRoles()) {
-    if (GatesOn(row.gates, on))
+    if (GatesOn(row.gates, on)) {
       out.push_back(MakeRole(row, "system:controller:" + std::string(row.name), on));
+    }
   }
   return out;
 }

@@ -72,8 +72,9 @@ std::string List(const google::protobuf::RepeatedPtrField<std::string>& items) {
 }
 
 std::string Show(const rbacv1::PolicyRule& rule) {
-  if (!rule.non_resource_urls().empty())
+  if (!rule.non_resource_urls().empty()) {
     return fmt::format("{} {}", List(rule.verbs()), List(rule.non_resource_urls()));
+  }
   std::string out =
       fmt::format("{} {} {}", List(rule.verbs()), List(rule.api_groups()), List(rule.resources()));
   if (!rule.resource_names().empty()) out += " named=" + List(rule.resource_names());
@@ -105,8 +106,9 @@ void AddRole(const char* kind, const T& role, Objects& out) {
   std::string head = Head(kind, role.metadata());
   if constexpr (std::is_same_v<T, rbacv1::ClusterRole>) {
     for (const auto& selector : role.aggregation_rule().cluster_role_selectors()) {
-      for (const auto& label : selector.match_labels())
+      for (const auto& label : selector.match_labels()) {
         head += " selects=" + label.first.substr(label.first.find('/') + 1);
+      }
     }
   }
   EXPECT_FALSE(out.count(head)) << head;
@@ -144,8 +146,9 @@ void Compare(const GateOn& on) {
     EXPECT_THAT(found->second, testing::ContainerEq(lines)) << head;
     made.erase(found);
   }
-  for (const auto& [head, lines] : made)
+  for (const auto& [head, lines] : made) {
     EXPECT_THAT(head.substr(head.find(' ') + 1), StartsWith("keelson:")) << "beyond upstream's";
+  }
 }
 
 TEST(BootstrapPolicy, IsUpstreamsAndNothingMore) {

@@ -31,8 +31,9 @@ std::string ReadRequired(DocumentReader& in, const char* field) {
 // One of `values`, of which there are two.
 std::string ReadChoice(DocumentReader& in, const char* field, const char* one, const char* other) {
   std::string out = ReadRequired(in, field);
-  if (!out.empty() && out != one && out != other)
+  if (!out.empty() && out != one && out != other) {
     in.Problem(field, fmt::format("Unsupported value: supported values: \"{}\", \"{}\"", one, other));
+  }
   return out;
 }
 
@@ -48,8 +49,9 @@ void ReadWebhook(DocumentReader& in, AuthorizerConfig& out) {
   out.webhook.deny_on_failure = ReadChoice(in, "failurePolicy", "Deny", "NoOpinion") == "Deny";
   in.Section("connectionInfo", [&](DocumentReader& connection) {
     const std::string type = ReadRequired(connection, "type");
-    if (!type.empty() && type != "KubeConfigFile")
+    if (!type.empty() && type != "KubeConfigFile") {
       connection.Problem("type", "Unsupported value: supported values: \"KubeConfigFile\"");
+    }
     out.kubeconfig_file = ReadRequired(connection, "kubeConfigFile");
   });
   if (in.Has("matchConditions")) in.Problem("matchConditions", "expressions are not supported");
@@ -83,8 +85,8 @@ std::shared_ptr<const Authorizer> NewAlwaysAuthorizer(bool allow) { return std::
 
 Result<std::vector<AuthorizerConfig>> ParseAuthorizationConfig(const std::string& text) {
   component::DocumentProblems problems{.words = component::TypeWords::kMustBe};
-  ASSIGN_OR_RETURN(const auto document, component::ParseDocument(text, problems));
-  RETURN_IF_ERROR(
+  KEELSON_ASSIGN_OR_RETURN(const auto document, component::ParseDocument(text, problems));
+  KEELSON_RETURN_IF_ERROR(
       component::CheckType(document, {"AuthorizationConfiguration",
                                       {"apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1",
                                        "apiserver.config.k8s.io/v1alpha1"}}));
@@ -97,13 +99,16 @@ Result<std::vector<AuthorizerConfig>> ParseAuthorizationConfig(const std::string
       AuthorizerConfig& config = out.emplace_back();
       config.type = ReadRequired(entry, "type");
       config.name = ReadRequired(entry, "name");
-      if (!config.type.empty() && !IsKnownType(config.type))
+      if (!config.type.empty() && !IsKnownType(config.type)) {
         entry.Problem("type", fmt::format("Unsupported value: \"{}\"", config.type));
-      if (!names.insert(config.name).second)
+      }
+      if (!names.insert(config.name).second) {
         entry.Problem("name", fmt::format("Duplicate value: \"{}\"", config.name));
+      }
       const bool first = types.insert(config.type).second;
-      if (!first && config.type != "Webhook")
+      if (!first && config.type != "Webhook") {
         entry.Problem("type", fmt::format("Duplicate value: \"{}\"", config.type));
+      }
       if (config.type == "Webhook") {
         config.webhook.name = config.name;
         entry.Section("webhook", [&](DocumentReader& webhook) { ReadWebhook(webhook, config); });
@@ -111,10 +116,11 @@ Result<std::vector<AuthorizerConfig>> ParseAuthorizationConfig(const std::string
         entry.Problem("webhook", "may only be specified when type=Webhook");
       }
     });
-    if (out.empty())
+    if (out.empty()) {
       in.Problem("authorizers", "Required value: at least one authorization mode must be defined");
+    }
   }
-  RETURN_IF_ERROR(component::RefuseProblems(problems));
+  KEELSON_RETURN_IF_ERROR(component::RefuseProblems(problems));
   return out;
 }
 
@@ -130,23 +136,28 @@ Result<std::vector<AuthorizerConfig>> AuthorizersOfModes(const std::vector<std::
                       "AlwaysDeny, Node, RBAC, Webhook",
                       mode));
     }
-    if (!seen.insert(mode).second)
+    if (!seen.insert(mode).second) {
       return Bad(fmt::format("authorization-mode \"{}\" is given more than once", mode));
+    }
     AuthorizerConfig config = mode == "Webhook" ? webhook : AuthorizerConfig{};
     config.type = mode;
     config.name = mode;
-    if (mode == "Webhook" && config.kubeconfig_file.empty())
+    if (mode == "Webhook" && config.kubeconfig_file.empty()) {
       return Bad("authorization-mode Webhook's authorization config file not passed");
+    }
     if (mode == "ABAC") config.policy_file = policy_file;
-    if (mode == "ABAC" && policy_file.empty())
+    if (mode == "ABAC" && policy_file.empty()) {
       return Bad("authorization-mode ABAC's authorization policy file not passed");
+    }
     out.push_back(std::move(config));
   }
   if (out.empty()) return Bad("at least one authorization-mode must be passed");
-  if (!seen.count("Webhook") && !webhook.kubeconfig_file.empty())
+  if (!seen.count("Webhook") && !webhook.kubeconfig_file.empty()) {
     return Bad("cannot specify --authorization-webhook-config-file without mode Webhook");
-  if (!seen.count("ABAC") && !policy_file.empty())
+  }
+  if (!seen.count("ABAC") && !policy_file.empty()) {
     return Bad("cannot specify --authorization-policy-file without mode ABAC");
+  }
   return out;
 }
 

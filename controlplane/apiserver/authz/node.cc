@@ -86,29 +86,35 @@ class Question {
   Decision ServiceAccount() const {
     // Image credential providers need the ServiceAccounts of the node's pods.
     if (request_.verb == "get" && request_.subresource.empty()) return Related();
-    if (request_.verb != "create" || request_.name.empty())
+    if (request_.verb != "create" || request_.name.empty()) {
       return Pass("can only create tokens for individual service accounts");
+    }
     if (request_.subresource != "token") return Pass("can only create token subresource of serviceaccount");
     return RelatedByGraph();
   }
 
   Decision Lease() const {
-    if (!Verb({"get", "create", "update", "patch", "delete"}))
+    if (!Verb({"get", "create", "update", "patch", "delete"})) {
       return Pass("can only get, create, update, patch, or delete a node lease");
-    if (request_.ns != "kube-node-lease")
+    }
+    if (request_.ns != "kube-node-lease") {
       return Pass("can only access leases in the \"kube-node-lease\" system namespace");
+    }
     // The name of a new object is unknown here; NodeRestriction checks it.
-    if (request_.verb != "create" && request_.name != node_)
+    if (request_.verb != "create" && request_.name != node_) {
       return Pass("can only access node lease with the same name as the requesting node");
+    }
     return Allow();
   }
 
   Decision CsiNode() const {
-    if (!Verb({"get", "create", "update", "patch", "delete"}))
+    if (!Verb({"get", "create", "update", "patch", "delete"})) {
       return Pass("can only get, create, update, patch, or delete a CSINode");
+    }
     if (!request_.subresource.empty()) return Pass("cannot authorize CSINode subresources");
-    if (request_.verb != "create" && request_.name != node_)
+    if (request_.verb != "create" && request_.name != node_) {
       return Pass("can only access CSINode with the same name as the requesting node");
+    }
     return Allow();
   }
 
@@ -126,8 +132,9 @@ class Question {
   }
 
   Decision PodCertificate() const {
-    if (!request_.subresource.empty())
+    if (!request_.subresource.empty()) {
       return Pass("nodes may not access the status subresource of PodCertificateRequests");
+    }
     if (request_.verb == "create") return Allow();  // NodeRestriction checks the pod
     if (request_.verb == "get") return Get();
     if (Verb({"list", "watch"})) {
@@ -143,8 +150,9 @@ class Question {
     if (Verb({"create", "update", "patch"})) return Allow();
     if (!Verb({"get", "list", "watch"})) return Pass();
     if (request_.name == node_) return Allow();
-    if (request_.name.empty())
+    if (request_.name.empty()) {
       return Pass(fmt::format("node '{}' cannot read all nodes, only its own Node object", node_));
+    }
     return Pass(fmt::format("node '{}' cannot read '{}', only its own Node object", node_, request_.name));
   }
 

@@ -45,8 +45,9 @@ std::vector<std::string> ObjectsOf(const corev1::Pod& pod) {
     out.insert(Id("serviceaccounts", ns, pod.spec().service_account_name()));
   }
   for (const std::string& name : k8s::ReferencedSecrets(pod.spec())) out.insert(Id("secrets", ns, name));
-  for (const std::string& name : k8s::ReferencedConfigMaps(pod.spec()))
+  for (const std::string& name : k8s::ReferencedConfigMaps(pod.spec())) {
     out.insert(Id("configmaps", ns, name));
+  }
   for (const corev1::Volume& volume : pod.spec().volumes()) {
     const corev1::VolumeSource& source = volume.volume_source();
     if (source.has_persistent_volume_claim()) {
@@ -95,10 +96,11 @@ void NodeGraph::Forget(const std::string& id) {
   if (it == sources_.end()) return;
   const Source& source = it->second;
   for (const std::string& object : source.objects) {
-    if (source.node.empty())
+    if (source.node.empty()) {
       Count(links_, object, source.to, -1);
-    else
+    } else {
       Count(nodes_, object, source.node, -1);
+    }
   }
   sources_.erase(it);
 }
@@ -114,10 +116,11 @@ void NodeGraph::Replace(std::string id, Source source) {
   Forget(id);
   if (source.objects.empty() || (source.node.empty() && source.to.empty())) return;
   for (const std::string& object : source.objects) {
-    if (source.node.empty())
+    if (source.node.empty()) {
       Count(links_, object, source.to, 1);
-    else
+    } else {
       Count(nodes_, object, source.node, 1);
+    }
   }
   sources_.emplace(std::move(id), std::move(source));
 }

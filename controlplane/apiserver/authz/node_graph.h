@@ -45,15 +45,15 @@ class NodeGraph {  // thread safe
     std::vector<std::string> objects;
   };
   void Replace(std::string id, Source source);
-  void Forget(const std::string& id) REQUIRES(mutex_);
-  bool Reaches(const std::string& object, const std::string& node, int depth) const REQUIRES(mutex_);
+  void Forget(const std::string& id) KEELSON_REQUIRES(mutex_);
+  bool Reaches(const std::string& object, const std::string& node, int depth) const KEELSON_REQUIRES(mutex_);
 
   using Counts = std::unordered_map<std::string, int>;
   mutable Mutex mutex_;
-  std::unordered_map<std::string, Source> sources_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Source> sources_ KEELSON_GUARDED_BY(mutex_);
   // By object, then node: number of sources
-  std::unordered_map<std::string, Counts> nodes_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, Counts> links_ GUARDED_BY(mutex_);  // secret -> volume -> claim
+  std::unordered_map<std::string, Counts> nodes_ KEELSON_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Counts> links_ KEELSON_GUARDED_BY(mutex_);  // secret -> volume -> claim
 };
 
 }  // namespace keelson::apiserver

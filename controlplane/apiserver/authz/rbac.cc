@@ -76,8 +76,9 @@ void RbacAuthorizer::PutBinding(std::string ns, std::string name, const rbacv1::
   std::string key = api::KeyOf(made->ns, made->name);
   MutexLock lock(mutex_);
   DropBinding(key);
-  for (const Subject& subject : made->subjects)
+  for (const Subject& subject : made->subjects) {
     by_subject_[SubjectIndexKey(made->ns, subject.key)][key] = made;
+  }
   bindings_[key] = std::move(made);
 }
 
@@ -115,7 +116,7 @@ std::vector<RbacAuthorizer::Match> RbacAuthorizer::Matches(const User& user, std
   for (const std::string& group : user.groups) subjects.push_back("g:" + group);
   std::vector<Match> out;
   MutexLock lock(mutex_);
-  auto add = [&](std::string_view where) REQUIRES(mutex_) {
+  auto add = [&](std::string_view where) KEELSON_REQUIRES(mutex_) {
     for (const std::string& subject : subjects) {
       auto found = by_subject_.find(SubjectIndexKey(where, subject));
       if (found == by_subject_.end()) continue;
@@ -173,10 +174,11 @@ UserRules RbacAuthorizer::RulesFor(const User& user, std::string_view ns) const 
   UserRules out;
   std::vector<std::string> errors;
   for (const Match& match : Matches(user, ns)) {
-    if (match.rules)
+    if (match.rules) {
       out.rules.insert(out.rules.end(), match.rules->begin(), match.rules->end());
-    else
+    } else {
       errors.push_back(MissingRole(match.binding->role_kind, match.binding->role_name));
+    }
   }
   out.error = Aggregate(errors);
   out.incomplete = !errors.empty();

@@ -47,7 +47,7 @@ class RbacAuthorizer : public Authorizer {  // thread safe
 
   void PutBinding(std::string ns, std::string name, const rbacv1::RoleRef& role,
                   const google::protobuf::RepeatedPtrField<rbacv1::Subject>& subjects);
-  void DropBinding(const std::string& key) REQUIRES(mutex_);
+  void DropBinding(const std::string& key) KEELSON_REQUIRES(mutex_);
   // Bindings of the user in `ns` (may be empty) and cluster-wide, each with the matching subject.
   struct Match {
     BindingPtr binding;
@@ -57,10 +57,10 @@ class RbacAuthorizer : public Authorizer {  // thread safe
   std::vector<Match> Matches(const User& user, std::string_view ns) const;
 
   mutable Mutex mutex_;
-  std::unordered_map<std::string, Rules> roles_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, BindingPtr> bindings_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Rules> roles_ KEELSON_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, BindingPtr> bindings_ KEELSON_GUARDED_BY(mutex_);
   // namespace + '\n' + subject key -> bindings; empty namespace: cluster-wide.
-  std::unordered_map<std::string, std::map<std::string, BindingPtr>> by_subject_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::map<std::string, BindingPtr>> by_subject_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::apiserver

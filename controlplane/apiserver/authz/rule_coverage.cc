@@ -77,10 +77,11 @@ std::vector<PolicyRule> Compact(const std::vector<PolicyRule>& single) {
       return rule.urls.empty() && one.groups == rule.groups && one.resources == rule.resources &&
              one.names == rule.names && one.urls.empty();
     });
-    if (same == out.end())
+    if (same == out.end()) {
       out.push_back(rule);
-    else
+    } else {
       same->verbs.push_back(rule.verbs.front());
+    }
   }
   return out;
 }

@@ -54,12 +54,14 @@ json::object ResourceAttributes(const RequestInfo& request) {
   Set(out, "resource", request.resource);
   Set(out, "subresource", request.subresource);
   Set(out, "name", request.name);
-  if (auto fields = api::FieldSelector::Parse(request.field_selector); fields && !fields->terms.empty())
+  if (auto fields = api::FieldSelector::Parse(request.field_selector); fields && !fields->terms.empty()) {
     out["fieldSelector"] = json::object{{"requirements", FieldRequirements(*fields)}};
+  }
   if (auto labels = api::LabelSelector::Parse(request.label_selector);
       labels && !labels->requirements().empty()) {
-    if (json::array some = LabelRequirements(*labels); !some.empty())
+    if (json::array some = LabelRequirements(*labels); !some.empty()) {
       out["labelSelector"] = json::object{{"requirements", std::move(some)}};
+    }
   }
   return out;
 }
@@ -107,8 +109,9 @@ class Webhook : public Authorizer {
       failed.evaluation_error = decision.error().message();
       return failed;
     }
-    if (key.size() <= kMaxKey)
+    if (key.size() <= kMaxKey) {
       cache_.Put(key, *decision, decision->allowed ? options_.authorized_ttl : options_.unauthorized_ttl);
+    }
     return *decision;
   }
 
@@ -136,11 +139,13 @@ class Webhook : public Authorizer {
     if (!body && !options_.deny_on_failure) fail_open_total.With({options_.name, result}).Increment();
     if (!body) return body.error();
     authorizationv1::SubjectAccessReview answer;
-    if (!api::DecodeJson(*body, answer))
+    if (!api::DecodeJson(*body, answer)) {
       return Error(Code::kInternal, "the answer is no SubjectAccessReview");
+    }
     const authorizationv1::SubjectAccessReviewStatus& status = answer.status();
-    if (status.allowed() && status.denied())
+    if (status.allowed() && status.denied()) {
       return Error(Code::kInternal, "webhook subject access review returned both allow and deny response");
+    }
     Decision decision{status.allowed(), status.reason(), status.evaluation_error()};
     decision.denied = status.denied();
     return decision;

@@ -20,11 +20,11 @@ std::string JsonList(const std::vector<std::string>& items) {
 Result<Data> WantedData(const AuthenticationInfo& info) {
   Data data;
   if (!info.client_ca_file.empty()) {
-    ASSIGN_OR_RETURN(data["client-ca-file"], ReadFile(info.client_ca_file));
+    KEELSON_ASSIGN_OR_RETURN(data["client-ca-file"], ReadFile(info.client_ca_file));
   }
   const RequestHeaderOptions& proxy = info.request_header;
   if (proxy.client_ca_file.empty()) return data;
-  ASSIGN_OR_RETURN(data["requestheader-client-ca-file"], ReadFile(proxy.client_ca_file));
+  KEELSON_ASSIGN_OR_RETURN(data["requestheader-client-ca-file"], ReadFile(proxy.client_ca_file));
   data["requestheader-allowed-names"] = JsonList(proxy.allowed_names);
   data["requestheader-username-headers"] = JsonList(proxy.username_headers);
   data["requestheader-uid-headers"] = JsonList(proxy.uid_headers);
@@ -45,7 +45,7 @@ bool Has(const Data& have, const Data& wanted) {
 
 Result<> EnsureAuthenticationInfo(registry::Registry& registry, const AuthenticationInfo& info,
                                   std::stop_token stop) {
-  ASSIGN_OR_RETURN(Data wanted, WantedData(info));
+  KEELSON_ASSIGN_OR_RETURN(Data wanted, WantedData(info));
   if (wanted.empty()) return {};
   const api::ResourceInfo& row = api::ResourceOf<corev1::ConfigMap>();
   Result<registry::ObjectPtr> found = registry.Get(row, kNamespace, kName, "", stop);

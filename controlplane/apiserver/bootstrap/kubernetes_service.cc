@@ -108,9 +108,9 @@ Result<std::string> FirstServiceIp(const std::string& cidr) {
 
 Result<> EnsureKubernetesService(registry::Registry& registry, const KubernetesServiceOptions& options,
                                  std::stop_token stop) {
-  RETURN_IF_ERROR(CreateIfAbsent(registry, WantedService(options), stop));
+  KEELSON_RETURN_IF_ERROR(CreateIfAbsent(registry, WantedService(options), stop));
   if (!options.publish) return {};
-  RETURN_IF_ERROR(Reconcile<corev1::Endpoints>(
+  KEELSON_RETURN_IF_ERROR(Reconcile<corev1::Endpoints>(
       registry, [&](corev1::Endpoints& object) { FillEndpoints(options, object); }, stop));
   return Reconcile<discoveryv1::EndpointSlice>(
       registry, [&](discoveryv1::EndpointSlice& object) { FillSlice(options, object); }, stop);

@@ -30,7 +30,7 @@ Result<> EnsureSystemNamespaces(registry::Registry& registry, std::stop_token st
   for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
     corev1::Namespace object;
     object.mutable_metadata()->set_name(name);
-    RETURN_IF_ERROR(CreateIfAbsent(registry, object, stop));
+    KEELSON_RETURN_IF_ERROR(CreateIfAbsent(registry, object, stop));
   }
   return {};
 }

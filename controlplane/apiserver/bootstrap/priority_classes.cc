@@ -20,7 +20,7 @@ Result<> EnsurePriorityClasses(registry::Registry& registry, std::stop_token sto
     object.set_value(row.value);
     object.set_description(row.description);
     object.set_preemption_policy("PreemptLowerPriority");
-    RETURN_IF_ERROR(CreateIfAbsent(registry, object, stop));
+    KEELSON_RETURN_IF_ERROR(CreateIfAbsent(registry, object, stop));
   }
   return {};
 }

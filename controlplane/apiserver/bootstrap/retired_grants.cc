@@ -90,8 +90,9 @@ Result<> Clean(registry::Registry& registry, std::string_view ns, const std::str
         return {};
       },
       BootstrapWrite(stop));
-  if (!updated && !updated.error().Is(Code::kNotFound))
+  if (!updated && !updated.error().Is(Code::kNotFound)) {
     return updated.error().Wrap("clean " + std::string(info.resource) + " " + name);
+  }
   log::Info("Grants of an earlier version removed", {{"resource", info.resource}, {"name", name}});
   return {};
 }
@@ -105,8 +106,9 @@ Result<> DeleteRetiredRole(registry::Registry& registry, std::stop_token stop) {
   const auto& role = static_cast<const rbacv1::ClusterRole&>(*object);
   const rbacv1::PolicyRule rule = ToProto({kRead, "metrics.k8s.io", "nodes,pods", "", ""});
   if (!IsOurs(role.metadata()) || role.rules_size() != 1 ||
-      api::EncodeRaw(role.rules(0)) != api::EncodeRaw(rule))
+      api::EncodeRaw(role.rules(0)) != api::EncodeRaw(rule)) {
     return {};
+  }
   metav1::DeleteOptions same;
   same.mutable_preconditions()->set_uid(role.metadata().uid());
   auto deleted = registry.Delete(info, "", kRetiredRole, same, BootstrapWrite(stop));
@@ -123,15 +125,16 @@ Result<> RemoveRetiredGrants(registry::Registry& registry, const GateOn& on, std
       return Erase(*role.mutable_rules(), rule);
     };
     const std::string name(retired.role);
-    RETURN_IF_ERROR(retired.ns.empty() ? Clean<rbacv1::ClusterRole>(registry, "", name, stop, erase)
-                                       : Clean<rbacv1::Role>(registry, retired.ns, name, stop, erase));
+    KEELSON_RETURN_IF_ERROR(retired.ns.empty()
+                                ? Clean<rbacv1::ClusterRole>(registry, "", name, stop, erase)
+                                : Clean<rbacv1::Role>(registry, retired.ns, name, stop, erase));
   }
   rbacv1::Subject manager;
   manager.set_kind("User");
   manager.set_api_group("rbac.authorization.k8s.io");
   manager.set_name("system:kube-controller-manager");
   for (const RoleRow& row : ControllerRoles()) {
-    RETURN_IF_ERROR(Clean<rbacv1::ClusterRoleBinding>(
+    KEELSON_RETURN_IF_ERROR(Clean<rbacv1::ClusterRoleBinding>(
         registry, "", "system:controller:" + std::string(row.name), stop,
         [&](rbacv1::ClusterRoleBinding& binding) { return Erase(*binding.mutable_subjects(), manager); }));
   }

@@ -32,8 +32,9 @@ Result<> RoleAggregator::Reconcile(const k8s::ClusterRoles& roles, std::stop_tok
           return {};
         },
         BootstrapWrite(stop));
-    if (!updated && !updated.error().Is(Code::kNotFound))
+    if (!updated && !updated.error().Is(Code::kNotFound)) {
       return updated.error().Wrap("aggregate " + entry.first);
+    }
   }
   return {};
 }
@@ -43,7 +44,7 @@ void RoleAggregator::Run(std::stop_token stop) {
     k8s::ClusterRoles roles;
     {
       MutexLock lock(mutex_);
-      changed_.wait(mutex_, stop, [this]() NO_THREAD_SAFETY_ANALYSIS { return dirty_; });
+      changed_.wait(mutex_, stop, [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return dirty_; });
       dirty_ = false;
       roles = roles_;
     }

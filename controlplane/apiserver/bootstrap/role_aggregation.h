@@ -26,8 +26,8 @@ class RoleAggregator {  // thread safe
   registry::Registry& registry_;
   Mutex mutex_;
   CondVar changed_;
-  bool dirty_ GUARDED_BY(mutex_) = false;
-  k8s::ClusterRoles roles_ GUARDED_BY(mutex_);
+  bool dirty_ KEELSON_GUARDED_BY(mutex_) = false;
+  k8s::ClusterRoles roles_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::apiserver

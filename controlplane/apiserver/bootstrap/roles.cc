@@ -61,8 +61,9 @@ bool AppendMissingRules(const Rules& wanted, Rules& have) {
 bool Merge(const rbacv1::ClusterRole& wanted, rbacv1::ClusterRole& have) {
   bool changed = MergeMeta(wanted.metadata(), *have.mutable_metadata());
   // The rules of an aggregated role come from other roles.
-  if (!wanted.has_aggregation_rule())
+  if (!wanted.has_aggregation_rule()) {
     return AppendMissingRules(wanted.rules(), *have.mutable_rules()) || changed;
+  }
   return AppendMissing(wanted.aggregation_rule().cluster_role_selectors(),
                        *have.mutable_aggregation_rule()->mutable_cluster_role_selectors()) ||
          changed;
@@ -135,12 +136,15 @@ Result<> EnsureBootstrapRoles(registry::Registry& registry, const GateOn& on, st
   Result<registry::ObjectPtr> own =
       registry.Get(api::ResourceOf<rbacv1::ClusterRole>(), "", kOwnManagerRole, "", stop);
   if (!own && !own.error().Is(Code::kNotFound)) return own.error();
-  if (!own) RETURN_IF_ERROR(RemoveRetiredGrants(registry, on, stop));
-  for (const auto& role : BootstrapClusterRoles(on)) RETURN_IF_ERROR(Ensure(registry, role, stop));
-  for (const auto& binding : BootstrapClusterRoleBindings(on))
-    RETURN_IF_ERROR(Ensure(registry, binding, stop));
-  for (const auto& role : BootstrapRoles()) RETURN_IF_ERROR(Ensure(registry, role, stop));
-  for (const auto& binding : BootstrapRoleBindings()) RETURN_IF_ERROR(Ensure(registry, binding, stop));
+  if (!own) KEELSON_RETURN_IF_ERROR(RemoveRetiredGrants(registry, on, stop));
+  for (const auto& role : BootstrapClusterRoles(on)) KEELSON_RETURN_IF_ERROR(Ensure(registry, role, stop));
+  for (const auto& binding : BootstrapClusterRoleBindings(on)) {
+    KEELSON_RETURN_IF_ERROR(Ensure(registry, binding, stop));
+  }
+  for (const auto& role : BootstrapRoles()) KEELSON_RETURN_IF_ERROR(Ensure(registry, role, stop));
+  for (const auto& binding : BootstrapRoleBindings()) {
+    KEELSON_RETURN_IF_ERROR(Ensure(registry, binding, stop));
+  }
   return {};
 }
 

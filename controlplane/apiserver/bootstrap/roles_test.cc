@@ -62,8 +62,9 @@ class BootstrapRolesTest : public registry::RegistryTest {
     (*reader.mutable_metadata()->mutable_labels())["kubernetes.io/bootstrapping"] = "rbac-defaults";
     *reader.add_rules() = ToProto({kRead, "metrics.k8s.io", "nodes,pods", "", ""});
     ASSERT_TRUE(Create(reader, ""));
-    for (const char* own : {"keelson:kube-controller-manager", "keelson:aggregated-metrics-reader"})
+    for (const char* own : {"keelson:kube-controller-manager", "keelson:aggregated-metrics-reader"}) {
       ASSERT_TRUE((*plane_)->Delete(registry::Row<rbacv1::ClusterRole>(), "", own, {}, {}));
+    }
   }
   std::vector<std::string> Subjects() {
     std::vector<std::string> names;

@@ -24,8 +24,9 @@ std::string ContainerNames(const corev1::Pod& pod) {
   auto add = [&out](const std::string& name) { out += (out.empty() ? "" : " ") + name; };
   for (const corev1::Container& container : pod.spec().init_containers()) add(container.name());
   for (const corev1::Container& container : pod.spec().containers()) add(container.name());
-  for (const corev1::EphemeralContainer& container : pod.spec().ephemeral_containers())
+  for (const corev1::EphemeralContainer& container : pod.spec().ephemeral_containers()) {
     add(container.ephemeral_container_common().name());
+  }
   return out;
 }
 
@@ -45,8 +46,9 @@ Result<std::string> ContainerOf(const corev1::Pod& pod, std::string_view asked) 
   }
   if (pod.spec().containers_size() == 1) return pod.spec().containers(0).name();
   auto preset = pod.metadata().annotations().find("kubectl.kubernetes.io/default-container");
-  if (preset != pod.metadata().annotations().end() && HasContainer(pod, preset->second))
+  if (preset != pod.metadata().annotations().end() && HasContainer(pod, preset->second)) {
     return preset->second;
+  }
   return BadRequest(fmt::format("a container name must be specified for pod {}, choose one of: [{}]",
                                 pod.metadata().name(), ContainerNames(pod)));
 }
@@ -81,16 +83,18 @@ void ConnectHandler::Handle(Context& context) {
 
 Result<std::shared_ptr<const corev1::Pod>> ConnectHandler::GetPod(std::string_view ns,
                                                                   std::string_view name) {
-  ASSIGN_OR_RETURN(registry::ObjectPtr object, registry_.Get(api::ResourceOf<corev1::Pod>(), ns, name));
+  KEELSON_ASSIGN_OR_RETURN(registry::ObjectPtr object,
+                           registry_.Get(api::ResourceOf<corev1::Pod>(), ns, name));
   return std::static_pointer_cast<const corev1::Pod>(object->Decode());
 }
 
 Result<> ConnectHandler::Log(Context& context) {
-  RETURN_IF_ERROR(CheckLogOptions(context.query(), context.info.name));
-  ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context.info.ns, context.info.name));
-  ASSIGN_OR_RETURN(std::string container, ContainerOf(*pod, context.query().Get("container")));
+  KEELSON_RETURN_IF_ERROR(CheckLogOptions(context.query(), context.info.name));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod,
+                           GetPod(context.info.ns, context.info.name));
+  KEELSON_ASSIGN_OR_RETURN(std::string container, ContainerOf(*pod, context.query().Get("container")));
   if (http::WantsWebSocket(*context.request)) {
-    ASSIGN_OR_RETURN(context.writer, http::NewWebSocketByteWriter(*context.request, context.writer));
+    KEELSON_ASSIGN_OR_RETURN(context.writer, http::NewWebSocketByteWriter(*context.request, context.writer));
   }
   if (pod->spec().node_name().empty()) {
     // No container has started yet: the log is empty.
@@ -105,11 +109,12 @@ Result<> ConnectHandler::Log(Context& context) {
     std::string_view value = context.query().Get(name);
     if (!value.empty()) query.Add(std::string(name), std::string(value));
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<http::Client> client, clients_.Kubelet(pod->spec().node_name()));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<http::Client> client, clients_.Kubelet(pod->spec().node_name()));
   http::ClientRequest request;
   request.target = fmt::format("/containerLogs/{}/{}/{}?{}", context.info.ns, context.info.name, container,
                                query.ToString());
-  ASSIGN_OR_RETURN(std::unique_ptr<http::ResponseReader> reader, client->Open(request, kConnectTimeout));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<http::ResponseReader> reader,
+                           client->Open(request, kConnectTimeout));
   if (reader->status() != 200) {
     std::string why;
     for (;;) {
@@ -172,7 +177,8 @@ Result<> ConnectHandler::Stream(Context& context) {
     if (!decision.allowed) return ForbiddenTo(attributes, decision.reason);
   }
   if (!http::IsUpgradeRequest(*context.request)) return BadRequest("Upgrade request required");
-  ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context.info.ns, context.info.name));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod,
+                           GetPod(context.info.ns, context.info.name));
   const http::Query& query = context.query();
   http::Query out;
   std::string target;
@@ -180,7 +186,7 @@ Result<> ConnectHandler::Stream(Context& context) {
     target = fmt::format("/portForward/{}/{}", context.info.ns, context.info.name);
     for (std::string_view port : query.All("ports")) out.Add("port", std::string(port));
   } else {
-    ASSIGN_OR_RETURN(std::string container, ContainerOf(*pod, query.Get("container")));
+    KEELSON_ASSIGN_OR_RETURN(std::string container, ContainerOf(*pod, query.Get("container")));
     target =
         fmt::format("/{}/{}/{}/{}", context.info.subresource, context.info.ns, context.info.name, container);
     for (std::string_view part : query.All("command")) out.Add("command", std::string(part));
@@ -193,7 +199,7 @@ Result<> ConnectHandler::Stream(Context& context) {
   if (pod->spec().node_name().empty()) {
     return BadRequest(fmt::format("pod {} does not have a host assigned", pod->metadata().name()));
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<http::Client> client, clients_.Kubelet(pod->spec().node_name()));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<http::Client> client, clients_.Kubelet(pod->spec().node_name()));
   context.status = 101;
   http::ProxyUpgrade(*context.request, context.writer, *client, target + "?" + out.ToString(), {});
   return {};

@@ -47,7 +47,7 @@ class ConnectHandler {  // thread safe
     std::shared_ptr<std::atomic<bool>> done;
   };
   Mutex mutex_;
-  std::list<Pumping> pumps_ GUARDED_BY(mutex_);
+  std::list<Pumping> pumps_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::apiserver

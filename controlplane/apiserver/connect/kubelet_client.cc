@@ -36,7 +36,7 @@ Result<std::shared_ptr<http::Client>> BackendClients::Get(
   options.base_url = base_url;
   options.tls = std::move(tls);
   if (connect_timeout) options.connect_timeout = *connect_timeout;
-  ASSIGN_OR_RETURN(std::unique_ptr<http::Client> made, http::Client::Create(std::move(options)));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<http::Client> made, http::Client::Create(std::move(options)));
   std::shared_ptr<http::Client> client = std::move(made);
   MutexLock lock(mutex_);
   if (clients_.size() >= kMaxClients) clients_.clear();

@@ -38,7 +38,7 @@ class BackendClients {  // thread safe
   storage::Store& store_;
   const Options options_;
   Mutex mutex_;
-  std::map<std::string, std::shared_ptr<http::Client>> clients_ GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<http::Client>> clients_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::apiserver

@@ -47,8 +47,9 @@ size_t SkipSpace(std::string_view text, size_t at) {
 std::string RewriteLink(const ProxyPlace& place, std::string_view url) {
   std::string_view rest = url;
   if (size_t scheme = rest.find("://");
-      scheme != std::string_view::npos && rest.find_first_of("/?#") > scheme)
+      scheme != std::string_view::npos && rest.find_first_of("/?#") > scheme) {
     rest.remove_prefix(scheme + 1);
+  }
   if (rest.substr(0, 2) == "//") {
     size_t end = std::min(rest.find_first_of("/?#", 2), rest.size());
     std::string_view host = rest.substr(2, end - 2);
@@ -58,8 +59,9 @@ std::string RewriteLink(const ProxyPlace& place, std::string_view url) {
   if (rest.empty() || rest[0] != '/') return std::string(url);
   size_t end = std::min(rest.find_first_of("?#"), rest.size());
   std::string path(rest.substr(0, end));
-  if (path.compare(0, place.prefix.size(), place.prefix) != 0)
+  if (path.compare(0, place.prefix.size(), place.prefix) != 0) {
     path = std::filesystem::path(place.prefix + path).lexically_normal().string();
+  }
   return path + std::string(rest.substr(end));
 }
 

@@ -55,9 +55,10 @@ Result<ProxyName> ParseProxyName(std::string_view resource, std::string_view tex
   }
   const size_t name = parts.size() == 3 ? 1 : 0;
   const bool scheme = name == 0 || parts[0].empty() || parts[0] == "http" || parts[0] == "https";
-  if (parts.size() > 3 || !scheme || parts[name].empty())
+  if (parts.size() > 3 || !scheme || parts[name].empty()) {
     return Error(Code::kBadRequest,
                  fmt::format("invalid {} request \"{}\"", resource == "pods" ? "pod" : "service", text));
+  }
   if (name == 1 && !parts[0].empty()) out.scheme = parts[0];
   out.name = parts[name];
   if (parts.size() > name + 1) out.port = parts[name + 1];
@@ -98,8 +99,8 @@ bool IsReady(const discoveryv1::Endpoint& endpoint) {
 }  // namespace
 
 Result<std::string> ConnectHandler::PodUrl(const Context& context) {
-  ASSIGN_OR_RETURN(ProxyName name, ParseProxyName("pods", context.info.name));
-  ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context.info.ns, name.name));
+  KEELSON_ASSIGN_OR_RETURN(ProxyName name, ParseProxyName("pods", context.info.name));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod, GetPod(context.info.ns, name.name));
   int32_t port = 0;
   if (name.port.empty()) {
     for (const corev1::Container& container : pod->spec().containers()) {
@@ -118,9 +119,9 @@ Result<std::string> ConnectHandler::PodUrl(const Context& context) {
 }
 
 Result<std::string> ConnectHandler::ServiceUrl(const Context& context) {
-  ASSIGN_OR_RETURN(ProxyName name, ParseProxyName("services", context.info.name));
-  ASSIGN_OR_RETURN(registry::ObjectPtr object,
-                   registry_.Get(api::ResourceOf<corev1::Service>(), context.info.ns, name.name));
+  KEELSON_ASSIGN_OR_RETURN(ProxyName name, ParseProxyName("services", context.info.name));
+  KEELSON_ASSIGN_OR_RETURN(registry::ObjectPtr object,
+                           registry_.Get(api::ResourceOf<corev1::Service>(), context.info.ns, name.name));
   auto service = std::static_pointer_cast<const corev1::Service>(object->Decode());
   // The Service's port by name or number; EndpointSlices use the name.
   std::string port_name;
@@ -131,14 +132,16 @@ Result<std::string> ConnectHandler::ServiceUrl(const Context& context) {
     port_name = port.name();
     found = true;
   }
-  if (!found)
+  if (!found) {
     return Error(Code::kUnavailable,
                  fmt::format("no service port \"{}\" found for service \"{}\"", name.port, name.name));
+  }
   registry::ListOptions options;
   options.label_selector = "kubernetes.io/service-name=" + name.name;
   options.resource_version = "0";
-  ASSIGN_OR_RETURN(registry::ObjectList slices,
-                   registry_.List(api::ResourceOf<discoveryv1::EndpointSlice>(), context.info.ns, options));
+  KEELSON_ASSIGN_OR_RETURN(
+      registry::ObjectList slices,
+      registry_.List(api::ResourceOf<discoveryv1::EndpointSlice>(), context.info.ns, options));
   std::vector<std::string> hosts;
   for (const registry::ObjectPtr& item : slices.items) {
     auto slice = std::static_pointer_cast<const discoveryv1::EndpointSlice>(item->Decode());
@@ -146,8 +149,9 @@ Result<std::string> ConnectHandler::ServiceUrl(const Context& context) {
       if (port.name() != port_name) continue;
       for (const discoveryv1::Endpoint& endpoint : slice->endpoints()) {
         if (!IsReady(endpoint) || endpoint.addresses().empty()) continue;
-        if (MayBeProxied(endpoint.addresses(0)))
+        if (MayBeProxied(endpoint.addresses(0))) {
           hosts.push_back(HostPort(endpoint.addresses(0), port.port()));
+        }
       }
     }
   }
@@ -159,12 +163,13 @@ Result<> ConnectHandler::Proxy(Context& context) {
   std::string host;
   std::shared_ptr<http::Client> client;
   if (context.info.resource == "nodes") {
-    ASSIGN_OR_RETURN(client, clients_.Kubelet(context.info.name.substr(0, context.info.name.find(':'))));
+    KEELSON_ASSIGN_OR_RETURN(client,
+                             clients_.Kubelet(context.info.name.substr(0, context.info.name.find(':'))));
   } else {
     Result<std::string> url = context.info.resource == "pods" ? PodUrl(context) : ServiceUrl(context);
     if (!url) return url.error();
     host = url->substr(url->find("://") + 3);
-    ASSIGN_OR_RETURN(client, clients_.Plain(*url));
+    KEELSON_ASSIGN_OR_RETURN(client, clients_.Plain(*url));
   }
   const http::ServerRequest& request = *context.request;
   std::string target = AfterSegments(request.raw_path, context.info.ns.empty() ? 5 : 7);
@@ -194,8 +199,9 @@ Result<> ConnectHandler::PassOn(Context& context, std::shared_ptr<http::Client> 
     // Pages have to be read to be rewritten.
     bool ours =
         IsOneOf(name, kOneHop) || IsOneOf(name, kClientOnly) || EqualsIgnoreCase(name, "Accept-Encoding");
-    for (std::string_view prefix : kClientOnlyPrefixes)
+    for (std::string_view prefix : kClientOnlyPrefixes) {
       ours = ours || EqualsIgnoreCase(std::string_view(name).substr(0, prefix.size()), prefix);
+    }
     if (!ours) request.headers.Add(name, value);
   }
   request.headers.Set("X-Forwarded-Uri", context.request->path);
@@ -214,8 +220,9 @@ Result<> ConnectHandler::PassOn(Context& context, std::shared_ptr<http::Client> 
   }
   context.status = (*reader)->status();
   std::shared_ptr<HtmlRewriter> rewriter;
-  if (IsHtml(headers) && !headers.Has("Location"))
+  if (IsHtml(headers) && !headers.Has("Location")) {
     rewriter = std::make_shared<HtmlRewriter>(std::move(place));
+  }
   context.writer->Start(context.status, std::move(headers));
   Pump(context.writer, std::move(client), std::move(*reader), std::move(rewriter));
   return {};

@@ -16,8 +16,9 @@ namespace {
 std::string Summary(std::string_view body) {
   constexpr size_t kMax = 30;
   if (body.empty()) return "<empty>";
-  if (body.front() == '{')
+  if (body.front() == '{') {
     return body.size() > kMax ? std::string(body.substr(0, kMax)) + " ..." : std::string(body);
+  }
   const std::string out = Hex(body.substr(0, kMax));
   return body.size() > kMax ? out + " ..." : out;
 }
@@ -48,8 +49,9 @@ Result<> CheckType(const api::TypeMeta& type, const api::GroupVersionKind& want)
 void KeepResetOfManagedFields(std::string_view text, api::Message& object) {
   namespace json = boost::json;
   if (text.find("\"managedFields\"") == text.npos || !api::HasObjectMeta(object.GetDescriptor()) ||
-      api::Meta(object).managed_fields_size() > 0)
+      api::Meta(object).managed_fields_size() > 0) {
     return;
+  }
   boost::system::error_code error;
   json::parse_options deep;
   deep.max_depth = 1000;
@@ -70,7 +72,7 @@ Result<> DecodeJsonBody(Context& context, std::string_view json, const api::Grou
                  fmt::format("the object provided is unrecognized (must be of type {}): {} ({})", want.kind,
                              type.error().message(), Summary(json)));
   }
-  RETURN_IF_ERROR(CheckType(*type, want));
+  KEELSON_RETURN_IF_ERROR(CheckType(*type, want));
   auto cannot = [&](std::string_view why) {
     return Error(Code::kBadRequest, fmt::format("{} in version \"{}\" cannot be handled as a {}: {}",
                                                 want.kind, want.version, want.kind, why));
@@ -91,11 +93,11 @@ Result<> DecodeJsonBody(Context& context, std::string_view json, const api::Grou
 Result<> DecodeInto(Context& context, const api::GroupVersionKind& want, registry::FieldValidation validation,
                     api::Message& object) {
   const std::string& body = context.request->body;
-  ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
+  KEELSON_ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
   if (encoding == Encoding::kJson) return DecodeJsonBody(context, body, want, validation, object);
   if (encoding == Encoding::kYaml) {
     std::vector<std::string> repeated;
-    ASSIGN_OR_RETURN(std::string json, YamlToJson(body, &repeated));
+    KEELSON_ASSIGN_OR_RETURN(std::string json, YamlToJson(body, &repeated));
     return DecodeJsonBody(context, json, want, validation, object, std::move(repeated));
   }
   api::TypeMeta type;
@@ -127,7 +129,7 @@ void WarnOf(Context& context, std::string_view problem) {
 
 Result<std::unique_ptr<api::Message>> DecodeObject(Context& context, registry::FieldValidation validation) {
   std::unique_ptr<api::Message> object = api::NewObject(context.resource->descriptor());
-  RETURN_IF_ERROR(DecodeInto(context, context.resource->Gvk(), validation, *object));
+  KEELSON_RETURN_IF_ERROR(DecodeInto(context, context.resource->Gvk(), validation, *object));
   return object;
 }
 
@@ -136,30 +138,33 @@ Result<metav1::DeleteOptions> DecodeDeleteOptions(Context& context) {
   if (!context.request->body.empty()) {
     // Clients send it as meta.k8s.io/v1, v1, or the resource's own version; all are equivalent.
     const std::string& body = context.request->body;
-    ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
+    KEELSON_ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
     if (encoding == Encoding::kProtobuf) {
-      RETURN_IF_ERROR(api::DecodeProtobuf(body, options));
+      KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf(body, options));
       return options;
     }
     std::string json = body;
     if (encoding == Encoding::kYaml) {
-      ASSIGN_OR_RETURN(json, YamlToJson(body));
+      KEELSON_ASSIGN_OR_RETURN(json, YamlToJson(body));
     }
     api::TypeMeta type;
     Result<> decoded = api::DecodeJson(json, options, nullptr, &type);
     if (!decoded) return Error(Code::kBadRequest, decoded.error().message());
-    if (!type.kind.empty() && type.kind != "DeleteOptions")
+    if (!type.kind.empty() && type.kind != "DeleteOptions") {
       return Error(Code::kBadRequest, "decoded object cannot be converted to DeleteOptions");
+    }
     return options;
   }
   const http::Query& query = context.query();
-  ASSIGN_OR_RETURN(std::optional<int64_t> grace, IntParameter(query, "gracePeriodSeconds"));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<int64_t> grace, IntParameter(query, "gracePeriodSeconds"));
   if (grace) options.set_grace_period_seconds(*grace);
-  if (query.Has("propagationPolicy"))
+  if (query.Has("propagationPolicy")) {
     options.set_propagation_policy(std::string(query.Get("propagationPolicy")));
+  }
   if (query.Has("orphanDependents")) options.set_orphan_dependents(IsSet(query, "orphanDependents"));
-  if (IsSet(query, "ignoreStoreReadErrorWithClusterBreakingPotential"))
+  if (IsSet(query, "ignoreStoreReadErrorWithClusterBreakingPotential")) {
     options.set_ignore_store_read_error_with_cluster_breaking_potential(true);
+  }
   for (std::string_view value : query.All("dryRun")) options.add_dry_run(std::string(value));
   return options;
 }

@@ -37,8 +37,8 @@ Result<registry::ListOptions> ParseListOptions(const Context& context) {
   options.allow_bookmarks = IsSet(query, "allowWatchBookmarks");
   options.resource_version = query.Get("resourceVersion");
   options.resource_version_match = query.Get("resourceVersionMatch");
-  ASSIGN_OR_RETURN(options.timeout_seconds, IntParameter(query, "timeoutSeconds"));
-  ASSIGN_OR_RETURN(std::optional<int64_t> limit, IntParameter(query, "limit"));
+  KEELSON_ASSIGN_OR_RETURN(options.timeout_seconds, IntParameter(query, "timeoutSeconds"));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<int64_t> limit, IntParameter(query, "limit"));
   options.limit = std::max<int64_t>(0, limit.value_or(0));
   options.continue_token = query.Get("continue");
   if (query.Has("sendInitialEvents")) options.send_initial_events = IsSet(query, "sendInitialEvents");

@@ -34,8 +34,9 @@ std::string VerbLabel(const Context& context) {
   if (verb == "update") return "PUT";
   if (verb == "create") return "POST";
   if (verb == "patch" &&
-      ParseMediaType(context.request->headers.Get("Content-Type")).type == "application/apply-patch+yaml")
+      ParseMediaType(context.request->headers.Get("Content-Type")).type == "application/apply-patch+yaml") {
     return "APPLY";
+  }
   verb = Upper(verb);
   static constexpr std::string_view kVerbs[] = {
       "GET", "LIST", "WATCH", "POST", "PUT", "PATCH", "DELETE", "DELETECOLLECTION", "HEAD", "OPTIONS"};
@@ -176,14 +177,16 @@ void RequestMetrics::Record(const Context& context, std::chrono::duration<double
   if (!audit::IsLongRunning(context.info)) {
     seconds_.HistogramWith(labels).Observe(took.count());
     sli_seconds_.HistogramWith(common).Observe(served.count());
-    if (const char* mode = FieldValidation(context))
+    if (const char* mode = FieldValidation(context)) {
       validation_seconds_.HistogramWith({mode}).Observe(took.count());
+    }
   }
   labels.push_back(code);
   total_.With(labels).Increment();
   constexpr int kTooManyRequests = 429, kTimeout = 504;
-  if (context.status == kTooManyRequests || context.status == kTimeout)
+  if (context.status == kTooManyRequests || context.status == kTimeout) {
     terminated_.With(With(common, code)).Increment();
+  }
   if (const char* verb = BodyVerb(context); verb && context.resource) {
     const Labels of = {std::string(context.resource->group), context.info.resource, verb};
     body_sizes_.HistogramWith(of).Observe(static_cast<double>(context.request->body.size()));
@@ -197,8 +200,9 @@ void ObserveFilter(const char* filter, SteadyTime begin) {
 
 void ObserveResponseSize(const Context& context, size_t bytes) {
   const std::string verb = VerbLabel(context);
-  if (verb == "GET" || verb == "LIST")
+  if (verb == "GET" || verb == "LIST") {
     response_sizes.HistogramWith(CommonLabels(context)).Observe(static_cast<double>(bytes));
+  }
 }
 
 void CountSelfRequest(const RequestInfo& info) {

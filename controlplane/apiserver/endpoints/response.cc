@@ -82,8 +82,9 @@ api::GroupVersionKind ListKind(const Context& context) {
 http::Headers ReplyHeaders(const Context& context, std::string_view content_type) {
   http::Headers headers{{"Content-Type", std::string(content_type)}, {"Cache-Control", "no-cache, private"}};
   for (std::string& warning : WarningHeaders(context.warnings)) headers.Add("Warning", std::move(warning));
-  if (context.retry_after_seconds > 0)
+  if (context.retry_after_seconds > 0) {
     headers.Add("Retry-After", std::to_string(context.retry_after_seconds));
+  }
   for (const auto& [name, value] : context.reply_headers) headers.Add(name, value);
   return headers;
 }
@@ -138,8 +139,9 @@ void ReplyStatus(Context& context, const metav1::Status& status) {
   Result<Output> output = NegotiateOutput(*context.request, Forms::kPlain);
   context.output = output ? *output : PlainOutput(*context.request);
   if (!output) context.output.pretty = true;
-  if (status.details().retry_after_seconds() > 0)
+  if (status.details().retry_after_seconds() > 0) {
     context.retry_after_seconds = status.details().retry_after_seconds();
+  }
   if (context.audit) context.audit->SetStatus(status);
   ReplyMessage(context, status.code(), status, {"", "v1", "Status"});
 }

@@ -33,10 +33,11 @@ void CheckManager(std::string_view manager, k8s::FieldErrors& errors) {
   if (manager.size() > kMaxManagerLength) errors.push_back(k8s::TooLong(path, kMaxManagerLength));
   for (size_t at = 0; at < manager.size();) {
     std::string_view rune = manager.substr(at, RuneLength(manager.substr(at)));
-    if (!IsPrintable(rune))
+    if (!IsPrintable(rune)) {
       errors.push_back(k8s::Invalid(path, manager,
                                     fmt::format("invalid character U+{:04X} (at position {})",
                                                 static_cast<unsigned char>(rune[0]), at)));
+    }
     at += rune.size();
   }
 }
@@ -44,8 +45,9 @@ void CheckManager(std::string_view manager, k8s::FieldErrors& errors) {
 registry::FieldValidation ParseFieldValidation(std::string_view text, k8s::FieldErrors& errors) {
   if (text == "Strict") return registry::FieldValidation::kStrict;
   if (text == "Ignore") return registry::FieldValidation::kIgnore;
-  if (!text.empty() && text != "Warn")
+  if (!text.empty() && text != "Warn") {
     errors.push_back(k8s::NotSupported(k8s::Path("fieldValidation"), text, {"", "Ignore", "Strict", "Warn"}));
+  }
   return registry::FieldValidation::kWarn;
 }
 
@@ -70,8 +72,9 @@ Result<registry::WriteOptions> ParseWriteOptions(const Context& context, bool ap
   k8s::FieldErrors errors;
   options.field_manager = query.Get("fieldManager");
   if (apply) {
-    if (options.field_manager.empty())
+    if (options.field_manager.empty()) {
       errors.push_back(k8s::Required(k8s::Path("fieldManager"), "is required for apply patch"));
+    }
     options.force = query.GetBool("force");
   } else if (context.info.verb == "patch" && query.Has("force")) {
     errors.push_back(k8s::Forbidden(k8s::Path("force"), "may not be specified for non-apply patch"));
@@ -82,10 +85,12 @@ Result<registry::WriteOptions> ParseWriteOptions(const Context& context, bool ap
   registry::CheckDryRun(dry_run, errors);
   options.dry_run = !dry_run.empty();
   options.field_validation = ParseFieldValidation(query.Get("fieldValidation"), errors);
-  if (!errors.empty())
+  if (!errors.empty()) {
     return k8s::ToInvalid({"meta.k8s.io", "v1", std::string(OptionsKind(context))}, "", errors);
-  if (options.field_manager.empty())
+  }
+  if (options.field_manager.empty()) {
     options.field_manager = ManagerOfUserAgent(context.request->headers.Get("User-Agent"));
+  }
   options.deadline = context.deadline;
   options.user = {context.user.name, context.user.uid, context.user.groups, context.user.extra};
   return options;

@@ -206,19 +206,21 @@ template <typename T>
 Result<> RemoveUnknown(registry::Registry& registry, const std::set<std::string>& known,
                        std::stop_token stop) {
   const api::ResourceInfo& info = api::ResourceOf<T>();
-  ASSIGN_OR_RETURN(registry::ObjectList list, registry.List(info, "", {}, stop));
+  KEELSON_ASSIGN_OR_RETURN(registry::ObjectList list, registry.List(info, "", {}, stop));
   for (const registry::ObjectPtr& item : list.items) {
     const auto object = std::static_pointer_cast<const T>(item->Decode());
     const metav1::ObjectMeta& meta = object->metadata();
     const auto annotation = meta.annotations().find(kAutoUpdate);
-    if (known.count(meta.name()) || annotation == meta.annotations().end() || annotation->second != "true")
+    if (known.count(meta.name()) || annotation == meta.annotations().end() || annotation->second != "true") {
       continue;
+    }
     metav1::DeleteOptions same;
     same.mutable_preconditions()->set_uid(meta.uid());
     same.mutable_preconditions()->set_resource_version(meta.resource_version());
     auto deleted = registry.Delete(info, "", meta.name(), same, BootstrapWrite(stop));
-    if (!deleted && !deleted.error().Is(Code::kNotFound) && !deleted.error().Is(Code::kConflict))
+    if (!deleted && !deleted.error().Is(Code::kNotFound) && !deleted.error().Is(Code::kConflict)) {
       return deleted.error();
+    }
   }
   return {};
 }
@@ -261,11 +263,17 @@ const BootstrapObjects& Bootstrap() {
 
 Result<> EnsureBootstrapObjects(registry::Registry& registry, std::stop_token stop) {
   const BootstrapObjects& all = Bootstrap();
-  for (const auto& level : all.mandatory_levels) RETURN_IF_ERROR(Ensure(registry, level, true, stop));
-  for (const auto& level : all.suggested_levels) RETURN_IF_ERROR(Ensure(registry, level, false, stop));
-  for (const auto& schema : all.mandatory_schemas) RETURN_IF_ERROR(Ensure(registry, schema, true, stop));
-  for (const auto& schema : all.suggested_schemas) RETURN_IF_ERROR(Ensure(registry, schema, false, stop));
-  RETURN_IF_ERROR(
+  for (const auto& level : all.mandatory_levels) KEELSON_RETURN_IF_ERROR(Ensure(registry, level, true, stop));
+  for (const auto& level : all.suggested_levels) {
+    KEELSON_RETURN_IF_ERROR(Ensure(registry, level, false, stop));
+  }
+  for (const auto& schema : all.mandatory_schemas) {
+    KEELSON_RETURN_IF_ERROR(Ensure(registry, schema, true, stop));
+  }
+  for (const auto& schema : all.suggested_schemas) {
+    KEELSON_RETURN_IF_ERROR(Ensure(registry, schema, false, stop));
+  }
+  KEELSON_RETURN_IF_ERROR(
       RemoveUnknown<FlowSchema>(registry, NamesOf(all.mandatory_schemas, all.suggested_schemas), stop));
   return RemoveUnknown<PriorityLevelConfiguration>(registry,
                                                    NamesOf(all.mandatory_levels, all.suggested_levels), stop);
@@ -277,7 +285,7 @@ Result<> UpdateDangling(registry::Registry& registry, WallTime now, std::stop_to
   const api::ResourceInfo* status = api::FindResource(schemas.group, schemas.version, "flowschemas/status");
   registry::ListOptions options;
   options.resource_version = "0";
-  ASSIGN_OR_RETURN(registry::ObjectList list, registry.List(schemas, "", options, stop));
+  KEELSON_ASSIGN_OR_RETURN(registry::ObjectList list, registry.List(schemas, "", options, stop));
   for (const registry::ObjectPtr& item : list.items) {
     auto schema = std::make_unique<FlowSchema>(static_cast<const FlowSchema&>(*item->Decode()));
     const std::string& level = schema->spec().priority_level_configuration().name();
@@ -287,8 +295,9 @@ Result<> UpdateDangling(registry::Registry& registry, WallTime now, std::stop_to
     const std::string name = schema->metadata().name();
     Result<registry::Written> written =
         registry.Update(*status, "", name, std::move(schema), BootstrapWrite(stop));
-    if (!written && !written.error().Is(Code::kConflict) && !written.error().Is(Code::kNotFound))
+    if (!written && !written.error().Is(Code::kConflict) && !written.error().Is(Code::kNotFound)) {
       return written.error();
+    }
   }
   return {};
 }

@@ -25,17 +25,19 @@ std::string Show(const flowcontrolv1::PriorityLevelConfiguration& level) {
   ExpectKeptUp(level);
   const auto& spec = level.spec();
   const std::string& name = level.metadata().name();
-  if (spec.type() == "Exempt")
+  if (spec.type() == "Exempt") {
     return fmt::format("{} Exempt {}/{}%", name, spec.exempt().nominal_concurrency_shares(),
                        spec.exempt().lendable_percent());
+  }
   EXPECT_FALSE(spec.limited().has_borrowing_limit_percent()) << name;
   const auto& response = spec.limited().limit_response();
   std::string out =
       fmt::format("{} {} {}/{}% {}", name, spec.type(), spec.limited().nominal_concurrency_shares(),
                   spec.limited().lendable_percent(), response.type());
-  if (response.has_queuing())
+  if (response.has_queuing()) {
     out += fmt::format(" {}x{} hand {}", response.queuing().queues(), response.queuing().queue_length_limit(),
                        response.queuing().hand_size());
+  }
   return out;
 }
 
@@ -58,9 +60,10 @@ std::string Show(const flowcontrolv1::FlowSchema& schema) {
                                 fmt::join(rule.namespaces(), ","),
                                 rule.cluster_scope() ? " and cluster" : ""));
   }
-  for (const auto& rule : spec.rules(0).non_resource_rules())
+  for (const auto& rule : spec.rules(0).non_resource_rules()) {
     rules.push_back(
         fmt::format("{} {}", fmt::join(rule.verbs(), ","), fmt::join(rule.non_resource_urls(), ",")));
+  }
   return fmt::format("{} {} {} {} {}: {}", schema.metadata().name(),
                      spec.priority_level_configuration().name(), spec.matching_precedence(),
                      spec.has_distinguisher_method() ? spec.distinguisher_method().type() : "-",
@@ -128,8 +131,9 @@ TEST_F(FlowControlObjects, WhatIsNoLongerMadeGoes) {
   ASSERT_TRUE(Create(SchemaOf("mine", nullptr), ""));
   ASSERT_TRUE(EnsureBootstrapObjects(**plane_, {}));
   EXPECT_FALSE(Get<flowcontrolv1::FlowSchema>("workload-leader-election", ""));
-  for (const char* name : {"kept", "mine", "probes", "catch-all"})
+  for (const char* name : {"kept", "mine", "probes", "catch-all"}) {
     EXPECT_TRUE(Get<flowcontrolv1::FlowSchema>(name, "")) << name;
+  }
 }
 
 }  // namespace

@@ -29,28 +29,28 @@ struct Controller::Impl {
   Matcher matcher;
   mutable Mutex mutex;
   CondVar changed, hands_wanted;
-  std::map<std::string, std::unique_ptr<Level>> levels GUARDED_BY(mutex);
+  std::map<std::string, std::unique_ptr<Level>> levels KEELSON_GUARDED_BY(mutex);
   std::multimap<SteadyTime, TicketPtr> parting
-      GUARDED_BY(mutex);                 // executing; waiting for the release of their final seats
-  bool stuck GUARDED_BY(mutex) = false;  // a waiting request could be dispatched
+      KEELSON_GUARDED_BY(mutex);                 // executing; waiting for the release of their final seats
+  bool stuck KEELSON_GUARDED_BY(mutex) = false;  // a waiting request could be dispatched
 
   Impl(Options given, Clock& the_clock)
       : options(std::move(given)), clock(the_clock), estimator(options.work) {}
 
   // Recomputes nominal seats when a level is added, removed or changed.
-  void Divide() REQUIRES(mutex) {
+  void Divide() KEELSON_REQUIRES(mutex) {
     int total = 0;
     for (const auto& [name, level] : levels) total += level->shares;
     for (auto& [name, level] : levels) level->Divide(options.seats, total);
   }
 
-  Level* Find(const std::string& name) const REQUIRES(mutex) {
+  Level* Find(const std::string& name) const KEELSON_REQUIRES(mutex) {
     auto found = levels.find(name);
     return found == levels.end() ? nullptr : found->second.get();
   }
 
   // The level's seats plus idle lendable seats of others.
-  int LimitOf(const Level& level) const REQUIRES(mutex) {
+  int LimitOf(const Level& level) const KEELSON_REQUIRES(mutex) {
     int idle = 0;
     for (const auto& [name, other] : levels) {
       if (other->exempt || other.get() == &level) continue;
@@ -61,14 +61,14 @@ struct Controller::Impl {
   }
 
   // A request wider than the level may execute alone.
-  bool HasSeats(const Level& level, int seats) const REQUIRES(mutex) {
+  bool HasSeats(const Level& level, int seats) const KEELSON_REQUIRES(mutex) {
     const int wanted = level.seats_in_use + seats;
     return wanted <= level.nominal || (level.seats_in_use == 0 && level.nominal > 0) ||
            wanted <= LimitOf(level);
   }
 
   // Returns the next request of the level that gets its seats; null: none.
-  TicketPtr Dispatch(Level& level) REQUIRES(mutex) {
+  TicketPtr Dispatch(Level& level) KEELSON_REQUIRES(mutex) {
     TicketPtr next = level.Next();
     if (!next) return nullptr;
     if (!HasSeats(level, next->work.MaxSeats())) {
@@ -79,14 +79,14 @@ struct Controller::Impl {
     level.Sit(next, clock);
     return next;
   }
-  TicketPtr DispatchAny() REQUIRES(mutex) {
+  TicketPtr DispatchAny() KEELSON_REQUIRES(mutex) {
     for (auto& [name, level] : levels) {
       if (TicketPtr next = Dispatch(*level)) return next;
     }
     return nullptr;
   }
 
-  void ReleaseParted() REQUIRES(mutex) {
+  void ReleaseParted() KEELSON_REQUIRES(mutex) {
     const SteadyTime now = clock.SteadyNow();
     while (!parting.empty() && parting.begin()->first <= now) {
       const TicketPtr ticket = std::move(parting.begin()->second);
@@ -96,11 +96,11 @@ struct Controller::Impl {
     }
   }
   // A deleted level stays until its last request ends.
-  void Forget(const std::string& name) REQUIRES(mutex) {
+  void Forget(const std::string& name) KEELSON_REQUIRES(mutex) {
     Level* level = Find(name);
     if (level && !level->known && level->idle()) levels.erase(name);
   }
-  bool SomebodyWaits() const REQUIRES(mutex) {
+  bool SomebodyWaits() const KEELSON_REQUIRES(mutex) {
     return std::any_of(levels.begin(), levels.end(),
                        [](const auto& item) { return item.second->waiting > 0; });
   }
@@ -174,7 +174,7 @@ struct Controller::Impl {
     return level->queues.empty() ? "concurrency-limit" : "queue-full";
   }
 
-  void Sample() REQUIRES(mutex) {
+  void Sample() KEELSON_REQUIRES(mutex) {
     double reads = 0, writes = 0, late_reads = 0, late_writes = 0, places = 0;
     for (auto& [name, level] : levels) {
       level->Sample(LimitOf(*level));
@@ -191,7 +191,7 @@ struct Controller::Impl {
   }
 
   // Waits until the next period, but releases final seats in time when requests wait.
-  void Rest(std::stop_token stop) REQUIRES(mutex) {
+  void Rest(std::stop_token stop) KEELSON_REQUIRES(mutex) {
     const SteadyTime end = clock.SteadyNow() + kPeriod;
     while (!stop.stop_requested() && clock.SteadyNow() < end) {
       ReleaseParted();
@@ -207,19 +207,20 @@ struct Controller::Impl {
       TicketPtr next;
       {
         MutexLock lock(mutex);
-        if (!hands_wanted.wait(mutex, stop, [this]() REQUIRES(mutex) { return stuck; })) return;
+        if (!hands_wanted.wait(mutex, stop, [this]() KEELSON_REQUIRES(mutex) { return stuck; })) return;
         next = DispatchAny();
         // One thread may not suffice to dispatch all of them.
-        if (next)
+        if (next) {
           hands_wanted.notify_one();
-        else
+        } else {
           stuck = false;
+        }
       }
       RunSeated(std::move(next));
     }
   }
 
-  Levels All() const REQUIRES(mutex) {
+  Levels All() const KEELSON_REQUIRES(mutex) {
     Levels all;
     for (const auto& [name, level] : levels) all.push_back(level.get());
     return all;
@@ -277,8 +278,9 @@ void Controller::Handle(const User& user, const RequestInfo& request, const http
 
 void Controller::Run(std::stop_token stop) {
   std::vector<std::jthread> hands;
-  for (int i = 0; i < kHands; ++i)
+  for (int i = 0; i < kHands; ++i) {
     hands.emplace_back([this](std::stop_token token) { impl_->LendAHand(std::move(token)); });
+  }
   std::stop_callback on_stop(stop, [this] {
     MutexLock lock(impl_->mutex);
     impl_->changed.notify_all();

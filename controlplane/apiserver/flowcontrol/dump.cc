@@ -107,15 +107,17 @@ std::string QueuesTable(const Levels& levels) {
 std::string RequestsTable(const Levels& levels, bool details) {
   Row head = {"PriorityLevelName", "FlowSchemaName", "QueueIndex", "RequestIndexInQueue", "FlowDistingsher",
               "ArriveTime",        "InitialSeats",   "FinalSeats", "AdditionalLatency",   "StartTime"};
-  if (details)
+  if (details) {
     head.insert(head.end(), {"UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource",
                              "SubResource"});
+  }
   std::vector<Row> rows = {std::move(head)};
   for (const Level* level : levels) {
     for (const Level::Queue& queue : level->queues) {
       int place = 0;
-      for (const TicketPtr& ticket : queue.waiters)
+      for (const TicketPtr& ticket : queue.waiters) {
         rows.push_back(RequestRow(*level, place++, *ticket, details));
+      }
     }
     for (const TicketPtr& ticket : level->executing) rows.push_back(RequestRow(*level, -1, *ticket, details));
   }

@@ -21,10 +21,12 @@ std::shared_ptr<const T> Share(const T& object) {
 
 void PutBootstrap(Controller& controller) {
   const BootstrapObjects& all = Bootstrap();
-  for (const auto* levels : {&all.mandatory_levels, &all.suggested_levels})
+  for (const auto* levels : {&all.mandatory_levels, &all.suggested_levels}) {
     for (const auto& level : *levels) controller.Put(Share(level));
-  for (const auto* schemas : {&all.mandatory_schemas, &all.suggested_schemas})
+  }
+  for (const auto* schemas : {&all.mandatory_schemas, &all.suggested_schemas}) {
     for (const auto& schema : *schemas) controller.Put(Share(schema));
+  }
 }
 
 TEST(FlowControl, BootstrapSchemasClassifyAsUpstream) {
@@ -130,8 +132,9 @@ class Seats : public testing::Test {
   struct Held {
     Mutex mutex;
     CondVar changed;
-    int seated GUARDED_BY(mutex) = 0, may_go GUARDED_BY(mutex) = 0, gone GUARDED_BY(mutex) = 0;
-    bool released GUARDED_BY(mutex) = false;
+    int seated KEELSON_GUARDED_BY(mutex) = 0, may_go KEELSON_GUARDED_BY(mutex) = 0,
+               gone KEELSON_GUARDED_BY(mutex) = 0;
+    bool released KEELSON_GUARDED_BY(mutex) = false;
     void Sit() {
       MutexLock lock(mutex);
       ++seated;
@@ -211,8 +214,8 @@ class Seats : public testing::Test {
   Held held_;
   int seated_ = 0;
   Mutex mutex_;
-  std::vector<std::string> order_ GUARDED_BY(mutex_);
-  int refused_ GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> order_ KEELSON_GUARDED_BY(mutex_);
+  int refused_ KEELSON_GUARDED_BY(mutex_) = 0;
   std::vector<std::jthread> threads_;
   const User loud_{"loud", "", {"tenants"}, {}}, quiet_{"quiet", "", {"tenants"}, {}},
       other_{"other", "", {"ops"}, {}};

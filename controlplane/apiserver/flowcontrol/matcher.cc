@@ -24,8 +24,9 @@ bool Is(const v1::Subject& subject, const User& user) {
 
 bool Covers(const v1::ResourcePolicyRule& rule, const RequestInfo& request) {
   if (!Has(rule.verbs(), request.verb) || !Has(rule.api_groups(), request.group) ||
-      !Has(rule.resources(), request.FullResource()))
+      !Has(rule.resources(), request.FullResource())) {
     return false;
+  }
   return request.ns.empty() ? rule.cluster_scope() : Has(rule.namespaces(), request.ns);
 }
 
@@ -49,8 +50,9 @@ uint64_t Hash(std::string_view text, uint64_t hash) {
 bool Matches(const v1::FlowSchema& schema, const User& user, const RequestInfo& request) {
   for (const v1::PolicyRulesWithSubjects& rules : schema.spec().rules()) {
     const auto& subjects = rules.subjects();
-    if (std::none_of(subjects.begin(), subjects.end(), [&](const auto& one) { return Is(one, user); }))
+    if (std::none_of(subjects.begin(), subjects.end(), [&](const auto& one) { return Is(one, user); })) {
       continue;
+    }
     if (request.is_resource) {
       for (const auto& rule : rules.resource_rules()) {
         if (Covers(rule, request)) return true;

@@ -32,11 +32,11 @@ class Matcher {  // thread safe
 
  private:
   using Sorted = std::vector<FlowSchemaPtr>;
-  void Sort() REQUIRES(mutex_);
+  void Sort() KEELSON_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  std::map<std::string, FlowSchemaPtr> schemas_ GUARDED_BY(mutex_);
-  std::shared_ptr<const Sorted> sorted_ GUARDED_BY(mutex_) = std::make_shared<Sorted>();
+  std::map<std::string, FlowSchemaPtr> schemas_ KEELSON_GUARDED_BY(mutex_);
+  std::shared_ptr<const Sorted> sorted_ KEELSON_GUARDED_BY(mutex_) = std::make_shared<Sorted>();
 };
 
 }  // namespace keelson::apiserver::flowcontrol

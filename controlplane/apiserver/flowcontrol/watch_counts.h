@@ -30,7 +30,7 @@ class WatchCounts {  // thread safe
 
   int InterestedIn(const RequestInfo& write) const {
     MutexLock lock(mutex_);
-    auto of = [&](const std::string& ns, const std::string& name) REQUIRES(mutex_) {
+    auto of = [&](const std::string& ns, const std::string& name) KEELSON_REQUIRES(mutex_) {
       auto found = counts_.find({write.group, write.resource, ns, name});
       return found == counts_.end() ? 0 : found->second;
     };
@@ -45,7 +45,7 @@ class WatchCounts {  // thread safe
   static constexpr const char* kOfNode = "spec.nodeName";  // never an object's name: those are lower case
 
   mutable Mutex mutex_;
-  std::map<Scope, int> counts_ GUARDED_BY(mutex_);
+  std::map<Scope, int> counts_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::apiserver::flowcontrol

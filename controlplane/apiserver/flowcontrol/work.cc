@@ -39,10 +39,12 @@ WorkEstimate WorkEstimator::Estimate(const RequestInfo& request, const http::Que
                                      int max_seats) const {
   if (!request.is_resource) return {};
   const std::string& verb = request.verb;
-  if (verb == "list" || (verb == "watch" && IsSet(query, "sendInitialEvents")))
+  if (verb == "list" || (verb == "watch" && IsSet(query, "sendInitialEvents"))) {
     return OfList(request, query, max_seats);
-  if (verb == "create" || verb == "update" || verb == "patch" || verb == "delete")
+  }
+  if (verb == "create" || verb == "update" || verb == "patch" || verb == "delete") {
     return OfWrite(request, max_seats);
+  }
   return {};
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 constexpr char kComponent[] = "kube-apiserver";
 
-void Reply(Context& context, k8s::PageAnswer answer) {
+void Reply(Context& context, component::PageAnswer answer) {
   ReplyText(context, answer.status, answer.content_type, std::move(answer.text));
 }
 
@@ -30,8 +30,8 @@ bool DebugPages::Handle(Context& context) const {
   if (path.rfind("/debug/", 0) == 0) return HandleFlow(context) || HandleProfiling(context);
   if (!(path == "/statusz" && options_.statusz) && !(path == "/flagz" && options_.flagz)) return false;
   const std::string_view accept = context.request->headers.Get("Accept");
-  Reply(context, path == "/flagz" ? k8s::AnswerFlagz(kComponent, flags_, accept)
-                                  : k8s::AnswerStatusz(
+  Reply(context, path == "/flagz" ? component::AnswerFlagz(kComponent, flags_, accept)
+                                  : component::AnswerStatusz(
                                         {kComponent, started_, Clock::Real().Now(), options_.paths}, accept));
   return true;
 }
@@ -59,7 +59,7 @@ bool DebugPages::HandleProfiling(Context& context) const {
   std::string_view path = context.info.path;
   if (!options_.profiling) return false;
   if (path == "/debug/flags/v") {
-    Reply(context, k8s::AnswerVerbosity(context.request->method, context.request->body));
+    Reply(context, component::AnswerVerbosity(context.request->method, context.request->body));
   } else if (path == "/debug/pprof/cmdline") {
     std::string arguments = ReadFile("/proc/self/cmdline").value_or("");
     if (!arguments.empty()) arguments.pop_back();  // NUL-terminated arguments; here NUL separates them

@@ -30,11 +30,12 @@ Result<> NodeTokenRestriction::Check(const User& user, std::string_view ns, std:
     return registry::ForbiddenError(api::ResourceOf<corev1::ServiceAccount>(), account, why);
   };
   const authenticationv1::BoundObjectReference& bound = spec.bound_object_ref();
-  if (bound.api_version() != "v1" || bound.kind() != "Pod" || bound.name().empty())
+  if (bound.api_version() != "v1" || bound.kind() != "Pod" || bound.name().empty()) {
     return refuse("node requested token not bound to a pod");
+  }
   if (bound.uid().empty()) return refuse("node requested token with a pod binding without a uid");
-  ASSIGN_OR_RETURN(registry::ObjectPtr object,
-                   registry_.Get(api::ResourceOf<corev1::Pod>(), ns, bound.name()));
+  KEELSON_ASSIGN_OR_RETURN(registry::ObjectPtr object,
+                           registry_.Get(api::ResourceOf<corev1::Pod>(), ns, bound.name()));
   const auto pod = std::static_pointer_cast<const corev1::Pod>(object->Decode());
   if (bound.uid() != pod->metadata().uid()) {
     return refuse(
@@ -42,8 +43,9 @@ Result<> NodeTokenRestriction::Check(const User& user, std::string_view ns, std:
                     "might have been deleted and then recreated",
                     bound.uid()));
   }
-  if (pod->spec().node_name() != node)
+  if (pod->spec().node_name() != node) {
     return refuse("node requested token bound to a pod scheduled on a different node");
+  }
   Result<> audience = CheckAudience(user, *pod, spec);
   return audience ? audience : refuse(audience.error().message());
 }

@@ -91,7 +91,7 @@ bool NonResourceRoutes::Handle(Context& context) const {
   } else if (path == "/metrics") {
     ReplyMetrics(context, metrics::Print());
   } else if (path == "/metrics/slis") {
-    ReplyMetrics(context, k8s::HealthMetrics());
+    ReplyMetrics(context, component::HealthMetrics());
   } else if (path == "/.well-known/openid-configuration") {
     ReplyText(context, 200, "application/json", documents_.load()->configuration);
   } else if (path == "/openid/v1/jwks") {

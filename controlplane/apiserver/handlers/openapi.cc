@@ -155,8 +155,9 @@ void OpenApiHandler::HandleIndex(Context& context) {
 void OpenApiHandler::HandleV3(Context& context, const std::string& path) {
   // Unknown names are not cached.
   std::vector<std::string> served = api::OpenApiV3Paths(served_);
-  if (std::find(served.begin(), served.end(), path) == served.end())
+  if (std::find(served.begin(), served.end(), path) == served.end()) {
     return ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
+  }
   Wanted wanted = WantedForm(context, kV3Protobuf, kOldV3Protobuf);
   if (wanted == Wanted::kNeither) return NotAcceptable(context);
   std::string hash = HashOf(path);

@@ -52,8 +52,9 @@ class OpenApiHandler {  // thread safe
   Clock& clock_;
   const api::OpenApiFilter served_;
   mutable Mutex mutex_;
-  std::map<std::string, Kept> documents_ GUARDED_BY(mutex_);
-  std::map<std::string, std::string> hashes_ GUARDED_BY(mutex_);  // hashes of version 3's documents, by path
+  std::map<std::string, Kept> documents_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> hashes_
+      KEELSON_GUARDED_BY(mutex_);  // hashes of version 3's documents, by path
 };
 
 }  // namespace keelson::apiserver

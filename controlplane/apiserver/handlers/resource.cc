@@ -73,9 +73,10 @@ Result<std::string> ConfigurationOf(Context& context, registry::FieldValidation 
   Result<std::string> json = YamlToJson(context.request->body, &problems);
   if (!json) return Error(Code::kBadRequest, "error decoding YAML: " + json.error().message());
   for (const std::string& problem : problems) {
-    if (validation == registry::FieldValidation::kStrict)
+    if (validation == registry::FieldValidation::kStrict) {
       return Error(Code::kBadRequest,
                    "error strict decoding YAML: error converting YAML to JSON: " + problem);
+    }
     if (validation == registry::FieldValidation::kWarn) WarnOf(context, problem);
   }
   return json;
@@ -86,27 +87,28 @@ Result<std::string> ConfigurationOf(Context& context, registry::FieldValidation 
 void ResourceHandler::Handle(Context& context) {
   const std::string& verb = context.info.verb;
   Result<> done;
-  if (verb == "get")
+  if (verb == "get") {
     done = Get(context);
-  else if (verb == "list")
+  } else if (verb == "list") {
     done = List(context);
-  else if (verb == "watch")
+  } else if (verb == "watch") {
     done = Watch(context);
-  else if (verb == "create")
+  } else if (verb == "create") {
     done = Create(context);
-  else if (verb == "update")
+  } else if (verb == "update") {
     done = Update(context);
-  else if (verb == "patch")
+  } else if (verb == "patch") {
     done = Patch(context);
-  else if (verb == "delete")
+  } else if (verb == "delete") {
     done = Delete(context);
-  else
+  } else {
     done = DeleteCollection(context);
+  }
   if (!done) ReplyError(context, done.error());
 }
 
 Result<registry::WriteOptions> ResourceHandler::Options(Context& context, bool apply) const {
-  ASSIGN_OR_RETURN(registry::WriteOptions options, ParseWriteOptions(context, apply));
+  KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, ParseWriteOptions(context, apply));
   auto notes = std::make_shared<AdmissionNotes>();
   const bool dry_run = options.dry_run;
   options.admission = [this, &context, notes, dry_run](registry::AdmissionPhase phase,
@@ -114,7 +116,7 @@ Result<registry::WriteOptions> ResourceHandler::Options(Context& context, bool a
                                                        const api::ResourceInfo& info, api::Message* object,
                                                        const api::Message* old_object) -> Result<> {
     const bool mutate = phase == registry::AdmissionPhase::kMutate;
-    if (mutate && operation == registry::Operation::kCreate) RETURN_IF_ERROR(MayCreate(context));
+    if (mutate && operation == registry::Operation::kCreate) KEELSON_RETURN_IF_ERROR(MayCreate(context));
     std::string_view name = context.info.name;
     if (name.empty() && old_object) name = api::Meta(*old_object).name();
     const AdmissionRequest request{operation,  info,         context.info.ns, name,        object,
@@ -153,15 +155,15 @@ Result<> ResourceHandler::MayDeleteUnreadable(const Context& context) const {
 }
 
 Result<> ResourceHandler::Get(Context& context) {
-  ASSIGN_OR_RETURN(registry::ObjectPtr object,
-                   registry_.Get(*context.resource, context.info.ns, context.info.name,
-                                 context.query().Get("resourceVersion"), {}, context.deadline));
+  KEELSON_ASSIGN_OR_RETURN(registry::ObjectPtr object,
+                           registry_.Get(*context.resource, context.info.ns, context.info.name,
+                                         context.query().Get("resourceVersion"), {}, context.deadline));
   ReplyObject(context, 200, object);
   return {};
 }
 
 Result<> ResourceHandler::List(Context& context) {
-  ASSIGN_OR_RETURN(registry::ListOptions options, ParseListOptions(context));
+  KEELSON_ASSIGN_OR_RETURN(registry::ListOptions options, ParseListOptions(context));
   Result<registry::ObjectList> list = registry_.List(*context.resource, context.info.ns, options);
   if (!list && list.error().Is(Code::kGone) && !options.continue_token.empty()) {
     // The continue token for an inconsistent rest of the list, for clients that accept that.
@@ -176,14 +178,15 @@ Result<> ResourceHandler::List(Context& context) {
 }
 
 Result<> ResourceHandler::Watch(Context& context) {
-  ASSIGN_OR_RETURN(registry::ListOptions options, ParseListOptions(context));
+  KEELSON_ASSIGN_OR_RETURN(registry::ListOptions options, ParseListOptions(context));
   watches_.Start(context, options);
   return {};
 }
 
 Result<> ResourceHandler::Create(Context& context) {
-  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
-  ASSIGN_OR_RETURN(std::unique_ptr<api::Message> object, DecodeObject(context, options.field_validation));
+  KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<api::Message> object,
+                           DecodeObject(context, options.field_validation));
   const api::ResourceInfo* resource = context.resource;
   std::string name = context.info.name;
   if (resource->resource == "bindings") {
@@ -191,16 +194,17 @@ Result<> ResourceHandler::Create(Context& context) {
     resource = api::FindResource("", "v1", "pods/binding");
     name = api::Meta(*object).name();
   }
-  ASSIGN_OR_RETURN(registry::Written written,
-                   registry_.Create(*resource, context.info.ns, name, std::move(object), options));
+  KEELSON_ASSIGN_OR_RETURN(registry::Written written,
+                           registry_.Create(*resource, context.info.ns, name, std::move(object), options));
   ReplyWritten(context, std::move(written), 201);
   return {};
 }
 
 Result<> ResourceHandler::Update(Context& context) {
-  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
-  ASSIGN_OR_RETURN(std::unique_ptr<api::Message> object, DecodeObject(context, options.field_validation));
-  ASSIGN_OR_RETURN(
+  KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<api::Message> object,
+                           DecodeObject(context, options.field_validation));
+  KEELSON_ASSIGN_OR_RETURN(
       registry::Written written,
       registry_.Update(*context.resource, context.info.ns, context.info.name, std::move(object), options));
   int status = written.created ? 201 : 200;
@@ -209,29 +213,31 @@ Result<> ResourceHandler::Update(Context& context) {
 }
 
 Result<> ResourceHandler::Patch(Context& context) {
-  ASSIGN_OR_RETURN(registry::PatchType type, PatchTypeOf(context));
+  KEELSON_ASSIGN_OR_RETURN(registry::PatchType type, PatchTypeOf(context));
   const bool apply = type == registry::PatchType::kApply;
-  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context, apply));
+  KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context, apply));
   std::string configuration;
   if (apply) {
-    ASSIGN_OR_RETURN(configuration, ConfigurationOf(context, options.field_validation));
+    KEELSON_ASSIGN_OR_RETURN(configuration, ConfigurationOf(context, options.field_validation));
   }
-  ASSIGN_OR_RETURN(registry::Written written,
-                   registry_.Patch(*context.resource, context.info.ns, context.info.name, type,
-                                   apply ? configuration : context.request->body, options));
+  KEELSON_ASSIGN_OR_RETURN(registry::Written written,
+                           registry_.Patch(*context.resource, context.info.ns, context.info.name, type,
+                                           apply ? configuration : context.request->body, options));
   int status = written.created ? 201 : 200;
   ReplyWritten(context, std::move(written), status);
   return {};
 }
 
 Result<> ResourceHandler::Delete(Context& context) {
-  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
-  ASSIGN_OR_RETURN(metav1::DeleteOptions delete_options, DecodeDeleteOptions(context));
+  KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
+  KEELSON_ASSIGN_OR_RETURN(metav1::DeleteOptions delete_options, DecodeDeleteOptions(context));
   for (const std::string& value : delete_options.dry_run()) options.dry_run |= value == "All";
-  if (delete_options.ignore_store_read_error_with_cluster_breaking_potential())
-    RETURN_IF_ERROR(MayDeleteUnreadable(context));
-  ASSIGN_OR_RETURN(registry::Deleted deleted, registry_.Delete(*context.resource, context.info.ns,
-                                                               context.info.name, delete_options, options));
+  if (delete_options.ignore_store_read_error_with_cluster_breaking_potential()) {
+    KEELSON_RETURN_IF_ERROR(MayDeleteUnreadable(context));
+  }
+  KEELSON_ASSIGN_OR_RETURN(
+      registry::Deleted deleted,
+      registry_.Delete(*context.resource, context.info.ns, context.info.name, delete_options, options));
   bool waits_for_dependents = delete_options.has_orphan_dependents() && !delete_options.orphan_dependents();
   int status = !deleted.gone && waits_for_dependents ? 202 : 200;
   if (deleted.return_object || !deleted.gone) {
@@ -244,11 +250,11 @@ Result<> ResourceHandler::Delete(Context& context) {
 }
 
 Result<> ResourceHandler::DeleteCollection(Context& context) {
-  ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
-  ASSIGN_OR_RETURN(registry::ListOptions list, ParseListOptions(context));
-  ASSIGN_OR_RETURN(metav1::DeleteOptions delete_options, DecodeDeleteOptions(context));
+  KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
+  KEELSON_ASSIGN_OR_RETURN(registry::ListOptions list, ParseListOptions(context));
+  KEELSON_ASSIGN_OR_RETURN(metav1::DeleteOptions delete_options, DecodeDeleteOptions(context));
   for (const std::string& value : delete_options.dry_run()) options.dry_run |= value == "All";
-  ASSIGN_OR_RETURN(
+  KEELSON_ASSIGN_OR_RETURN(
       registry::ObjectList deleted,
       registry_.DeleteCollection(*context.resource, context.info.ns, list, delete_options, options));
   ReplyList(context, deleted);

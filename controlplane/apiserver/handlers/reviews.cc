@@ -48,8 +48,9 @@ std::string FieldText(const authorizationv1::FieldSelectorAttributes& from, std:
       problem = kField;
     }
   }
-  if (!problem.empty())
+  if (!problem.empty()) {
     problem += selector.terms.empty() ? "ignored due to parse error" : "partially ignored due to parse error";
+  }
   return selector.ToString();
 }
 
@@ -99,8 +100,9 @@ RequestInfo ToRequest(const authorizationv1::ResourceAttributes& from, std::vect
 
 // Ignores a status in the request.
 void ClearAnswer(api::Message& review) {
-  if (const auto* status = review.GetDescriptor()->FindFieldByName("status"))
+  if (const auto* status = review.GetDescriptor()->FindFieldByName("status")) {
     review.GetReflection()->ClearField(&review, status);
+  }
 }
 
 template <typename Repeated>
@@ -172,8 +174,9 @@ Result<> ReviewHandler::TokenReview(authenticationv1::TokenReview& review) const
   std::vector<std::string> audiences(review.spec().audiences().begin(), review.spec().audiences().end());
   authenticationv1::TokenReviewStatus& status = *review.mutable_status();
   status.Clear();
-  if (review.spec().token().empty())
+  if (review.spec().token().empty()) {
     return Error(Code::kBadRequest, "token is required for TokenReview in authentication");
+  }
   Result<TokenAnswer> answer = authenticator_.AuthenticateToken(review.spec().token(), audiences);
   if (!answer) {
     status.set_error(answer.error().message());

@@ -37,12 +37,14 @@ Error Invalid(std::string_view field, std::string_view value, std::string_view w
 
 // A name in the body must match the URL.
 Result<> CheckAccount(const metav1::ObjectMeta& meta, std::string_view ns, std::string_view name) {
-  if (!meta.name().empty() && meta.name() != name)
+  if (!meta.name().empty() && meta.name() != name) {
     return Invalid("metadata.name", k8s::Quote(meta.name()),
                    "must match the service account name if specified", name);
-  if (!meta.namespace_().empty() && meta.namespace_() != ns)
+  }
+  if (!meta.namespace_().empty() && meta.namespace_() != ns) {
     return Invalid("metadata.namespace", k8s::Quote(meta.namespace_()),
                    "must match the service account namespace if specified", name);
+  }
   return {};
 }
 
@@ -81,13 +83,13 @@ Result<> TokenIssuer::Bind(const authenticationv1::BoundObjectReference& referen
   auto get = [&](std::string_view resource,
                  std::string_view ns) -> Result<std::shared_ptr<const api::Message>> {
     const api::ResourceInfo& info = *api::FindResource("", "v1", resource);
-    ASSIGN_OR_RETURN(registry::ObjectPtr object, registry_.Get(info, ns, reference.name()));
+    KEELSON_ASSIGN_OR_RETURN(registry::ObjectPtr object, registry_.Get(info, ns, reference.name()));
     std::shared_ptr<const api::Message> message = object->Decode();
-    RETURN_IF_ERROR(CheckUid(info, reference, api::Meta(*message).uid()));
+    KEELSON_RETURN_IF_ERROR(CheckUid(info, reference, api::Meta(*message).uid()));
     return message;
   };
   if (reference.kind() == "Pod") {
-    ASSIGN_OR_RETURN(std::shared_ptr<const api::Message> message, get("pods", claims.ns));
+    KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<const api::Message> message, get("pods", claims.ns));
     const auto& pod = static_cast<const corev1::Pod&>(*message);
     if (pod.spec().service_account_name() != claims.service_account.name) {
       return Error(Code::kBadRequest,
@@ -103,12 +105,12 @@ Result<> TokenIssuer::Bind(const authenticationv1::BoundObjectReference& referen
     return {};
   }
   if (reference.kind() == "Node") {
-    ASSIGN_OR_RETURN(std::shared_ptr<const api::Message> message, get("nodes", ""));
+    KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<const api::Message> message, get("nodes", ""));
     claims.node = TokenClaims::Object{reference.name(), api::Meta(*message).uid()};
     return {};
   }
   if (reference.kind() == "Secret") {
-    ASSIGN_OR_RETURN(std::shared_ptr<const api::Message> message, get("secrets", claims.ns));
+    KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<const api::Message> message, get("secrets", claims.ns));
     claims.secret = TokenClaims::Object{reference.name(), api::Meta(*message).uid()};
     return {};
   }
@@ -135,7 +137,7 @@ Result<> TokenIssuer::Issue(std::string_view ns, std::string_view account,
     for (const std::string& audience : options_.default_audiences) spec.add_audiences(audience);
   }
   const api::ResourceInfo& info = *api::FindResource("", "v1", "serviceaccounts");
-  ASSIGN_OR_RETURN(registry::ObjectPtr found, registry_.Get(info, ns, account));
+  KEELSON_ASSIGN_OR_RETURN(registry::ObjectPtr found, registry_.Get(info, ns, account));
   std::shared_ptr<const api::Message> stored = found->Decode();
 
   TokenClaims claims;
@@ -148,7 +150,7 @@ Result<> TokenIssuer::Issue(std::string_view ns, std::string_view account,
   claims.expires = claims.issued_at + seconds;
   claims.ns = ns;
   claims.service_account = {std::string(account), api::Meta(*stored).uid()};
-  if (spec.has_bound_object_ref()) RETURN_IF_ERROR(Bind(spec.bound_object_ref(), claims));
+  if (spec.has_bound_object_ref()) KEELSON_RETURN_IF_ERROR(Bind(spec.bound_object_ref(), claims));
 
   const int64_t told = claims.expires;
   bool for_us = std::all_of(claims.audiences.begin(), claims.audiences.end(), [&](const std::string& one) {
@@ -160,7 +162,7 @@ Result<> TokenIssuer::Issue(std::string_view ns, std::string_view account,
     claims.expires = claims.issued_at + kExtendedSeconds;
   }
 
-  ASSIGN_OR_RETURN(std::string token, SignToken(claims, *key_.load()));
+  KEELSON_ASSIGN_OR_RETURN(std::string token, SignToken(claims, *key_.load()));
   metav1::ObjectMeta& meta = *request.mutable_metadata();
   meta.set_name(std::string(account));
   meta.set_namespace_(std::string(ns));

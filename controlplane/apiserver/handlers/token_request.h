@@ -28,7 +28,9 @@ class TokenIssuer {  // thread safe
         clock_(clock) {}
 
   // Replaces the signing key. Thread safe.
-  void SetKey(crypto::SigningKey key) { key_.store(std::make_shared<const crypto::SigningKey>(std::move(key))); }
+  void SetKey(crypto::SigningKey key) {
+    key_.store(std::make_shared<const crypto::SigningKey>(std::move(key)));
+  }
 
   void Handle(Context& context) const;
   // Fills in `request.status`. kNotFound; kConflict when the bound object has another UID; kInvalid.

@@ -47,8 +47,9 @@ struct WatchMeters {
 
 // Without timeoutSeconds: a random time, so that watches do not end together.
 std::chrono::seconds TimeoutOf(const registry::ListOptions& options, std::chrono::seconds least) {
-  if (int64_t seconds = options.timeout_seconds.value_or(0); seconds != 0)
+  if (int64_t seconds = options.timeout_seconds.value_or(0); seconds != 0) {
     return std::chrono::seconds(std::clamp<int64_t>(seconds, 0, kMaxTimeout.count()));
+  }
   thread_local std::minstd_rand random(std::random_device{}());
   return least + std::chrono::seconds(random() % static_cast<uint32_t>(std::max<int64_t>(1, least.count())));
 }
@@ -63,8 +64,8 @@ std::string ContentType(const Output& output) {
 struct WatchManager::Queue {
   mutable Mutex mutex;
   CondVar changed;
-  std::vector<std::shared_ptr<Session>> sessions GUARDED_BY(mutex);
-  bool woken GUARDED_BY(mutex) = false;
+  std::vector<std::shared_ptr<Session>> sessions KEELSON_GUARDED_BY(mutex);
+  bool woken KEELSON_GUARDED_BY(mutex) = false;
 
   void Wake() {
     MutexLock lock(mutex);
@@ -98,10 +99,11 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
     storage::Bytes frame = Encode(*event);
     meters_.events.Increment();
     meters_.sizes.Observe(static_cast<double>(frame->size()));
-    if (initial_)
+    if (initial_) {
       initial_bytes_ += frame->size();
-    else if (writer_->queued_bytes() > kMaxQueued + initial_bytes_)
+    } else if (writer_->queued_bytes() > kMaxQueued + initial_bytes_) {
       return Cut();
+    }
     return Send(std::move(frame));
   }
 
@@ -148,8 +150,9 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
   bool Send(storage::Bytes frame) {
     // A WebSocket message has its own length.
     constexpr size_t kLength = 4;
-    if (!framed_ && output_.encoding == Encoding::kProtobuf)
+    if (!framed_ && output_.encoding == Encoding::kProtobuf) {
       frame = std::make_shared<const std::string>(frame->substr(kLength));
+    }
     return writer_->Write(std::move(frame));
   }
 
@@ -217,7 +220,7 @@ void WatchManager::Start(Context& context, const registry::ListOptions& options)
     std::shared_ptr<http::ResponseWriter> writer;
     http::Headers headers;
     Mutex mutex;
-    bool started GUARDED_BY(mutex) = false;
+    bool started KEELSON_GUARDED_BY(mutex) = false;
 
     void Begin() {
       MutexLock lock(mutex);
@@ -269,8 +272,9 @@ void WatchManager::Run(std::stop_token stop) {
       MutexLock lock(queue_->mutex);
       SteadyTime next = clock_.SteadyNow() + std::chrono::seconds(60);
       for (const auto& session : queue_->sessions) next = std::min(next, session->next());
-      while (!queue_->woken && clock_.SteadyNow() < next)
+      while (!queue_->woken && clock_.SteadyNow() < next) {
         clock_.WaitUntil(queue_->mutex, queue_->changed, next);
+      }
       queue_->woken = false;
       SteadyTime now = clock_.SteadyNow();
       auto& sessions = queue_->sessions;

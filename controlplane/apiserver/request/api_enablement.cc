@@ -59,7 +59,7 @@ Result<ApiEnablement> ApiEnablement::Parse(const std::vector<std::string>& setti
   }
   ApiEnablement out;
   if (auto all = given.find("api/all"); all != given.end()) {
-    ASSIGN_OR_RETURN(const bool on, BoolOf(all->first, all->second));
+    KEELSON_ASSIGN_OR_RETURN(const bool on, BoolOf(all->first, all->second));
     if (!on && given.size() == 1) return Error(Code::kInvalid, "invalid key with only api/all=false");
     for (const char* stage : {"ga", "beta", "alpha"}) out.wide_[stage] = on;
   }
@@ -69,9 +69,10 @@ Result<ApiEnablement> ApiEnablement::Parse(const std::vector<std::string>& setti
     const bool core = key == "v1" || key == "api/v1";
     const std::vector<std::string_view> path = Split(core ? std::string_view("/v1") : key, '/');
     const std::vector<std::string> parts(path.begin(), path.end());
-    if (parts.size() != 2 && parts.size() != 3)
+    if (parts.size() != 2 && parts.size() != 3) {
       return Error(Code::kInvalid, "runtime-config invalid key " + key);
-    ASSIGN_OR_RETURN(const bool on, BoolOf(key, text));
+    }
+    KEELSON_ASSIGN_OR_RETURN(const bool on, BoolOf(key, text));
     if (parts[0] == "api" && parts.size() == 2 &&
         (parts[1] == "ga" || parts[1] == "beta" || parts[1] == "alpha")) {
       out.wide_[parts[1]] = on;
@@ -82,9 +83,10 @@ Result<ApiEnablement> ApiEnablement::Parse(const std::vector<std::string>& setti
       continue;
     }
     if (!HasVersion(parts[0], parts[1])) {
-      if (StageOf(parts[1]) == "ga")
+      if (StageOf(parts[1]) == "ga") {
         return Error(Code::kInvalid,
                      "group version " + VersionKey(parts[0], parts[1]) + " that has not been registered");
+      }
       if (on) TellNotHere(key);
       continue;
     }
@@ -97,9 +99,10 @@ Result<ApiEnablement> ApiEnablement::Parse(const std::vector<std::string>& setti
   }
   if (!unknown.empty()) return Error(Code::kInvalid, "unknown api groups " + unknown);
   for (const char* stage : {"beta", "alpha"}) {
-    if (auto it = out.wide_.find(stage); it != out.wide_.end() && it->second)
+    if (auto it = out.wide_.find(stage); it != out.wide_.end() && it->second) {
       TellNotHere(stage == std::string_view("beta") ? "what is beta, but certificates.k8s.io/v1beta1"
                                                     : "what is alpha");
+    }
   }
   return out;
 }

@@ -29,7 +29,7 @@ class HeldWriter : public http::ResponseWriter {
   void OnClose(std::function<void()> callback) override { inner_->OnClose(std::move(callback)); }
   bool closed() const override { return inner_->closed(); }
   Result<std::unique_ptr<http::Stream>> Upgrade(http::Headers headers) override {
-    ASSIGN_OR_RETURN(std::unique_ptr<http::Stream> stream, inner_->Upgrade(std::move(headers)));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<http::Stream> stream, inner_->Upgrade(std::move(headers)));
     return std::unique_ptr<http::Stream>(std::make_unique<HeldStream>(std::move(stream), held_));
   }
 

@@ -28,8 +28,9 @@ bool SetTransform(const MediaType& clause, Forms forms, Output& out) {
   if (as.empty()) return true;
   std::string_view version = clause.Parameter("v");
   if (forms == Forms::kPlain || clause.Parameter("g") != "meta.k8s.io" ||
-      (version != "v1" && version != "v1beta1"))
+      (version != "v1" && version != "v1beta1")) {
     return false;
+  }
   out.version = version;
   if (as == "Table") {
     out.as = As::kTable;
@@ -40,14 +41,15 @@ bool SetTransform(const MediaType& clause, Forms forms, Output& out) {
 }
 
 bool SetEncoding(const MediaType& clause, Output& out) {
-  if (Covers(clause, kJsonType))
+  if (Covers(clause, kJsonType)) {
     out.encoding = Encoding::kJson;
-  else if (Covers(clause, kYamlType))
+  } else if (Covers(clause, kYamlType)) {
     out.encoding = Encoding::kYaml;
-  else if (Covers(clause, kProtobufType))
+  } else if (Covers(clause, kProtobufType)) {
     out.encoding = Encoding::kProtobuf;
-  else
+  } else {
     return false;
+  }
   return true;
 }
 

@@ -36,14 +36,16 @@ bool LooksLikeNumber(std::string_view text) {
 
 bool NeedsQuotes(std::string_view text) {
   if (text.empty() || IsWord(text) || LooksLikeNumber(text)) return true;
-  if (std::isspace(static_cast<unsigned char>(text.front())) || text.back() == ' ' || text.back() == ':')
+  if (std::isspace(static_cast<unsigned char>(text.front())) || text.back() == ' ' || text.back() == ':') {
     return true;
+  }
   constexpr std::string_view kIndicators = ",[]{}#&*!|>'\"%@`";
   if (kIndicators.find(text.front()) != std::string_view::npos) return true;
   // These start a scalar only if a non-blank follows.
   if (std::string_view("-?:").find(text.front()) != std::string_view::npos &&
-      (text.size() == 1 || text[1] == ' '))
+      (text.size() == 1 || text[1] == ' ')) {
     return true;
+  }
   if (text.substr(0, 3) == "---" || text.substr(0, 3) == "...") return true;
   return text.find(": ") != std::string_view::npos || text.find(" #") != std::string_view::npos;
 }
@@ -55,8 +57,9 @@ bool NeedsEscapes(std::string_view text, bool lines) {
     if ((c < 0x20 && !(lines && c == '\n')) || c == 0x7f) return true;
     if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) return true;
     if (c == 0xe2 && text.substr(i, 2) == "\xe2\x80" && i + 2 < text.size() &&
-        (text[i + 2] == '\xa8' || text[i + 2] == '\xa9'))
+        (text[i + 2] == '\xa8' || text[i + 2] == '\xa9')) {
       return true;
+    }
     if (c == 0xef && text.substr(i, 3) == "\xef\xbb\xbf") return true;
   }
   return false;
@@ -153,8 +156,9 @@ class Writer {
 
   void Item(const json::value& item, int depth) {
     out_ += "- ";
-    if (const json::object* object = item.if_object(); object && !object->empty())
+    if (const json::object* object = item.if_object(); object && !object->empty()) {
       return Mapping(*object, depth + 1, true);
+    }
     if (const json::array* array = item.if_array(); array && !array->empty()) {
       // The first item of a nested sequence stays on the same line.
       for (size_t i = 0; i < array->size(); ++i) {

@@ -79,8 +79,8 @@ registry::ObjectPtr UsageHandler::Make(const api::ResourceInfo& row, const stora
 Result<> UsageHandler::Get(Context& context) const {
   const api::ResourceInfo& row = *context.resource;
   const std::string &ns = context.info.ns, &name = context.info.name;
-  ASSIGN_OR_RETURN(registry::ObjectPtr subject,
-                   registry_.Get(SubjectOf(row), ns, name, "0", {}, context.deadline));
+  KEELSON_ASSIGN_OR_RETURN(registry::ObjectPtr subject,
+                           registry_.Get(SubjectOf(row), ns, name, "0", {}, context.deadline));
   registry::ObjectPtr object = Make(row, *subject);
   if (!object) return NotKnown(row, api::KeyOf(ns, name));
   ReplyObject(context, 200, object);
@@ -88,18 +88,19 @@ Result<> UsageHandler::Get(Context& context) const {
 }
 
 Result<> UsageHandler::List(Context& context) const {
-  ASSIGN_OR_RETURN(const registry::ListOptions asked, ParseListOptions(context));
+  KEELSON_ASSIGN_OR_RETURN(const registry::ListOptions asked, ParseListOptions(context));
   registry::ListOptions options;
   options.label_selector = asked.label_selector;
   options.field_selector = asked.field_selector;
   options.resource_version = "0";
   options.deadline = asked.deadline;
-  ASSIGN_OR_RETURN(registry::ObjectList subjects,
-                   registry_.List(SubjectOf(*context.resource), context.info.ns, options));
+  KEELSON_ASSIGN_OR_RETURN(registry::ObjectList subjects,
+                           registry_.List(SubjectOf(*context.resource), context.info.ns, options));
   registry::ObjectList list;
   for (const registry::ObjectPtr& subject : subjects.items) {
-    if (registry::ObjectPtr object = Make(*context.resource, *subject))
+    if (registry::ObjectPtr object = Make(*context.resource, *subject)) {
       list.items.push_back(std::move(object));
+    }
   }
   ReplyList(context, list);
   return {};

@@ -135,8 +135,9 @@ Result<UsageSample> ParseResourceMetrics(std::string_view text, WallTime now) {
           WallTime(std::chrono::nanoseconds(static_cast<int64_t>(std::min(line->value, 9e9) * 1e9)));
     }
   }
-  if (!node.cpu || !node.memory)
+  if (!node.cpu || !node.memory) {
     return Error(Code::kInternal, "no CPU or no memory of the node in what it measured");
+  }
   UsageSample sample{node.point, {}};
   for (auto& [pod, containers] : pods) {
     for (auto& [name, draft] : containers) {

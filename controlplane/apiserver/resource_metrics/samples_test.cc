@@ -69,8 +69,9 @@ TEST(ParseResourceMetrics, WhatIsNoneIsLeftOut) {
     EXPECT_TRUE(sample->pods.empty()) << line;
   }
   for (const char* text :
-       {"", "\n\n", "node_cpu_usage_seconds_total 1\n", "node_memory_working_set_bytes 1", "<html>"})
+       {"", "\n\n", "node_cpu_usage_seconds_total 1\n", "node_memory_working_set_bytes 1", "<html>"}) {
     EXPECT_FALSE(ParseResourceMetrics(text, At(1))) << text;
+  }
 }
 
 UsagePoint Point(int64_t time, double cpu, int64_t start = 0) { return {At(time), At(start), cpu, 1 << 20}; }

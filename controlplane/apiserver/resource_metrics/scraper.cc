@@ -50,7 +50,7 @@ size_t UsageScraper::PutFailingLast(std::vector<std::string>& nodes) {
   MutexLock lock(mutex_);
   auto failing = std::stable_partition(nodes.begin(), nodes.end(),
                                        [this](const std::string& node)
-                                           REQUIRES(mutex_) { return !failing_.count(node); });
+                                           KEELSON_REQUIRES(mutex_) { return !failing_.count(node); });
   std::shuffle(failing, nodes.end(), dice_);
   return static_cast<size_t>(failing - nodes.begin());
 }
@@ -90,26 +90,29 @@ void UsageScraper::AskOne(const std::string& node, std::stop_token stop) {
   }
   usage_.Remove(node);
   MutexLock lock(mutex_);
-  if (failing_.insert(node).second)
+  if (failing_.insert(node).second) {
     log::Warn("Cannot learn what a node uses", {{"node", node}, {"err", sample.error()}});
+  }
 }
 
 Result<UsageSample> UsageScraper::Ask(const std::string& node, std::stop_token stop) {
-  ASSIGN_OR_RETURN(std::shared_ptr<http::Client> kubelet, backends_.Kubelet(node));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<http::Client> kubelet, backends_.Kubelet(node));
   http::ClientRequest request;
   request.target = "/metrics/resource";
-  ASSIGN_OR_RETURN(std::unique_ptr<http::ResponseReader> reader, kubelet->Open(request, kPatience, stop));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<http::ResponseReader> reader,
+                           kubelet->Open(request, kPatience, stop));
   std::string body;
   for (;;) {
-    ASSIGN_OR_RETURN(std::string piece, reader->Read(stop, kPatience));
+    KEELSON_ASSIGN_OR_RETURN(std::string piece, reader->Read(stop, kPatience));
     if (piece.empty()) break;
     body += piece;
     if (body.size() > kMaxBody) return Error(Code::kTooLarge, "more than is believed of one node");
   }
-  if (reader->status() != 200)
+  if (reader->status() != 200) {
     return Error(CodeOf(reader->status(), ""),
                  "status " + std::to_string(reader->status()) + ": " + body.substr(0, 256));
-  ASSIGN_OR_RETURN(UsageSample sample, ParseResourceMetrics(body, Clock::Real().Now()));
+  }
+  KEELSON_ASSIGN_OR_RETURN(UsageSample sample, ParseResourceMetrics(body, Clock::Real().Now()));
   // Bounded by the number of nodes.
   const api::ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
   std::erase_if(sample.pods, [&](const auto& entry) { return !store_.Peek(pods, entry.first); });

@@ -39,8 +39,8 @@ class UsageScraper {
   const std::chrono::nanoseconds period_;
   std::set<std::string> asked_;  // scraped in the previous round
   Mutex mutex_;
-  std::set<std::string> failing_ GUARDED_BY(mutex_);  // each failure is logged once
-  std::minstd_rand dice_ GUARDED_BY(mutex_){std::random_device{}()};
+  std::set<std::string> failing_ KEELSON_GUARDED_BY(mutex_);  // each failure is logged once
+  std::minstd_rand dice_ KEELSON_GUARDED_BY(mutex_){std::random_device{}()};
 };
 
 }  // namespace keelson::apiserver

@@ -39,7 +39,7 @@ class UsageStore {  // thread safe
 
   const std::chrono::nanoseconds period_;
   mutable Mutex mutex_;
-  std::map<std::string, std::shared_ptr<const NodeUsage>, std::less<>> nodes_ GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<const NodeUsage>, std::less<>> nodes_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::apiserver

@@ -20,8 +20,8 @@ class Client : public WebhookClient {
  public:
   Client(std::string file, std::chrono::milliseconds timeout) : file_(std::move(file)), timeout_(timeout) {}
 
-  Result<> Load() EXCLUDES(mutex_) {
-    ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(file_));
+  Result<> Load() KEELSON_EXCLUDES(mutex_) {
+    KEELSON_ASSIGN_OR_RETURN(client::RestConfig config, client::LoadKubeconfig(file_));
     auto scheme = config.server.find("://");
     if (scheme == std::string::npos) return Error(Code::kInvalid, file_ + ": server is no URL");
     auto slash = config.server.find('/', scheme + 3);
@@ -34,7 +34,7 @@ class Client : public WebhookClient {
     if (!made) return made.error().Wrap(file_);
     std::string token = config.token;
     if (!config.token_file.empty()) {
-      ASSIGN_OR_RETURN(token, ReadFile(config.token_file));
+      KEELSON_ASSIGN_OR_RETURN(token, ReadFile(config.token_file));
       while (!token.empty() && std::isspace(static_cast<unsigned char>(token.back()))) token.pop_back();
     }
     MutexLock lock(mutex_);
@@ -74,7 +74,7 @@ class Client : public WebhookClient {
   }
 
  private:
-  void Reload() EXCLUDES(mutex_) {
+  void Reload() KEELSON_EXCLUDES(mutex_) {
     {
       MutexLock lock(mutex_);
       if (SteadyTime::clock::now() - loaded_ < kReloadPeriod) return;
@@ -86,9 +86,9 @@ class Client : public WebhookClient {
   const std::string file_;
   const std::chrono::milliseconds timeout_;
   Mutex mutex_;
-  std::shared_ptr<http::Client> client_ GUARDED_BY(mutex_);
-  std::string target_ GUARDED_BY(mutex_), token_ GUARDED_BY(mutex_);
-  SteadyTime loaded_ GUARDED_BY(mutex_);
+  std::shared_ptr<http::Client> client_ KEELSON_GUARDED_BY(mutex_);
+  std::string target_ KEELSON_GUARDED_BY(mutex_), token_ KEELSON_GUARDED_BY(mutex_);
+  SteadyTime loaded_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -96,7 +96,7 @@ class Client : public WebhookClient {
 Result<std::unique_ptr<WebhookClient>> WebhookClient::FromKubeconfig(const std::string& file,
                                                                      std::chrono::milliseconds timeout) {
   auto client = std::make_unique<Client>(file, timeout);
-  RETURN_IF_ERROR(client->Load());
+  KEELSON_RETURN_IF_ERROR(client->Load());
   return std::unique_ptr<WebhookClient>(std::move(client));
 }
 

@@ -15,7 +15,7 @@ class ExpiringCache {  // thread safe
  public:
   explicit ExpiringCache(size_t capacity, Clock& clock) : capacity_(capacity), clock_(clock) {}
 
-  std::optional<Value> Find(const std::string& key) EXCLUDES(mutex_) {
+  std::optional<Value> Find(const std::string& key) KEELSON_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     auto it = entries_.find(key);
     if (it == entries_.end()) return std::nullopt;
@@ -24,7 +24,7 @@ class ExpiringCache {  // thread safe
     return std::nullopt;
   }
 
-  void Put(const std::string& key, Value value, std::chrono::milliseconds ttl) EXCLUDES(mutex_) {
+  void Put(const std::string& key, Value value, std::chrono::milliseconds ttl) KEELSON_EXCLUDES(mutex_) {
     if (ttl.count() <= 0) return;
     MutexLock lock(mutex_);
     if (entries_.size() >= capacity_) {
@@ -45,7 +45,7 @@ class ExpiringCache {  // thread safe
   const size_t capacity_;
   Clock& clock_;
   Mutex mutex_;
-  std::unordered_map<std::string, Entry> entries_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Entry> entries_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::apiserver

@@ -61,8 +61,9 @@ using PodsByNode = std::map<std::string, std::vector<std::shared_ptr<const corev
 void CountAttachment(const VolumeAttachment& attachment, int by) {
   const std::string plugin = "kubernetes.io/csi:" + attachment.spec().attacher();
   metrics::Family& volumes = TheMetrics().attachdetach_total_volumes;
-  if (!attachment.metadata().has_deletion_timestamp())
+  if (!attachment.metadata().has_deletion_timestamp()) {
     volumes.With({plugin, "desired_state_of_world"}).Add(by);
+  }
   if (!attachment.status().attached()) return;
   volumes.With({plugin, "actual_state_of_world"}).Add(by);
   TheMetrics().attachable_volumes_in_use.With({attachment.spec().node_name(), plugin}).Add(by);
@@ -84,10 +85,12 @@ std::string WhoHasIt(const corev1::Pod& pod,
       }
     }
   }
-  if (here.empty() && elsewhere == 0)
+  if (here.empty() && elsewhere == 0) {
     return "Volume is already exclusively attached to one node and can't be attached to another";
-  if (here.empty())
+  }
+  if (here.empty()) {
     return fmt::format("Volume is already used by {} pod(s) in different namespaces", elsewhere);
+  }
   return fmt::format("Volume is already used by pod(s) {}", fmt::join(here, ", ")) +
          (elsewhere > 0 ? fmt::format(" and {} pod(s) in different namespaces", elsewhere) : "");
 }
@@ -129,8 +132,9 @@ AttachDetachController::AttachDetachController(client::RestClient api, client::I
   });
   drivers_.AddHandler([this](const client::Change<CSIDriver>& change) {
     for (const auto& volume : volumes_.List()) {
-      if (volume->spec().persistent_volume_source().csi().driver() == change.key)
+      if (volume->spec().persistent_volume_source().csi().driver() == change.key) {
         queue().Add(volume->metadata().name());
+      }
     }
   });
 }
@@ -147,14 +151,16 @@ void AttachDetachController::OnPod(const client::Change<corev1::Pod>& change) {
   auto uses = [](const std::shared_ptr<const corev1::Pod>& pod) {
     return pod && !pod->spec().node_name().empty() && NeedsVolumes(*pod, false);
   };
-  if (uses(change.old_object) != uses(change.new_object) || !change.new_object)
+  if (uses(change.old_object) != uses(change.new_object) || !change.new_object) {
     EnqueueVolumesOf(change.object());
+  }
 }
 
 void AttachDetachController::OnNode(const client::Change<corev1::Node>& change) {
   if (change.old_object && change.new_object &&
-      MessageDifferencer::Equals(Facts(*change.old_object), Facts(*change.new_object)))
+      MessageDifferencer::Equals(Facts(*change.old_object), Facts(*change.new_object))) {
     return;
+  }
   for (const auto& attachment : attachments_.ByIndex(kByNode, change.key)) {
     for (const std::string& volume : VolumeOf(*attachment)) queue().Add(volume);
   }
@@ -183,8 +189,9 @@ AttachDetachController::Pods AttachDetachController::UsersOf(const corev1::Persi
   for (const auto& pod : pods_.ByIndex(kByClaim, key)) {
     if (pod->spec().node_name().empty()) continue;
     auto node = nodes_.Get(pod->spec().node_name());
-    if (node && IsManaged(*node) && NeedsVolumes(*pod, KeepsTerminated(*node)))
+    if (node && IsManaged(*node) && NeedsVolumes(*pod, KeepsTerminated(*node))) {
       out[pod->spec().node_name()].push_back(pod);
+    }
   }
   return out;
 }
@@ -235,11 +242,11 @@ Result<Requeue> AttachDetachController::Reconcile(const std::string& key, std::s
                                           ViewNodes(UniqueVolumeName(*volume), attachments, users, memory),
                                           memory.unwanted, clock().SteadyNow(), force_after_);
 
-  for (const std::string& node : plan.attach) RETURN_IF_ERROR(Attach(api, *volume, node, users));
+  for (const std::string& node : plan.attach) KEELSON_RETURN_IF_ERROR(Attach(api, *volume, node, users));
   TellBlocked(*volume, plan.blocked, attachments, users, memory);
   memory.leaving.insert(plan.detach.begin(), plan.detach.end());
   for (const auto& [node, attachment] : attachments) {
-    RETURN_IF_ERROR(ReportAttached(api, node));
+    KEELSON_RETURN_IF_ERROR(ReportAttached(api, node));
     TellOutcome(*volume, *attachment, users, memory);
   }
   for (const std::string& node : plan.detach) {
@@ -258,10 +265,11 @@ Result<> AttachDetachController::Attach(const client::RestClient& api, const cor
                                         const std::string& node, const Pods& users) {
   Result<VolumeAttachment> made = api.Create(MakeAttachment(volume, node));
   if (made || made.error().Is(Code::kAlreadyExists)) return {};
-  for (const auto& pod : users.at(node))
+  for (const auto& pod : users.at(node)) {
     events_.Record(*pod, "Warning", "FailedAttachVolume",
                    fmt::format("AttachVolume.Attach failed for volume \"{}\" : {}", volume.metadata().name(),
                                made.error().message()));
+  }
   return made.error().Wrap("attach " + volume.metadata().name());
 }
 
@@ -306,10 +314,11 @@ void AttachDetachController::TellBlocked(const corev1::PersistentVolume& volume,
   const std::set<std::string> told = std::exchange(memory.blocked, {nodes.begin(), nodes.end()});
   for (const std::string& node : nodes) {
     if (told.contains(node)) continue;
-    for (const auto& pod : users.at(node))
+    for (const auto& pod : users.at(node)) {
       events_.Record(*pod, "Warning", "FailedAttachVolume",
                      fmt::format("Multi-Attach error for volume \"{}\" {}", volume.metadata().name(),
                                  WhoHasIt(*pod, attachments, users)));
+    }
   }
 }
 

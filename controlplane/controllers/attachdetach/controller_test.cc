@@ -65,8 +65,9 @@ class AttachDetachTest : public ::testing::Test {
         ASSERT_TRUE(cluster_.api.Update(one));
         continue;
       }
-      if (one.metadata().finalizers().empty())
+      if (one.metadata().finalizers().empty()) {
         one.mutable_metadata()->add_finalizers("external-attacher/disk");
+      }
       one.mutable_status()->set_attached(!error);
       if (error) one.mutable_status()->mutable_attach_error()->set_message(error);
       cluster_.fake->Put(one);
@@ -83,8 +84,9 @@ class AttachDetachTest : public ::testing::Test {
   }
   std::string AttachedTo() {  // "n1", with a minus sign during a detach
     std::string out;
-    for (const VolumeAttachment& one : cluster_.List<VolumeAttachment>())
+    for (const VolumeAttachment& one : cluster_.List<VolumeAttachment>()) {
       out += (one.metadata().has_deletion_timestamp() ? "-" : "") + one.spec().node_name();
+    }
     return out;
   }
   std::string Reported(const std::string& node) {
@@ -130,8 +132,9 @@ TEST_F(AttachDetachTest, NodeHearsFirstThatItLosesAVolume) {
   Run();
   Strings writes;
   for (const std::string& request : cluster_.fake->Requests()) {
-    if (request.rfind("GET", 0) != 0 && request.find("/pods/") == std::string::npos)
+    if (request.rfind("GET", 0) != 0 && request.find("/pods/") == std::string::npos) {
       writes.push_back(request);
+    }
   }
   ASSERT_EQ(writes.size(), 2u);
   EXPECT_EQ(writes[0], "PATCH /api/v1/nodes/n1/status");
@@ -160,8 +163,9 @@ TEST_F(AttachDetachTest, OneNodeAtATime) {
   EXPECT_TRUE(std::find(events.begin(), events.end(),
                         "FailedAttachVolume: Multi-Attach error for volume \"v\" Volume is already used by "
                         "pod(s) p1") != events.end());
-  for (const corev1::Event& event : cluster_.List<corev1::Event>())
+  for (const corev1::Event& event : cluster_.List<corev1::Event>()) {
     EXPECT_EQ(event.count(), 1) << event.message();
+  }
 }
 
 TEST_F(AttachDetachTest, FailureIsTold) {
@@ -296,8 +300,9 @@ TEST_F(AttachDetachTest, SuccessorGoesOnWithoutANoise) {
   started_ = false;
   cluster_.fake->ForgetRequests();
   Run();
-  for (const std::string& request : cluster_.fake->Requests())
+  for (const std::string& request : cluster_.fake->Requests()) {
     EXPECT_EQ(request.rfind("GET", 0), 0u) << request;
+  }
   DeletePod("p");
   Run();
   EXPECT_EQ(AttachedTo(), "-n1");

@@ -50,10 +50,12 @@ NodeView ViewOf(const corev1::Node* node, const std::string& unique_name) {
   out.known = true;
   const auto& in_use = node->status().volumes_in_use();
   out.in_use = std::find(in_use.begin(), in_use.end(), unique_name) != in_use.end();
-  for (const corev1::NodeCondition& condition : node->status().conditions())
+  for (const corev1::NodeCondition& condition : node->status().conditions()) {
     out.healthy |= condition.type() == "Ready" && condition.status() == "True";
-  for (const corev1::Taint& taint : node->spec().taints())
+  }
+  for (const corev1::Taint& taint : node->spec().taints()) {
     out.out_of_service |= taint.key() == "node.kubernetes.io/out-of-service";
+  }
   return out;
 }
 

@@ -153,8 +153,9 @@ TEST(AttachPlanTest, Plans) {
       if (!nodes.empty()) parts.push_back(fmt::format("{} {}", name, fmt::join(nodes, ", ")));
     }
     for (const auto& [node, why] : plan.forced) parts.push_back(fmt::format("by force: {}", why));
-    for (const auto& [node, left] : plan.waiting)
+    for (const auto& [node, left] : plan.waiting) {
       parts.push_back(fmt::format("waiting {} {}", node, left.count()));
+    }
     EXPECT_EQ(fmt::format("{}", fmt::join(parts, " ")), one.want) << one.what;
   }
 }

@@ -23,15 +23,16 @@ Result<bool> Allowed(const client::RestClient& api, const CertificateSigningRequ
   spec.set_user(request.spec().username());
   spec.set_uid(request.spec().uid());
   *spec.mutable_groups() = request.spec().groups();
-  for (const auto& [name, values] : request.spec().extra())
+  for (const auto& [name, values] : request.spec().extra()) {
     *(*spec.mutable_extra())[name].mutable_items() = values.items();
+  }
   auto& what = *spec.mutable_resource_attributes();
   what.set_group("certificates.k8s.io");
   what.set_version("*");
   what.set_resource("certificatesigningrequests");
   what.set_subresource(permission.subresource);
   what.set_verb("create");
-  ASSIGN_OR_RETURN(authorizationv1::SubjectAccessReview answer, api.Create(review));
+  KEELSON_ASSIGN_OR_RETURN(authorizationv1::SubjectAccessReview answer, api.Create(review));
   return answer.status().allowed();
 }
 
@@ -61,7 +62,7 @@ Result<Requeue> CertificateApprover::Reconcile(const std::string& key, std::stop
   for (const Permission& permission : kPermissions) {
     if (permission.own && request->spec().username() != asked->common_name) continue;
     tried.push_back(permission.subresource);
-    ASSIGN_OR_RETURN(bool allowed, Allowed(api, *request, permission));
+    KEELSON_ASSIGN_OR_RETURN(bool allowed, Allowed(api, *request, permission));
     if (!allowed) continue;
     CertificateSigningRequest approved = *request;
     AddCondition(approved, "Approved", "AutoApproved", permission.message, clock().Now());

@@ -13,11 +13,13 @@ constexpr std::chrono::hours kEvery(1), kDecided(1), kPending(24);
 }  // namespace
 
 bool IsOver(const CertificateSigningRequest& request, WallTime now) {
-  if (request.status().conditions().empty())
+  if (request.status().conditions().empty()) {
     return api::FromTime(request.metadata().creation_timestamp()) < now - kPending;
+  }
   for (const auto& condition : request.status().conditions()) {
-    if (condition.type() != "Approved" && condition.type() != "Denied" && condition.type() != "Failed")
+    if (condition.type() != "Approved" && condition.type() != "Denied" && condition.type() != "Failed") {
       continue;
+    }
     if (api::FromTime(condition.last_update_time()) < now - kDecided) return true;
   }
   if (!ConditionOf(request, "Approved") || request.status().certificate().empty()) return false;
@@ -38,9 +40,10 @@ Result<Requeue> CertificateCleaner::Reconcile(const std::string&, std::stop_toke
   for (const auto& request : requests_.List()) {
     if (!IsOver(*request, clock().Now())) continue;
     auto deleted = api.Delete<CertificateSigningRequest>("", request->metadata().name());
-    if (!deleted && !deleted.error().Is(Code::kNotFound))
+    if (!deleted && !deleted.error().Is(Code::kNotFound)) {
       log::Warn("Cannot remove a certificate signing request",
                 {{"name", request->metadata().name()}, {"err", deleted.error()}});
+    }
   }
   return Requeue{kEvery};
 }

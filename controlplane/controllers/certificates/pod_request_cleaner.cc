@@ -28,8 +28,9 @@ Result<Requeue> PodCertificateRequestCleaner::Reconcile(const std::string& key, 
   if (left > left.zero()) return Requeue{left};
   const Result<> deleted =
       api_.With(stop).Delete<PodCertificateRequest>(meta.namespace_(), meta.name(), {.uid = meta.uid()});
-  if (!deleted && !deleted.error().Is(Code::kNotFound))
+  if (!deleted && !deleted.error().Is(Code::kNotFound)) {
     return deleted.error().Wrap("unable to delete PodCertificateRequest \"" + key + "\"");
+  }
   return Requeue{};
 }
 

@@ -24,14 +24,16 @@ Result<> CheckUsages(const Usages& usages, const char* purpose) {
 }
 
 Result<> CheckNode(const crypto::RequestedCertificate& asked) {
-  if (asked.organizations != std::vector<std::string>{kNodes})
+  if (asked.organizations != std::vector<std::string>{kNodes}) {
     return Refused("subject organization is not system:nodes");
+  }
   return {};
 }
 
 Result<> CheckNodeName(const crypto::RequestedCertificate& asked) {
-  if (asked.common_name.rfind(kNodePrefix, 0) != 0)
+  if (asked.common_name.rfind(kNodePrefix, 0) != 0) {
     return Refused("subject common name does not begin with system:node:");
+  }
   return {};
 }
 
@@ -39,8 +41,9 @@ Result<> CheckApiServerClient(const Usages& usages) {
   bool client = false;
   for (const std::string& usage : usages) {
     client |= usage == "client auth";
-    if (usage != "digital signature" && usage != "key encipherment" && usage != "client auth")
+    if (usage != "digital signature" && usage != "key encipherment" && usage != "client auth") {
       return Error(Code::kBadRequest, "invalid usage for client certificate: " + usage);
+    }
   }
   if (!client) return Refused("missing required usage for client certificate: client auth");
   return {};
@@ -67,22 +70,23 @@ void AddCondition(CertificateSigningRequest& request, const char* type, const ch
 }
 
 Result<> CheckKubeletClient(const crypto::RequestedCertificate& asked, const Usages& usages) {
-  RETURN_IF_ERROR(CheckNode(asked));
+  KEELSON_RETURN_IF_ERROR(CheckNode(asked));
   if (!asked.dns_names.empty()) return Refused("DNS subjectAltNames are not allowed");
   if (!asked.emails.empty()) return Refused("Email subjectAltNames are not allowed");
   if (!asked.ip_addresses.empty()) return Refused("IP subjectAltNames are not allowed");
   if (!asked.uris.empty()) return Refused("URI subjectAltNames are not allowed");
-  RETURN_IF_ERROR(CheckNodeName(asked));
+  KEELSON_RETURN_IF_ERROR(CheckNodeName(asked));
   return CheckUsages(usages, "client auth");
 }
 
 Result<> CheckKubeletServing(const crypto::RequestedCertificate& asked, const Usages& usages) {
-  RETURN_IF_ERROR(CheckNode(asked));
-  if (asked.dns_names.empty() && asked.ip_addresses.empty())
+  KEELSON_RETURN_IF_ERROR(CheckNode(asked));
+  if (asked.dns_names.empty() && asked.ip_addresses.empty()) {
     return Refused("DNS or IP subjectAltName is required");
+  }
   if (!asked.emails.empty()) return Refused("Email subjectAltNames are not allowed");
   if (!asked.uris.empty()) return Refused("URI subjectAltNames are not allowed");
-  RETURN_IF_ERROR(CheckUsages(usages, "server auth"));
+  KEELSON_RETURN_IF_ERROR(CheckUsages(usages, "server auth"));
   return CheckNodeName(asked);
 }
 

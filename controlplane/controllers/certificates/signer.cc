@@ -14,8 +14,9 @@ crypto::CertificateTerms TermsOf(const CertificateSigningRequest& request, secon
   constexpr seconds kShortest = std::chrono::minutes(10), kBackdate = std::chrono::minutes(5);
   constexpr seconds kShort = std::chrono::hours(8);  // below this, the five minutes of clock skew matter
   seconds life = most;
-  if (request.spec().has_expiration_seconds())
+  if (request.spec().has_expiration_seconds()) {
     life = std::min(std::max(seconds(request.spec().expiration_seconds()), kShortest), most);
+  }
   return {now - kBackdate,
           now + (life < kShort ? life : life - kBackdate),
           {request.spec().usages().begin(), request.spec().usages().end()}};
@@ -56,8 +57,8 @@ Result<Requeue> CertificateSigner::Reconcile(const std::string& key, std::stop_t
 
 Result<std::string> CertificateSigner::Sign(const CertificateSigningRequest& request) {
   const CertificateSigning::Files& files = signing_.authorities.at(request.spec().signer_name());
-  ASSIGN_OR_RETURN(std::string certificate, ReadFile(files.certificate));
-  ASSIGN_OR_RETURN(std::string key, ReadFile(files.key));
+  KEELSON_ASSIGN_OR_RETURN(std::string certificate, ReadFile(files.certificate));
+  KEELSON_ASSIGN_OR_RETURN(std::string key, ReadFile(files.key));
   auto authority = crypto::CertificateAuthority::FromPem(certificate, key);
   if (!authority) return authority.error().Wrap(files.certificate);
   return authority->Sign(request.spec().request(), TermsOf(request, signing_.duration, clock().Now()));

@@ -29,6 +29,6 @@ class CertificateSigner : public Controller {
 // The validity of a certificate issued now: spec.expirationSeconds, at least ten minutes, at most `most`.
 // notBefore is five minutes ago, to allow for clock skew.
 crypto::CertificateTerms TermsOf(const CertificateSigningRequest& request, std::chrono::seconds most,
-                               WallTime now);
+                                 WallTime now);
 
 }  // namespace keelson::controllers

@@ -72,8 +72,9 @@ int PhaseRank(const corev1::Pod& pod) {
 
 std::pair<int32_t, int32_t> MaxContainerRestarts(const corev1::Pod& pod) {
   std::pair<int32_t, int32_t> restarts;
-  for (const auto& status : pod.status().container_statuses())
+  for (const auto& status : pod.status().container_statuses()) {
     restarts.first = std::max(restarts.first, status.restart_count());
+  }
   for (const auto& status : pod.status().init_container_statuses()) {
     const auto& containers = pod.spec().init_containers();
     const bool sidecar = std::any_of(containers.begin(), containers.end(), [&](const auto& container) {

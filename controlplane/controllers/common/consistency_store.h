@@ -23,7 +23,7 @@ class ConsistencyStore {  // thread safe
 
  private:
   Mutex mutex_;
-  std::map<std::string, uint64_t> versions_ GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> versions_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

@@ -38,19 +38,21 @@ Result<std::vector<std::shared_ptr<const T>>> ClaimObjects(
     } else if (!deleting) {
       // kInvalid: the object no longer has this owner.
       auto released = patch(*object, ReleasePatch(meta.uid(), object->metadata().uid(), finalizer));
-      if (!released && !released.error().Is(Code::kNotFound) && !released.error().Is(Code::kInvalid))
+      if (!released && !released.error().Is(Code::kNotFound) && !released.error().Is(Code::kInvalid)) {
         return released.error().Wrap("release");
+      }
     }
   }
   if (deleting) return claimed;
   bool verified = false;
   for (auto& object : informer.ByIndex(kByOwner, "orphans/" + meta.namespace_())) {
-    if (object->metadata().has_deletion_timestamp() || !selector.Matches(object->metadata().labels()))
+    if (object->metadata().has_deletion_timestamp() || !selector.Matches(object->metadata().labels())) {
       continue;
+    }
     if (adoptable && !adoptable(*object)) continue;
     if (!verified) {
       // The store may lag behind a deletion of the owner, so check with the API before adopting.
-      ASSIGN_OR_RETURN(Owner live, api.template Get<Owner>(meta.namespace_(), meta.name()));
+      KEELSON_ASSIGN_OR_RETURN(Owner live, api.template Get<Owner>(meta.namespace_(), meta.name()));
       if (live.metadata().uid() != meta.uid() || live.metadata().has_deletion_timestamp()) return claimed;
       verified = true;
     }

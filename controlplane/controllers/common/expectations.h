@@ -33,7 +33,7 @@ class Expectations {  // thread safe
   };
   Clock& clock_;
   Mutex mutex_;
-  std::map<std::string, Outstanding> outstanding_ GUARDED_BY(mutex_);
+  std::map<std::string, Outstanding> outstanding_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

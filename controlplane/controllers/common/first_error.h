@@ -22,7 +22,7 @@ class FirstError {  // thread safe
 
  private:
   Mutex mutex_;
-  std::optional<Error> error_ GUARDED_BY(mutex_);
+  std::optional<Error> error_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

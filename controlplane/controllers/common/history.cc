@@ -153,8 +153,8 @@ Result<appsv1::ControllerRevision> CreateRevision(const client::RestClient& api,
     (*meta.mutable_labels())[hash_label] = digest;
     Result<appsv1::ControllerRevision> created = api.Create(revision);
     if (created || !created.error().Is(Code::kAlreadyExists)) return created;
-    ASSIGN_OR_RETURN(appsv1::ControllerRevision there,
-                     api.Get<appsv1::ControllerRevision>(meta.namespace_(), meta.name()));
+    KEELSON_ASSIGN_OR_RETURN(appsv1::ControllerRevision there,
+                             api.Get<appsv1::ControllerRevision>(meta.namespace_(), meta.name()));
     if (there.data().raw() == revision.data().raw()) return there;
   }
 }
@@ -163,14 +163,14 @@ Result<RevisionPointer> RenumberRevision(const client::RestClient& api, const Re
                                          int64_t number) {
   if (revision->revision() == number) return revision;
   const metav1::ObjectMeta& meta = revision->metadata();
-  ASSIGN_OR_RETURN(appsv1::ControllerRevision stored,
-                   client::UpdateWithRetry<appsv1::ControllerRevision>(
-                       api, meta.namespace_(), meta.name(), "",
-                       [number](appsv1::ControllerRevision& live) -> Result<bool> {
-                         if (live.revision() == number) return false;
-                         live.set_revision(number);
-                         return true;
-                       }));
+  KEELSON_ASSIGN_OR_RETURN(appsv1::ControllerRevision stored,
+                           client::UpdateWithRetry<appsv1::ControllerRevision>(
+                               api, meta.namespace_(), meta.name(), "",
+                               [number](appsv1::ControllerRevision& live) -> Result<bool> {
+                                 if (live.revision() == number) return false;
+                                 live.set_revision(number);
+                                 return true;
+                               }));
   return std::make_shared<appsv1::ControllerRevision>(std::move(stored));
 }
 

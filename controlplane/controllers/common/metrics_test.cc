@@ -43,8 +43,9 @@ constexpr metrics::Exception kAbsent[] = {
 TEST(ControllerMetrics, AreThoseOfKubernetes) {
   TheMetrics();
   std::set<std::string_view> names;
-  for (const metrics::KubernetesMetric* one : metrics::MetricsOf(metrics::Component::kControllers))
+  for (const metrics::KubernetesMetric* one : metrics::MetricsOf(metrics::Component::kControllers)) {
     names.insert(one->name);
+  }
   std::vector<metrics::Description> own;
   for (metrics::Description& one : metrics::Describe()) {
     const bool elsewhere = std::any_of(std::begin(kAbsent), std::end(kAbsent), [&](const auto& exception) {

@@ -110,8 +110,9 @@ Result<Selection> Selection::Parse(const std::vector<std::string>& words) {
     const auto& all = AllControllers();
     auto it = std::find_if(all.begin(), all.end(), is_meant);
     if (it == all.end() && off && IsNotHere(name)) continue;
-    if (it == all.end())
+    if (it == all.end()) {
       return Error(Code::kInvalid, "\"" + std::string(name) + "\" is not in the list of known controllers");
+    }
     out.words_.push_back((off ? "-" : "") + std::string(it->name));
   }
   return out;

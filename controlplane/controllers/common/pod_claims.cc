@@ -15,8 +15,9 @@ std::vector<std::string> ClaimsOf(const corev1::Pod& pod) {
   const std::string& ns = pod.metadata().namespace_();
   for (const corev1::Volume& volume : pod.spec().volumes()) {
     const auto& source = volume.volume_source();
-    if (source.has_persistent_volume_claim())
+    if (source.has_persistent_volume_claim()) {
       keys.push_back(api::KeyOf(ns, source.persistent_volume_claim().claim_name()));
+    }
     if (source.has_ephemeral()) keys.push_back(api::KeyOf(ns, EphemeralClaimName(pod, volume)));
   }
   return keys;

@@ -33,12 +33,14 @@ std::string ConditionOf(const corev1::Pod& pod, const PodStatusPatch& mark, Wall
 Result<> PatchPodStatus(const client::RestClient& api, const corev1::Pod& pod, const PodStatusPatch& mark,
                         WallTime now) {
   std::string status;
-  if (!mark.phase.empty() && mark.phase != pod.status().phase())
+  if (!mark.phase.empty() && mark.phase != pod.status().phase()) {
     status = fmt::format(R"("phase":{})", JsonQuoted(mark.phase));
+  }
   if (!mark.disruption_target.empty()) {
     const std::string condition = ConditionOf(pod, mark, now);
-    if (!condition.empty())
+    if (!condition.empty()) {
       status += fmt::format(R"({}"conditions":[{}])", status.empty() ? "" : ",", condition);
+    }
   }
   if (status.empty()) return {};
   const metav1::ObjectMeta& meta = pod.metadata();

@@ -160,7 +160,7 @@ Result<> CronJobController::ReplaceActive(Sync& sync) {
       events_.Record(sync.cron, "Warning", "FailedGet", "Get job: " + job.error().message());
       return job.error();
     }
-    RETURN_IF_ERROR(RemoveJob(sync, *job));
+    KEELSON_RETURN_IF_ERROR(RemoveJob(sync, *job));
   }
   return {};
 }
@@ -178,8 +178,9 @@ Result<Requeue> CronJobController::Start(Sync& sync, const Timetable& table, Wal
     job = sync.api.Get<batchv1::Job>(meta.namespace_(), meta.name());
     if (!job) return job.error();
     const metav1::OwnerReference* owner = api::ControllerOf(job->metadata());
-    if (!owner || owner->uid() != sync.cron.metadata().uid() || IsActive(sync.cron, job->metadata().uid()))
+    if (!owner || owner->uid() != sync.cron.metadata().uid() || IsActive(sync.cron, job->metadata().uid())) {
       return Requeue{NextLook(sync.cron, table, clock().Now())};
+    }
   } else {
     if (!IsNamespaceTerminating(job.error())) {
       events_.Record(sync.cron, "Warning", "FailedCreate", "Error creating job: " + job.error().message());
@@ -241,7 +242,7 @@ Result<Requeue> CronJobController::Schedule(Sync& sync) {
                    "Not starting job because prior execution is running and concurrency policy is Forbid");
     return later;
   }
-  if (spec.concurrency_policy() == "Replace") RETURN_IF_ERROR(ReplaceActive(sync));
+  if (spec.concurrency_policy() == "Replace") KEELSON_RETURN_IF_ERROR(ReplaceActive(sync));
   return Start(sync, *table, *due->time);
 }
 
@@ -251,19 +252,19 @@ Result<Requeue> CronJobController::Reconcile(const std::string& key, std::stop_t
   Sync sync{api_.With(stop), *cron};
   JobPointers jobs;
   for (auto& job : jobs_.ByIndex(kByOwner, cron->metadata().uid())) jobs.push_back(std::move(job));
-  RETURN_IF_ERROR(FollowJobs(sync, jobs));
+  KEELSON_RETURN_IF_ERROR(FollowJobs(sync, jobs));
   // Write the status with the scheduled time before deleting the Job.
-  RETURN_IF_ERROR(WriteStatus(sync, key));
+  KEELSON_RETURN_IF_ERROR(WriteStatus(sync, key));
   RemoveOld(sync, jobs);
   Result<Requeue> again = Requeue{};
   if (!cron->metadata().has_deletion_timestamp()) again = Schedule(sync);
-  RETURN_IF_ERROR(WriteStatus(sync, key));
+  KEELSON_RETURN_IF_ERROR(WriteStatus(sync, key));
   return again;
 }
 
 Result<> CronJobController::WriteStatus(Sync& sync, const std::string& key) {
   if (!sync.changed) return {};
-  ASSIGN_OR_RETURN(sync.cron, sync.api.UpdateStatus(sync.cron));
+  KEELSON_ASSIGN_OR_RETURN(sync.cron, sync.api.UpdateStatus(sync.cron));
   written_.WroteAt(key, sync.cron.metadata());
   sync.changed = false;
   return {};

@@ -55,8 +55,9 @@ class CronJobTest : public ::testing::Test {
     batchv1::Job job = which;
     *job.mutable_status()->add_conditions() = MakeJobCondition(condition, "", "", cluster_.clock.Now());
     *job.mutable_status()->mutable_start_time() = job.metadata().creation_timestamp();
-    if (condition == std::string("Complete"))
+    if (condition == std::string("Complete")) {
       *job.mutable_status()->mutable_completion_time() = api::ToTime(cluster_.clock.Now());
+    }
     cluster_.fake->Put(job);
     cluster_.Drain({controller_});
   }

@@ -32,8 +32,9 @@ WallTime FloorSeconds(WallTime time) { return std::chrono::floor<seconds>(time);
 // "TZ=Europe/Berlin 0 * * * *": the zone's name.
 std::optional<std::string> ZoneInSchedule(const std::string& schedule) {
   for (std::string_view prefix : {"TZ=", "CRON_TZ="}) {
-    if (schedule.starts_with(prefix))
+    if (schedule.starts_with(prefix)) {
       return schedule.substr(prefix.size(), schedule.find(' ') - prefix.size());
+    }
   }
   return std::nullopt;
 }
@@ -70,11 +71,11 @@ std::optional<WallTime> Timetable::Next(WallTime after) const {
 Result<Timetable> TimetableOf(const batchv1::CronJob& cron) {
   const batchv1::CronJobSpec& spec = cron.spec();
   Timetable table;
-  ASSIGN_OR_RETURN(table.schedule, k8s::ParseCronSchedule(spec.schedule()));
+  KEELSON_ASSIGN_OR_RETURN(table.schedule, k8s::ParseCronSchedule(spec.schedule()));
   if (std::optional<std::string> named = ZoneInSchedule(spec.schedule())) {
-    ASSIGN_OR_RETURN(table.zone, LoadZone(*named));
+    KEELSON_ASSIGN_OR_RETURN(table.zone, LoadZone(*named));
   } else if (spec.has_time_zone()) {
-    ASSIGN_OR_RETURN(table.zone, LoadZone(spec.time_zone()));
+    KEELSON_ASSIGN_OR_RETURN(table.zone, LoadZone(spec.time_zone()));
   } else {
     table.zone = TimeZone::Local();
   }
@@ -87,8 +88,9 @@ Result<DueTime> FindDue(const batchv1::CronJob& cron, const Timetable& table, Wa
   DueTime due;
   due.since = api::FromTime(cron.status().has_last_schedule_time() ? cron.status().last_schedule_time()
                                                                    : cron.metadata().creation_timestamp());
-  if (within_deadline && cron.spec().has_starting_deadline_seconds())
+  if (within_deadline && cron.spec().has_starting_deadline_seconds()) {
     due.since = std::max(due.since, now - Span(cron.spec().starting_deadline_seconds()));
+  }
   const std::optional<WallTime> first = table.Next(due.since);
   if (!first) return never;
   if (now < *first) return due;

@@ -90,11 +90,13 @@ TEST(TimetableTest, SaysWhatIsWrong) {
 }
 
 TEST(TimeZoneTest, KnowsOnlyZones) {
-  for (const char* name : {"UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5"})
+  for (const char* name : {"UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5"}) {
     EXPECT_TRUE(TimeZone::Load(name)) << name;
+  }
   for (const char* name :
-       {"", "Mars/Olympus", "localtime", "Fixed/UTC+01:00:00", "../passwd", "/etc/localtime"})
+       {"", "Mars/Olympus", "localtime", "Fixed/UTC+01:00:00", "../passwd", "/etc/localtime"}) {
     EXPECT_FALSE(TimeZone::Load(name)) << name;
+  }
   EXPECT_EQ(FormatRfc1123(At("2026-01-02T03:04:05Z")), "Fri, 02 Jan 2026 03:04:05 +0000");
 }
 

@@ -59,8 +59,9 @@ void DaemonSetController::EnqueueMatching(const metav1::ObjectMeta& orphan) {
   for (const auto& set : sets_.List()) {
     if (set->metadata().namespace_() != orphan.namespace_()) continue;
     auto selector = api::LabelSelector::From(set->spec().selector());
-    if (selector && !selector->IsEverything() && selector->Matches(orphan.labels()))
+    if (selector && !selector->IsEverything() && selector->Matches(orphan.labels())) {
       queue().Add(api::KeyOf(*set));
+    }
   }
 }
 
@@ -80,8 +81,9 @@ void DaemonSetController::OnPod(const client::Change<corev1::Pod>& change) {
     const std::optional<std::string> before = KeyOfOwner(change.old_object->metadata());
     if (before && before != owner) queue().Add(*before);
   }
-  if (change.new_object && !k8s::IsTerminating(pod) && !api::ControllerOf(pod.metadata()))
+  if (change.new_object && !k8s::IsTerminating(pod) && !api::ControllerOf(pod.metadata())) {
     EnqueueMatching(pod.metadata());
+  }
 }
 
 // Nodes update often; most updates do not matter here.
@@ -91,8 +93,9 @@ void DaemonSetController::OnNode(const client::Change<corev1::Node>& change) {
     const DaemonPlacement placement(*set);
     const Fit before = change.old_object ? placement.Of(*change.old_object) : Fit();
     const Fit now = change.new_object ? placement.Of(*change.new_object) : Fit();
-    if (before.should_run != now.should_run || before.should_continue != now.should_continue)
+    if (before.should_run != now.should_run || before.should_continue != now.should_continue) {
       queue().Add(api::KeyOf(*set));
+    }
   }
 }
 
@@ -102,10 +105,12 @@ void DaemonSetController::OnRevision(const client::Change<appsv1::ControllerRevi
   auto owner_of = [this](const auto& object) {
     return object ? KeyOfOwner(object->metadata()) : std::nullopt;
   };
-  if (auto before = owner_of(change.old_object); before && before != owner_of(change.new_object))
+  if (auto before = owner_of(change.old_object); before && before != owner_of(change.new_object)) {
     queue().Add(*before);
-  if (change.new_object && !api::ControllerOf(change.new_object->metadata()))
+  }
+  if (change.new_object && !api::ControllerOf(change.new_object->metadata())) {
     EnqueueMatching(change.new_object->metadata());
+  }
 }
 
 Result<> DaemonSetController::Apply(const Sync& sync, const DaemonChanges& changes) {
@@ -163,10 +168,11 @@ Result<> DaemonSetController::Process(Sync& sync) {
   };
   tell(repairs.failed, "Warning", "FailedDaemonPod", "failed", "kill");
   tell(repairs.succeeded, "Normal", "SucceededDaemonPod", "succeeded", "delete");
-  RETURN_IF_ERROR(Apply(sync, repairs));
+  KEELSON_RETURN_IF_ERROR(Apply(sync, repairs));
   // Wait until the informer shows these creations and deletions.
-  if (expectations_.Satisfied(sync.key) && sync.set.spec().update_strategy().type() == "RollingUpdate")
-    RETURN_IF_ERROR(Apply(sync, PlanRollout(sync.set, nodes, pods, sync.hash(), clock().Now())));
+  if (expectations_.Satisfied(sync.key) && sync.set.spec().update_strategy().type() == "RollingUpdate") {
+    KEELSON_RETURN_IF_ERROR(Apply(sync, PlanRollout(sync.set, nodes, pods, sync.hash(), clock().Now())));
+  }
   return CleanUp(sync);
 }
 
@@ -174,11 +180,12 @@ Result<> DaemonSetController::WriteStatus(Sync& sync, bool settled) {
   const appsv1::DaemonSetStatus status =
       StatusOf(sync.set, nodes_.List(), GroupByNode(sync.pods), sync.hash(), settled, clock().Now());
   // Count every pod, not only those in the status: with surge a rollout waits for the second pod of a node.
-  for (const auto& pod : sync.pods)
+  for (const auto& pod : sync.pods) {
     Earliest(sync.again, UntilAvailable(*pod, sync.set.spec().min_ready_seconds(), clock().Now()));
+  }
   if (google::protobuf::util::MessageDifferencer::Equals(status, sync.set.status())) return {};
   *sync.set.mutable_status() = status;
-  RETURN_IF_ERROR(sync.api.UpdateStatus(sync.set));
+  KEELSON_RETURN_IF_ERROR(sync.api.UpdateStatus(sync.set));
   return {};
 }
 
@@ -202,8 +209,8 @@ Result<Requeue> DaemonSetController::Reconcile(const std::string& key, std::stop
   }
   if (set->metadata().has_deletion_timestamp()) return Requeue{};
   Sync sync{api_.With(stop), key, *set, {}, {}, nullptr, {}, std::nullopt};
-  ASSIGN_OR_RETURN(sync.selector, api::LabelSelector::From(set->spec().selector()));
-  ASSIGN_OR_RETURN(sync.pods, ClaimObjects<corev1::Pod>(sync.api, pods_, sync.set, sync.selector));
+  KEELSON_ASSIGN_OR_RETURN(sync.selector, api::LabelSelector::From(set->spec().selector()));
+  KEELSON_ASSIGN_OR_RETURN(sync.pods, ClaimObjects<corev1::Pod>(sync.api, pods_, sync.set, sync.selector));
   Result<> found = FindRevisions(sync);
   if (!found) {
     if (IsNamespaceTerminating(found.error())) return Requeue{};

@@ -342,8 +342,9 @@ TEST_F(DaemonSetTest, RefusedPodsAreToldAndTriedAgain) {
   auto refuse = std::make_shared<std::atomic<bool>>(true);
   cluster_.fake->SetInterceptor(
       [refuse](const client::ApiRequest& r) -> std::optional<Result<client::ApiResponse>> {
-        if (*refuse && r.method == "POST" && r.target.ends_with("/pods"))
+        if (*refuse && r.method == "POST" && r.target.ends_with("/pods")) {
           return client::FakeApi::Refuse(Error(Code::kForbidden, "exceeded quota"));
+        }
         return std::nullopt;
       });
   Start(DaemonSetNamed("agent"), {"n1", "n2"});

@@ -27,7 +27,7 @@ class FailedPodsBackoff {  // thread safe
   };
   Clock& clock_;
   Mutex mutex_;
-  std::map<std::string, Entry> entries_ GUARDED_BY(mutex_);
+  std::map<std::string, Entry> entries_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

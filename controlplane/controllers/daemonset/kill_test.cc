@@ -82,8 +82,9 @@ TEST(DaemonSetKillTest, EndsTheSameAfterAnyWrite) {
     EXPECT_EQ(pods.size(), 3u);
     for (const corev1::Pod& pod : pods) EXPECT_EQ(pod.spec().containers(0).image(), "v2");
     std::multiset<int64_t> numbers;
-    for (const auto& revision : cluster.List<appsv1::ControllerRevision>())
+    for (const auto& revision : cluster.List<appsv1::ControllerRevision>()) {
       numbers.insert(revision.revision());
+    }
     EXPECT_EQ(numbers, (std::multiset<int64_t>{1, 2}));
     const appsv1::DaemonSetStatus status = cluster.Get<appsv1::DaemonSet>("default", "agent").status();
     EXPECT_EQ(status.updated_number_scheduled(), 3);

@@ -60,8 +60,9 @@ DaemonPlacement::Fit DaemonPlacement::Of(const corev1::Node& node) const {
 corev1::Pod NewDaemonPod(const appsv1::DaemonSet& set, const std::string& node, const std::string& hash) {
   corev1::Pod pod = PodFromTemplate(set.spec().template_(), set);
   metav1::ObjectMeta& meta = *pod.mutable_metadata();
-  if (const std::string generation = GenerationOf(set); !generation.empty())
+  if (const std::string generation = GenerationOf(set); !generation.empty()) {
     (*meta.mutable_labels())[kTemplateGeneration] = generation;
+  }
   if (!hash.empty()) (*meta.mutable_labels())[kPodRevisionLabel] = hash;
   *pod.mutable_spec() = SpecOf(set);
   // The template's own terms were already checked for this node.
@@ -83,8 +84,9 @@ std::string TargetNodeOf(const corev1::Pod& pod) {
       pod.spec().affinity().node_affinity().required_during_scheduling_ignored_during_execution();
   for (const corev1::NodeSelectorTerm& term : required.node_selector_terms()) {
     for (const corev1::NodeSelectorRequirement& field : term.match_fields()) {
-      if (field.key() == kNodeNameField && field.operator_() == "In")
+      if (field.key() == kNodeNameField && field.operator_() == "In") {
         return field.values_size() == 1 ? field.values(0) : "";
+      }
     }
   }
   return "";

@@ -26,26 +26,26 @@ Result<> DaemonSetController::LabelWithHash(const Sync& sync, const RevisionPoin
   if (revision->metadata().labels().contains(kPodRevisionLabel)) return {};
   ControllerRevision changed = *revision;
   (*changed.mutable_metadata()->mutable_labels())[kPodRevisionLabel] = changed.metadata().name();
-  ASSIGN_OR_RETURN(changed, sync.api.Update(changed));
+  KEELSON_ASSIGN_OR_RETURN(changed, sync.api.Update(changed));
   labelled = std::make_shared<ControllerRevision>(std::move(changed));
   return {};
 }
 
 Result<> DaemonSetController::FindRevisions(Sync& sync) {
-  ASSIGN_OR_RETURN(RevisionPointers all,
-                   ClaimObjects<ControllerRevision>(sync.api, revisions_, sync.set, sync.selector));
+  KEELSON_ASSIGN_OR_RETURN(RevisionPointers all,
+                           ClaimObjects<ControllerRevision>(sync.api, revisions_, sync.set, sync.selector));
   RevisionPointers same;
   for (const RevisionPointer& found : all) {
     RevisionPointer revision;
-    RETURN_IF_ERROR(LabelWithHash(sync, found, revision));
+    KEELSON_RETURN_IF_ERROR(LabelWithHash(sync, found, revision));
     (Restores(*revision, sync.set.spec().template_()) ? same : sync.old).push_back(std::move(revision));
   }
   const int64_t number = MaxRevision(sync.old) + 1;
   if (same.empty()) return MakeRevision(sync, number);
-  RETURN_IF_ERROR(MergeDuplicates(sync, std::move(same)));
+  KEELSON_RETURN_IF_ERROR(MergeDuplicates(sync, std::move(same)));
   if (sync.current->revision() >= number) return {};
   // Rollback: an earlier template is in use again.
-  ASSIGN_OR_RETURN(sync.current, RenumberRevision(sync.api, sync.current, number));
+  KEELSON_ASSIGN_OR_RETURN(sync.current, RenumberRevision(sync.api, sync.current, number));
   return {};
 }
 
@@ -53,7 +53,7 @@ Result<> DaemonSetController::MakeRevision(Sync& sync, int64_t number) {
   const corev1::PodTemplateSpec& pod_template = sync.set.spec().template_();
   const int32_t before = sync.set.status().collision_count();
   int32_t collisions = before;
-  ASSIGN_OR_RETURN(
+  KEELSON_ASSIGN_OR_RETURN(
       ControllerRevision made,
       CreateRevision(
           sync.api, sync.set.metadata().name(), NewRevision(sync.set, pod_template, number),
@@ -61,7 +61,7 @@ Result<> DaemonSetController::MakeRevision(Sync& sync, int64_t number) {
   sync.current = std::make_shared<ControllerRevision>(std::move(made));
   if (collisions == before) return {};
   sync.set.mutable_status()->set_collision_count(collisions);
-  ASSIGN_OR_RETURN(sync.set, sync.api.UpdateStatus(sync.set));
+  KEELSON_ASSIGN_OR_RETURN(sync.set, sync.api.UpdateStatus(sync.set));
   return {};
 }
 
@@ -84,11 +84,11 @@ Result<> DaemonSetController::MergeDuplicates(Sync& sync, RevisionPointers same)
     if (!duplicate) continue;
     // The controller's role may patch pods, but not update them.
     const metav1::ObjectMeta& meta = pod->metadata();
-    ASSIGN_OR_RETURN(corev1::Pod changed,
-                     sync.api.Patch<corev1::Pod>(
-                         meta.namespace_(), meta.name(), client::PatchType::kMerge,
-                         fmt::format(R"({{"metadata":{{"uid":{},"labels":{{"{}":{}}}}}}})",
-                                     JsonQuoted(meta.uid()), kPodRevisionLabel, JsonQuoted(hash))));
+    KEELSON_ASSIGN_OR_RETURN(corev1::Pod changed,
+                             sync.api.Patch<corev1::Pod>(
+                                 meta.namespace_(), meta.name(), client::PatchType::kMerge,
+                                 fmt::format(R"({{"metadata":{{"uid":{},"labels":{{"{}":{}}}}}}})",
+                                             JsonQuoted(meta.uid()), kPodRevisionLabel, JsonQuoted(hash))));
     pod = std::make_shared<corev1::Pod>(std::move(changed));
   }
   for (const RevisionPointer& one : same) {

@@ -91,7 +91,7 @@ Result<> DeploymentController::NotePaused(Sync& sync) {
 Result<> DeploymentController::WriteStatus(Sync& sync, const appsv1::DeploymentStatus& status) {
   if (MessageDifferencer::Equals(status, sync.deployment.status())) return {};
   *sync.deployment.mutable_status() = status;
-  ASSIGN_OR_RETURN(sync.deployment, sync.api.UpdateStatus(sync.deployment));
+  KEELSON_ASSIGN_OR_RETURN(sync.deployment, sync.api.UpdateStatus(sync.deployment));
   return {};
 }
 
@@ -105,7 +105,7 @@ Result<bool> DeploymentController::Resize(Sync& sync, const Sizes& sizes) {
     changed.mutable_spec()->set_replicas(it->second);
     const bool annotated = AnnotateReplicas(sync.deployment, changed);
     if (before == it->second && !annotated) return {};
-    ASSIGN_OR_RETURN(changed, sync.api.Update(changed));
+    KEELSON_ASSIGN_OR_RETURN(changed, sync.api.Update(changed));
     set = std::make_shared<appsv1::ReplicaSet>(std::move(changed));
     if (before == it->second) return {};
     resized = true;
@@ -114,8 +114,8 @@ Result<bool> DeploymentController::Resize(Sync& sync, const Sizes& sizes) {
                                set->metadata().name(), before, it->second));
     return {};
   };
-  for (SetPointer& set : sync.old_sets) RETURN_IF_ERROR(apply(set));
-  if (sync.new_set) RETURN_IF_ERROR(apply(sync.new_set));
+  for (SetPointer& set : sync.old_sets) KEELSON_RETURN_IF_ERROR(apply(set));
+  if (sync.new_set) KEELSON_RETURN_IF_ERROR(apply(sync.new_set));
   return resized;
 }
 
@@ -124,8 +124,9 @@ Result<> DeploymentController::CleanUp(Sync& sync) {
     const metav1::ObjectMeta& meta = set->metadata();
     Result<> deleted =
         sync.api.Delete<appsv1::ReplicaSet>(meta.namespace_(), meta.name(), {.uid = meta.uid()});
-    if (!deleted && !deleted.error().Is(Code::kNotFound))
+    if (!deleted && !deleted.error().Is(Code::kNotFound)) {
       return deleted.error().Wrap("delete old ReplicaSet");
+    }
   }
   return {};
 }
@@ -142,59 +143,66 @@ bool DeploymentController::OldPodsRunning(const Sync& sync) const {
 
 Result<Requeue> DeploymentController::WriteRolloutStatus(Sync& sync) {
   const WallTime now = clock().Now();
-  RETURN_IF_ERROR(WriteStatus(sync, RolloutStatus(sync.deployment, sync.new_set, sync.all(), now)));
+  KEELSON_RETURN_IF_ERROR(WriteStatus(sync, RolloutStatus(sync.deployment, sync.new_set, sync.all(), now)));
   return Requeue{StuckCheckAfter(sync.deployment, sync.deployment.status(), now)};
 }
 
 Result<Requeue> DeploymentController::RollingUpdate(Sync& sync, const SetPointers& sets) {
-  RETURN_IF_ERROR(FindSets(sync, sets, true));
+  KEELSON_RETURN_IF_ERROR(FindSets(sync, sets, true));
   if (!sync.new_set) return Requeue{};
-  ASSIGN_OR_RETURN(bool resized, Resize(sync, PlanRollingUpdate(sync.deployment, sync.new_set, sync.all())));
-  if (!resized && IsComplete(sync.deployment, sync.deployment.status())) RETURN_IF_ERROR(CleanUp(sync));
+  KEELSON_ASSIGN_OR_RETURN(bool resized,
+                           Resize(sync, PlanRollingUpdate(sync.deployment, sync.new_set, sync.all())));
+  if (!resized && IsComplete(sync.deployment, sync.deployment.status())) {
+    KEELSON_RETURN_IF_ERROR(CleanUp(sync));
+  }
   return WriteRolloutStatus(sync);
 }
 
 Result<Requeue> DeploymentController::Recreate(Sync& sync, const SetPointers& sets) {
-  RETURN_IF_ERROR(FindSets(sync, sets, false));
+  KEELSON_RETURN_IF_ERROR(FindSets(sync, sets, false));
   Sizes down;
   for (const SetPointer& set : WithReplicas(sync.old_sets)) down[set->metadata().name()] = 0;
-  ASSIGN_OR_RETURN(bool resized, Resize(sync, down));
+  KEELSON_ASSIGN_OR_RETURN(bool resized, Resize(sync, down));
   if (resized || OldPodsRunning(sync)) return WriteRolloutStatus(sync);
-  if (!sync.new_set) RETURN_IF_ERROR(FindSets(sync, sets, true));
+  if (!sync.new_set) KEELSON_RETURN_IF_ERROR(FindSets(sync, sets, true));
   if (!sync.new_set) return Requeue{};
-  RETURN_IF_ERROR(Resize(sync, {{sync.new_set->metadata().name(), sync.deployment.spec().replicas()}}));
-  if (IsComplete(sync.deployment, sync.deployment.status())) RETURN_IF_ERROR(CleanUp(sync));
+  KEELSON_RETURN_IF_ERROR(
+      Resize(sync, {{sync.new_set->metadata().name(), sync.deployment.spec().replicas()}}));
+  if (IsComplete(sync.deployment, sync.deployment.status())) KEELSON_RETURN_IF_ERROR(CleanUp(sync));
   return WriteRolloutStatus(sync);
 }
 
 // Paused or scaled: create no new ReplicaSet, but scale the existing ones to spec.replicas.
 Result<Requeue> DeploymentController::ScaleOnly(Sync& sync, const SetPointers& sets) {
-  RETURN_IF_ERROR(FindSets(sync, sets, false));
-  RETURN_IF_ERROR(Resize(sync, PlanScale(sync.deployment, sync.new_set, sync.old_sets)));
-  if (sync.deployment.spec().paused()) RETURN_IF_ERROR(CleanUp(sync));
-  RETURN_IF_ERROR(WriteStatus(sync, CountStatus(sync.deployment, sync.new_set, sync.all(), clock().Now())));
+  KEELSON_RETURN_IF_ERROR(FindSets(sync, sets, false));
+  KEELSON_RETURN_IF_ERROR(Resize(sync, PlanScale(sync.deployment, sync.new_set, sync.old_sets)));
+  if (sync.deployment.spec().paused()) KEELSON_RETURN_IF_ERROR(CleanUp(sync));
+  KEELSON_RETURN_IF_ERROR(
+      WriteStatus(sync, CountStatus(sync.deployment, sync.new_set, sync.all(), clock().Now())));
   return Requeue{};
 }
 
 Result<Requeue> DeploymentController::Reconcile(const std::string& key, std::stop_token stop) {
   auto deployment = deployments_.Get(key);
   if (!deployment) return Requeue{};
-  ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(deployment->spec().selector()));
+  KEELSON_ASSIGN_OR_RETURN(api::LabelSelector selector,
+                           api::LabelSelector::From(deployment->spec().selector()));
   if (selector.IsEverything()) {
     events_.Record(*deployment, "Warning", "SelectingAll",
                    "This deployment is selecting all pods. A non-empty selector is required.");
     return Requeue{};
   }
   Sync sync{api_.With(stop), *deployment, {}, nullptr};
-  ASSIGN_OR_RETURN(SetPointers sets,
-                   ClaimObjects<appsv1::ReplicaSet>(sync.api, sets_, sync.deployment, selector));
+  KEELSON_ASSIGN_OR_RETURN(SetPointers sets,
+                           ClaimObjects<appsv1::ReplicaSet>(sync.api, sets_, sync.deployment, selector));
   if (deployment->metadata().has_deletion_timestamp()) {
     sync.new_set = FindNewSet(sync.deployment, sets);
     sync.old_sets = Without(sets, sync.new_set);
-    RETURN_IF_ERROR(WriteStatus(sync, CountStatus(sync.deployment, sync.new_set, sync.all(), clock().Now())));
+    KEELSON_RETURN_IF_ERROR(
+        WriteStatus(sync, CountStatus(sync.deployment, sync.new_set, sync.all(), clock().Now())));
     return Requeue{};
   }
-  RETURN_IF_ERROR(NotePaused(sync));
+  KEELSON_RETURN_IF_ERROR(NotePaused(sync));
   if (sync.deployment.spec().paused()) return ScaleOnly(sync, sets);
   if (auto revision = RollbackRevision(sync.deployment)) return RollBack(sync, sets, *revision);
   if (IsScaling(sync.deployment, sets)) return ScaleOnly(sync, sets);

@@ -29,7 +29,7 @@ Result<> DeploymentController::AdvanceNewSet(Sync& sync, int64_t revision) {
     update = true;
   }
   if (update) {
-    ASSIGN_OR_RETURN(changed, sync.api.Update(changed));
+    KEELSON_ASSIGN_OR_RETURN(changed, sync.api.Update(changed));
     sync.new_set = std::make_shared<appsv1::ReplicaSet>(std::move(changed));
   }
   return NoteNewSet(sync, "FoundNewReplicaSet",
@@ -43,7 +43,7 @@ Result<> DeploymentController::NoteNewSet(Sync& sync, std::string_view reason, s
   if (stored != std::to_string(revision)) {
     stored = std::to_string(revision);
     // An update of the status subresource leaves metadata.generation as it is.
-    ASSIGN_OR_RETURN(sync.deployment, sync.api.UpdateStatus(sync.deployment));
+    KEELSON_ASSIGN_OR_RETURN(sync.deployment, sync.api.UpdateStatus(sync.deployment));
   }
   if (!HasProgressDeadline(sync.deployment)) return {};
   const bool found = reason == "FoundNewReplicaSet";
@@ -88,8 +88,8 @@ Result<> DeploymentController::CreationFailed(Sync& sync, const appsv1::ReplicaS
                                               const Error& error) {
   if (error.Is(Code::kAlreadyExists)) {
     const metav1::ObjectMeta& meta = wanted.metadata();
-    ASSIGN_OR_RETURN(appsv1::ReplicaSet there,
-                     sync.api.Get<appsv1::ReplicaSet>(meta.namespace_(), meta.name()));
+    KEELSON_ASSIGN_OR_RETURN(appsv1::ReplicaSet there,
+                             sync.api.Get<appsv1::ReplicaSet>(meta.namespace_(), meta.name()));
     const metav1::OwnerReference* owner = api::ControllerOf(there.metadata());
     if (owner && owner->uid() == sync.deployment.metadata().uid() &&
         SameTemplate(there.spec().template_(), sync.deployment.spec().template_())) {
@@ -100,7 +100,7 @@ Result<> DeploymentController::CreationFailed(Sync& sync, const appsv1::ReplicaS
     // A hash collision with another template: the collision count salts the next hash.
     appsv1::DeploymentStatus status = sync.deployment.status();
     status.set_collision_count(status.collision_count() + 1);
-    RETURN_IF_ERROR(WriteStatus(sync, status));
+    KEELSON_RETURN_IF_ERROR(WriteStatus(sync, status));
     return error;
   }
   if (IsNamespaceTerminating(error)) return {};
@@ -110,7 +110,7 @@ Result<> DeploymentController::CreationFailed(Sync& sync, const appsv1::ReplicaS
     appsv1::DeploymentStatus status = sync.deployment.status();
     SetCondition(status,
                  MakeCondition("Progressing", "False", "ReplicaSetCreateError", message, clock().Now()));
-    RETURN_IF_ERROR(WriteStatus(sync, status));
+    KEELSON_RETURN_IF_ERROR(WriteStatus(sync, status));
   }
   events_.Record(sync.deployment, "Warning", "ReplicaSetCreateError", std::move(message));
   return error;

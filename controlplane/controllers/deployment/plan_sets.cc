@@ -89,8 +89,9 @@ std::string TemplateHash(const corev1::PodTemplateSpec& pod_template, int32_t co
   // The safe alphabet: no vowels and no look-alikes.
   constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   std::string out;
-  for (char digit : std::to_string(hash))
+  for (char digit : std::to_string(hash)) {
     out += kLetters[static_cast<unsigned char>(digit) % kLetters.size()];
+  }
   return out;
 }
 

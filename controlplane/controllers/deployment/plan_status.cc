@@ -46,8 +46,9 @@ void SetProgress(const appsv1::Deployment& deployment, const SetPointer& new_set
         MakeCondition(kProgressing, "True", "ReplicaSetUpdated", subject + " is progressing.", now);
     // Every step restarts the deadline, so lastUpdateTime changes even if the reason does not.
     if (const auto* before = FindCondition(status, kProgressing)) {
-      if (before->status() == "True")
+      if (before->status() == "True") {
         *condition.mutable_last_transition_time() = before->last_transition_time();
+      }
       RemoveCondition(status, kProgressing);
     }
     SetCondition(status, std::move(condition));
@@ -149,8 +150,9 @@ appsv1::DeploymentStatus CountStatus(const appsv1::Deployment& deployment, const
   if (available) status.set_available_replicas(available);
   if (int32_t n = std::max(SumSpec(sets) - available, 0)) status.set_unavailable_replicas(n);
   if (knows_terminating) status.set_terminating_replicas(terminating);
-  if (deployment.status().has_collision_count())
+  if (deployment.status().has_collision_count()) {
     status.set_collision_count(deployment.status().collision_count());
+  }
   *status.mutable_conditions() = deployment.status().conditions();
   if (available >= deployment.spec().replicas() - LimitsOf(deployment).unavailable) {
     SetCondition(status, MakeCondition("Available", "True", "MinimumReplicasAvailable",

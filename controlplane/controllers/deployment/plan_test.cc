@@ -54,8 +54,9 @@ SetPointer Make(const Set& wanted, int age) {
 // The oldest first, as written.
 SetPointers MakeAll(const std::vector<Set>& wanted) {
   SetPointers sets;
-  for (size_t i = 0; i < wanted.size(); ++i)
+  for (size_t i = 0; i < wanted.size(); ++i) {
     sets.push_back(Make(wanted[i], static_cast<int>(wanted.size() - i)));
+  }
   return sets;
 }
 

@@ -9,7 +9,7 @@
 namespace keelson::controllers {
 
 Result<Requeue> DeploymentController::RollBack(Sync& sync, const SetPointers& sets, int64_t revision) {
-  RETURN_IF_ERROR(FindSets(sync, sets, true));  // the current template is a revision, too
+  KEELSON_RETURN_IF_ERROR(FindSets(sync, sets, true));  // the current template is a revision, too
   const SetPointers all = sync.all();
   const bool last = revision == 0;
   if (last) revision = LastRevision(all);
@@ -34,7 +34,7 @@ Result<Requeue> DeploymentController::RollBack(Sync& sync, const SetPointers& se
     message =
         fmt::format("Rolled back deployment \"{}\" to revision {}", changed.metadata().name(), revision);
   }
-  RETURN_IF_ERROR(sync.api.Update(changed));
+  KEELSON_RETURN_IF_ERROR(sync.api.Update(changed));
   events_.Record(sync.deployment, type, reason, std::move(message));
   return Requeue{};  // the update event triggers the next sync
 }

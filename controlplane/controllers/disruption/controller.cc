@@ -53,8 +53,9 @@ DisruptionController::DisruptionController(client::RestClient api, client::Infor
     informer.AddHandler([this](const client::Change<T>& change) {
       if (!change.new_object) return;
       if (change.old_object && ReplicasOf(*change.old_object) == ReplicasOf(*change.new_object)) return;
-      for (const auto& budget : budgets_.ByIndex(kByNamespace, change.new_object->metadata().namespace_()))
+      for (const auto& budget : budgets_.ByIndex(kByNamespace, change.new_object->metadata().namespace_())) {
         queue().Add(api::KeyOf(*budget));
+      }
     });
   };
   follow(deployments_);
@@ -71,7 +72,7 @@ void DisruptionController::EnqueueBudgetsOf(const corev1::Pod& pod) {
 }
 
 Result<disruption::Pods> DisruptionController::PodsOf(const Budget& budget) const {
-  ASSIGN_OR_RETURN(api::LabelSelector selector, SelectorOf(budget));
+  KEELSON_ASSIGN_OR_RETURN(api::LabelSelector selector, SelectorOf(budget));
   disruption::Pods found;
   for (const auto& pod : pods_.ByIndex(kByNamespace, budget.metadata().namespace_())) {
     if (selector.Matches(pod->metadata().labels())) found.push_back(pod);
@@ -91,8 +92,9 @@ Result<std::pair<std::string, int64_t>> DisruptionController::ScaleOf(
     const metav1::OwnerReference* above = api::ControllerOf(set->metadata());
     if (!above || above->kind() != "Deployment") return std::pair(owner.uid(), ReplicasOf(*set));
     auto deployment = deployments_.Get(api::KeyOf(ns, above->name()));
-    if (!deployment || deployment->metadata().uid() != above->uid())
+    if (!deployment || deployment->metadata().uid() != above->uid()) {
       return std::pair(above->uid(), int64_t{0});
+    }
     return std::pair(above->uid(), ReplicasOf(*deployment));
   }
   if (info && info->group == "apps" && info->resource == "statefulsets") {
@@ -140,7 +142,7 @@ Result<> DisruptionController::Store(const client::RestClient& api, const Budget
 }
 
 Result<Requeue> DisruptionController::Sync(const client::RestClient& api, const Budget& budget) {
-  ASSIGN_OR_RETURN(disruption::Pods pods, PodsOf(budget));
+  KEELSON_ASSIGN_OR_RETURN(disruption::Pods pods, PodsOf(budget));
   if (pods.empty()) events_.Record(budget, "Normal", "NoPods", "No matching pods found");
   int64_t expected = static_cast<int64_t>(pods.size());
   int unmanaged = 0;
@@ -154,7 +156,7 @@ Result<Requeue> DisruptionController::Sync(const client::RestClient& api, const 
     expected = *scale;
   }
   if (unmanaged > 0) {
-    ASSIGN_OR_RETURN(api::LabelSelector selector, SelectorOf(budget));
+    KEELSON_ASSIGN_OR_RETURN(api::LabelSelector selector, SelectorOf(budget));
     events_.Record(
         budget, "Warning", "UnmanagedPods",
         "Pods selected by this PodDisruptionBudget (selector: " + selector.ToString() +
@@ -162,12 +164,13 @@ Result<Requeue> DisruptionController::Sync(const client::RestClient& api, const 
             "correctly, which may result in undefined behavior. To account for these pods please set "
             "\".spec.minAvailable\" field of the PDB to an integer value.");
   }
-  ASSIGN_OR_RETURN(disruption::Plan plan, disruption::MakePlan(budget, pods, expected, clock().Now()));
+  KEELSON_ASSIGN_OR_RETURN(disruption::Plan plan,
+                           disruption::MakePlan(budget, pods, expected, clock().Now()));
   for (const auto& pod : plan.not_deleted) {
     events_.Record(*pod, "Warning", "NotDeleted",
                    "Pod was expected by PDB " + api::KeyOf(budget) + " to be deleted but it wasn't");
   }
-  RETURN_IF_ERROR(Store(api, budget, plan.status));
+  KEELSON_RETURN_IF_ERROR(Store(api, budget, plan.status));
   if (!plan.look_again) return Requeue{};
   return Requeue{*plan.look_again};
 }
@@ -179,8 +182,9 @@ Result<Requeue> DisruptionController::Reconcile(const std::string& key, std::sto
   Result<Requeue> synced = Sync(api, *budget);
   if (synced || synced.error().Is(Code::kConflict) || stop.stop_requested()) return synced;
   Result<> safe = Store(api, *budget, disruption::FailSafe(*budget, synced.error().message(), clock().Now()));
-  if (!safe && !safe.error().Is(Code::kConflict))
+  if (!safe && !safe.error().Is(Code::kConflict)) {
     log::Warn("Cannot put a disruption budget on the safe side", {{"pdb", key}, {"err", safe.error()}});
+  }
   return synced.error();
 }
 

@@ -197,8 +197,9 @@ TEST(StaleDisruptionTest, WhatDoesNotHappenIsTakenBack) {
   const auto told = [&] {
     std::set<std::string> out;
     for (const auto& pod : cluster.List<corev1::Pod>()) {
-      if (k8s::FindCondition(pod.status(), "DisruptionTarget")->status() == "True")
+      if (k8s::FindCondition(pod.status(), "DisruptionTarget")->status() == "True") {
         out.insert(pod.metadata().name());
+      }
     }
     return out;
   };

@@ -12,7 +12,7 @@ namespace {
 
 Result<int64_t> DesiredHealthy(const policyv1::PodDisruptionBudgetSpec& spec, int64_t expected) {
   if (spec.has_max_unavailable()) {
-    ASSIGN_OR_RETURN(int64_t unavailable, k8s::ScaledValue(spec.max_unavailable(), expected, true));
+    KEELSON_ASSIGN_OR_RETURN(int64_t unavailable, k8s::ScaledValue(spec.max_unavailable(), expected, true));
     return std::max<int64_t>(0, expected - unavailable);
   }
   if (spec.has_min_available()) return k8s::ScaledValue(spec.min_available(), expected, true);
@@ -29,7 +29,7 @@ bool NeedsScale(const policyv1::PodDisruptionBudget& budget) {
 Result<Plan> MakePlan(const policyv1::PodDisruptionBudget& budget, const Pods& pods, int64_t expected,
                       WallTime now) {
   Plan plan;
-  ASSIGN_OR_RETURN(int64_t desired, DesiredHealthy(budget.spec(), expected));
+  KEELSON_ASSIGN_OR_RETURN(int64_t desired, DesiredHealthy(budget.spec(), expected));
   int64_t healthy = 0;
   for (const auto& pod : pods) {
     if (k8s::IsTerminating(*pod)) continue;

@@ -13,8 +13,9 @@ constexpr std::chrono::minutes kTimeout(2);
 // condition never expires.
 std::optional<WallTime> StaleAt(const corev1::Pod& pod) {
   const corev1::PodCondition* target = k8s::FindCondition(pod.status(), k8s::kDisruptionTarget);
-  if (!target || target->status() != "True" || target->reason() == "TerminationByKubelet")
+  if (!target || target->status() != "True" || target->reason() == "TerminationByKubelet") {
     return std::nullopt;
+  }
   if (k8s::IsTerminating(pod) || k8s::IsTerminal(pod)) return std::nullopt;
   return api::FromTime(target->last_transition_time()) + kTimeout;
 }

@@ -104,8 +104,9 @@ TEST_F(EndpointsTest, PodsOfUnknownNodesAreLeftOutUnlessAllArePublished) {
   std::map<std::string, int> count;
   const auto look = [&] {
     count.clear();
-    for (const auto& slice : cluster_.List<discoveryv1::EndpointSlice>())
+    for (const auto& slice : cluster_.List<discoveryv1::EndpointSlice>()) {
       count[slice.metadata().labels().at(kServiceName)] += slice.endpoints_size();
+    }
     return count;
   };
   EXPECT_EQ(look(), (std::map<std::string, int>{{"all", 2}, {"web", 1}}));
@@ -144,9 +145,10 @@ TEST_F(EndpointsTest, AreCounted) {
   EXPECT_EQ(ideal(), 2);
   EXPECT_EQ(added(), 101);
   EXPECT_EQ(changed(), 1 + 3) << "two made, the empty one gone";
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(
         cluster_.api.Delete<corev1::Pod>("default", "p" + std::to_string(i), {.grace_period_seconds = 0}));
+  }
   Drain();
   EXPECT_EQ(endpoints(), 98);
   EXPECT_EQ(removed(), 3);
@@ -263,15 +265,17 @@ TEST_F(EndpointsTest, ZonesShareByTheCpusOfTheirNodes) {
   corev1::Service service = NewService("web");
   (*service.mutable_metadata()->mutable_annotations())["service.kubernetes.io/topology-mode"] = "Auto";
   ASSERT_TRUE(cluster_.api.Create(service));
-  for (const char* name : {"p", "q"})
+  for (const char* name : {"p", "q"}) {
     ASSERT_TRUE(cluster_.api.Create(PodNamed(name, {{"app", "web"}}, "n1")));
+  }
   cluster_.RunPods();
   Start();
   const auto hints = [&] {
     std::multiset<std::string> out;
     for (const auto& slice : cluster_.List<discoveryv1::EndpointSlice>()) {
-      for (const auto& endpoint : slice.endpoints())
+      for (const auto& endpoint : slice.endpoints()) {
         out.insert(endpoint.has_hints() ? endpoint.hints().for_zones(0).name() : "none");
+      }
     }
     return out;
   };
@@ -312,8 +316,9 @@ TEST(TruncateSubsetsTest, EachKeepsItsPart) {
     }
     EXPECT_EQ(TruncateSubsets(subsets), c.truncated);
     std::vector<std::pair<int, int>> after;
-    for (const auto& subset : subsets)
+    for (const auto& subset : subsets) {
       after.emplace_back(subset.addresses_size(), subset.not_ready_addresses_size());
+    }
     EXPECT_EQ(after, c.after);
   }
 }
@@ -333,8 +338,9 @@ TEST_F(EndpointsTest, MoreThanAThousandAreMarked) {
   EXPECT_EQ(cluster_.Get<corev1::Endpoints>("default", "web").metadata().annotations().at(kOverCapacity),
             "truncated");
   EXPECT_EQ(Addresses().size(), 1001u);  // slices have them all
-  for (const auto& slice : cluster_.List<discoveryv1::EndpointSlice>())
+  for (const auto& slice : cluster_.List<discoveryv1::EndpointSlice>()) {
     EXPECT_LE(slice.endpoints_size(), 100);
+  }
   ASSERT_TRUE(cluster_.api.Delete<corev1::Pod>("default", "p0", {.grace_period_seconds = 0}));
   Drain();
   EXPECT_FALSE(

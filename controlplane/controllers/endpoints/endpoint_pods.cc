@@ -35,8 +35,9 @@ EndpointPodPointer ProjectPod(const corev1::Pod& pod) {
   out->ready = k8s::IsReady(pod);
   out->terminating = k8s::IsTerminating(pod);
   const corev1::PodCondition* condition = k8s::FindCondition(pod.status(), k8s::kPodReady);
-  if (condition && condition->has_last_transition_time())
+  if (condition && condition->has_last_transition_time()) {
     out->ready_changed = api::FromTime(condition->last_transition_time());
+  }
   return out;
 }
 
@@ -54,8 +55,9 @@ int32_t TargetPort(const EndpointPod& pod, const corev1::ServicePort& port) {
     return port.target_port().int_val() != 0 ? port.target_port().int_val() : port.port();
   }
   for (const EndpointPod::Port& candidate : pod.ports) {
-    if (candidate.name == port.target_port().str_val() && candidate.protocol == protocol)
+    if (candidate.name == port.target_port().str_val() && candidate.protocol == protocol) {
       return candidate.number;
+    }
   }
   return 0;
 }

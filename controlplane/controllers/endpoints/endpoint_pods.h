@@ -60,13 +60,13 @@ class EndpointPods {  // thread safe
   };
   void OnPod(const client::Change<corev1::Pod>& change);
   void OnServiceChange(const client::Change<corev1::Service>& change);
-  void CollectServices(const EndpointPod& pod, std::set<std::string>& keys) const REQUIRES(mutex_);
+  void CollectServices(const EndpointPod& pod, std::set<std::string>& keys) const KEELSON_REQUIRES(mutex_);
 
   std::vector<std::function<void(const std::string&)>> handlers_;
   mutable Mutex mutex_;
   // By namespace, then by name.
-  std::map<std::string, std::map<std::string, EndpointPodPointer>> pods_ GUARDED_BY(mutex_);
-  std::map<std::string, std::map<std::string, ServiceSelector>> services_ GUARDED_BY(mutex_);
+  std::map<std::string, std::map<std::string, EndpointPodPointer>> pods_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, std::map<std::string, ServiceSelector>> services_ KEELSON_GUARDED_BY(mutex_);
 };
 
 // Resolves the targetPort of a Service port on this pod; 0 when the pod has no such port.

@@ -81,8 +81,9 @@ bool TruncateSubsets(std::vector<corev1::EndpointSubset>& subsets) {
   if (ready + not_ready <= kMaxAddresses) return false;
   Cut(subsets, not_ready, std::max(kMaxAddresses - ready, 0),
       [](auto& subset) { return subset.mutable_not_ready_addresses(); });
-  if (ready > kMaxAddresses)
+  if (ready > kMaxAddresses) {
     Cut(subsets, ready, kMaxAddresses, [](auto& subset) { return subset.mutable_addresses(); });
+  }
   std::erase_if(subsets,
                 [](const auto& s) { return s.addresses_size() + s.not_ready_addresses_size() == 0; });
   return true;

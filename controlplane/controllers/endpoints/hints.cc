@@ -23,13 +23,15 @@ struct NodeShare {
 NodeShare ShareOf(const corev1::Node& node) {
   const auto& labels = node.metadata().labels();
   if (labels.contains("node-role.kubernetes.io/control-plane") ||
-      labels.contains("node-role.kubernetes.io/master") || !k8s::IsReady(node))
+      labels.contains("node-role.kubernetes.io/master") || !k8s::IsReady(node)) {
     return {};
+  }
   NodeShare share{.counts = true};
   if (auto zone = labels.find("topology.kubernetes.io/zone"); zone != labels.end()) share.zone = zone->second;
   const auto& allocatable = node.status().allocatable();
-  if (auto cpu = allocatable.find("cpu"); cpu != allocatable.end())
+  if (auto cpu = allocatable.find("cpu"); cpu != allocatable.end()) {
     share.milli_cpus = api::Amount::Of(cpu->second).MilliValue();
+  }
   return share;
 }
 
@@ -92,8 +94,9 @@ HintMode HintModeOf(const corev1::Service& service) {
   // The older annotation takes precedence.
   auto mode = annotations.find("service.kubernetes.io/topology-aware-hints");
   if (mode == annotations.end()) mode = annotations.find("service.kubernetes.io/topology-mode");
-  if (mode != annotations.end() && (mode->second == "Auto" || mode->second == "auto"))
+  if (mode != annotations.end() && (mode->second == "Auto" || mode->second == "auto")) {
     return HintMode::kTopology;
+  }
   const std::string& distribution = service.spec().traffic_distribution();
   if (distribution == "PreferClose" || distribution == "PreferSameZone") return HintMode::kSameZone;
   return distribution == "PreferSameNode" ? HintMode::kSameNode : HintMode::kNone;
@@ -131,15 +134,17 @@ std::string SetHints(HintMode mode, const ZoneShares& shares, const Endpoints& e
     std::string problem = ShareOut(shares, ready, zones);
     if (!problem.empty()) return problem;
     for (const auto& [name, zone] : zones) {
-      for (discoveryv1::Endpoint* endpoint : zone.own)
+      for (discoveryv1::Endpoint* endpoint : zone.own) {
         endpoint->mutable_hints()->add_for_zones()->set_name(name);
+      }
     }
     return "";
   }
   for (discoveryv1::Endpoint* endpoint : ready) {
     if (!endpoint->zone().empty()) endpoint->mutable_hints()->add_for_zones()->set_name(endpoint->zone());
-    if (mode == HintMode::kSameNode && !endpoint->node_name().empty())
+    if (mode == HintMode::kSameNode && !endpoint->node_name().empty()) {
       endpoint->mutable_hints()->add_for_nodes()->set_name(endpoint->node_name());
+    }
   }
   return "";
 }

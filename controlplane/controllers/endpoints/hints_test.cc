@@ -123,8 +123,9 @@ corev1::Node NodeIn(const std::string& zone, const std::string& cpu, const char*
   corev1::Node node = NodeNamed("n", ready);
   if (!zone.empty()) (*node.mutable_metadata()->mutable_labels())["topology.kubernetes.io/zone"] = zone;
   if (label) (*node.mutable_metadata()->mutable_labels())[label] = "";
-  if (!cpu.empty())
+  if (!cpu.empty()) {
     (*node.mutable_status()->mutable_allocatable())["cpu"] = api::Amount::Parse(cpu)->ToQuantity();
+  }
   return node;
 }
 

@@ -117,8 +117,9 @@ void EndpointSliceController::TellHints(const std::string& key, const corev1::Se
     }
   }
   for (const auto& [family, problem] : before) {
-    if (problem.empty() && !plan.hint_problems.count(family))
+    if (problem.empty() && !plan.hint_problems.count(family)) {
       disabled(family, "Topology Aware Hints has been disabled");
+    }
   }
   told_[key] = plan.hint_problems;
   if (plan.hint_problems.empty()) told_.erase(key);

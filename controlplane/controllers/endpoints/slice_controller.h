@@ -22,13 +22,13 @@ class EndpointSliceController : public Controller {
  private:
   void OnSlice(const client::Change<discoveryv1::EndpointSlice>& change);
   void OnNode(const client::Change<corev1::Node>& change);
-  ZoneShares Shares() EXCLUDES(mutex_);
+  ZoneShares Shares() KEELSON_EXCLUDES(mutex_);
   // Removes pods whose Node is not in the store from `pods`. The Service is enqueued again when the Node
   // appears.
-  void DropStranded(const std::string& key, std::vector<EndpointPodPointer>& pods) EXCLUDES(mutex_);
+  void DropStranded(const std::string& key, std::vector<EndpointPodPointer>& pods) KEELSON_EXCLUDES(mutex_);
   // Records events when topology hints became available or unavailable since the last call.
   void TellHints(const std::string& key, const corev1::Service& service, const SlicePlan& plan)
-      EXCLUDES(mutex_);
+      KEELSON_EXCLUDES(mutex_);
 
   client::RestClient api_;
   client::EventRecorder& events_;
@@ -40,11 +40,13 @@ class EndpointSliceController : public Controller {
   SliceTracker tracker_;
   SliceTotals totals_;
   Mutex mutex_;
-  std::optional<ZoneShares> shares_ GUARDED_BY(mutex_);  // cleared when a relevant node change happens
-  uint64_t share_changes_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, std::set<std::string>> awaited_ GUARDED_BY(mutex_);  // Services by the missing node
+  std::optional<ZoneShares> shares_
+      KEELSON_GUARDED_BY(mutex_);  // cleared when a relevant node change happens
+  uint64_t share_changes_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::set<std::string>> awaited_
+      KEELSON_GUARDED_BY(mutex_);  // Services by the missing node
   std::map<std::string, std::map<std::string, std::string>> told_
-      GUARDED_BY(mutex_);  // the last SlicePlan::hint_problems, by Service
+      KEELSON_GUARDED_BY(mutex_);  // the last SlicePlan::hint_problems, by Service
 };
 
 // Writes a plan for a Service, and notes each write in `tracker`.

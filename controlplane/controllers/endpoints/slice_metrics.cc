@@ -8,8 +8,9 @@ namespace {
 // A value that upstream knows, or upstream's label for other values; empty: not set.
 std::string DistributionOf(const corev1::Service& service) {
   const std::string& value = service.spec().traffic_distribution();
-  if (value.empty() || value == "PreferClose" || value == "PreferSameZone" || value == "PreferSameNode")
+  if (value.empty() || value == "PreferClose" || value == "PreferSameZone" || value == "PreferSameNode") {
     return value;
+  }
   return "ImplementationSpecific";
 }
 

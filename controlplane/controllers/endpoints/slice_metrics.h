@@ -25,10 +25,10 @@ class SliceTotals {
     size_t endpoints = 0, slices = 0, ideal = 0;
     std::string distribution;
   };
-  void Move(const One& from, const One& to) REQUIRES(mutex_);
+  void Move(const One& from, const One& to) KEELSON_REQUIRES(mutex_);
 
   Mutex mutex_;
-  std::map<std::string, One> of_ GUARDED_BY(mutex_);
+  std::map<std::string, One> of_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

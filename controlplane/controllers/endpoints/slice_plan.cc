@@ -40,8 +40,9 @@ Endpoint MakeEndpoint(const corev1::Service& service, const EndpointPod& pod, co
   conditions.set_ready(service.spec().publish_not_ready_addresses() || (pod.ready && !pod.terminating));
   conditions.set_serving(pod.ready);
   conditions.set_terminating(pod.terminating);
-  if (!pod.hostname.empty() && pod.subdomain == service.metadata().name())
+  if (!pod.hostname.empty() && pod.subdomain == service.metadata().name()) {
     endpoint.set_hostname(pod.hostname);
+  }
   auto& target = *endpoint.mutable_target_ref();
   target.set_kind("Pod");
   target.set_namespace_(pod.ns);

@@ -26,7 +26,7 @@ class SliceTracker {  // thread safe
  private:
   Mutex mutex_;
   // By Service, then slice: the resource version of the last write.
-  std::map<std::string, std::map<std::string, uint64_t>> written_ GUARDED_BY(mutex_);
+  std::map<std::string, std::map<std::string, uint64_t>> written_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

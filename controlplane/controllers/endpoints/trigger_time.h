@@ -27,7 +27,7 @@ class TriggerTimes {  // thread safe
     std::map<std::string, WallTime> pods;
   };
   Mutex mutex_;
-  std::map<std::string, State> states_ GUARDED_BY(mutex_);
+  std::map<std::string, State> states_ KEELSON_GUARDED_BY(mutex_);
 };
 
 // Sets the annotation, or removes it for nullopt.

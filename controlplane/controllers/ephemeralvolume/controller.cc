@@ -75,8 +75,8 @@ Result<> EphemeralVolumeController::Ensure(const client::RestClient& api, const 
   failures.Increment();
   if (!made.error().Is(Code::kAlreadyExists)) return made.error().Wrap("create PVC " + name);
   // Created by an earlier sync or another client; the store does not show it yet.
-  ASSIGN_OR_RETURN(corev1::PersistentVolumeClaim claim,
-                   api.Get<corev1::PersistentVolumeClaim>(pod.metadata().namespace_(), name));
+  KEELSON_ASSIGN_OR_RETURN(corev1::PersistentVolumeClaim claim,
+                           api.Get<corev1::PersistentVolumeClaim>(pod.metadata().namespace_(), name));
   return CheckOwner(pod, claim);
 }
 

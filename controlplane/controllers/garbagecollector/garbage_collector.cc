@@ -35,7 +35,7 @@ GraphNode NodeOf(const api::ResourceInfo& info, const metav1::ObjectMeta& meta) 
 Result<metav1::ObjectMeta> ReadMeta(const client::RestClient& api, const api::ResourceInfo& info,
                                     const std::string& ns, const std::string& name) {
   std::unique_ptr<google::protobuf::Message> object(info.prototype().New());
-  RETURN_IF_ERROR(api.GetInto(info, ns, name, *object));
+  KEELSON_RETURN_IF_ERROR(api.GetInto(info, ns, name, *object));
   return api::Meta(*object);
 }
 
@@ -104,7 +104,7 @@ Result<GarbageCollector::Owners> GarbageCollector::Classify(const client::RestCl
                                                             const metav1::ObjectMeta& live) {
   Owners owners;
   for (const metav1::OwnerReference& owner : live.owner_references()) {
-    ASSIGN_OR_RETURN(bool absent, IsAbsent(api, node, owner));
+    KEELSON_ASSIGN_OR_RETURN(bool absent, IsAbsent(api, node, owner));
     std::optional<GraphNode> known = graph_.Find(owner.uid());
     if (known && known->info->namespaced && known->ns != node.ns) TellMisplaced(node, owner);
     if (absent) {
@@ -130,8 +130,9 @@ Result<> GarbageCollector::RemoveOwners(const client::RestClient& api, const Gra
       *node.info, node.ns, node.name, "", client::PatchType::kStrategicMerge,
       R"({"metadata":{"ownerReferences":[)" + references + R"(],"uid":)" + JsonQuoted(node.uid) + "}}",
       *stored);
-  if (!patched && !patched.error().Is(Code::kNotFound))
+  if (!patched && !patched.error().Is(Code::kNotFound)) {
     return patched.error().Wrap("remove owner references");
+  }
   return {};
 }
 
@@ -169,7 +170,7 @@ Result<> GarbageCollector::FinishForeground(const client::RestClient& api, const
 Result<> GarbageCollector::Orphan(const client::RestClient& api, const GraphNode& node,
                                   const metav1::ObjectMeta& live) {
   for (const GraphNode& dependent : graph_.Dependents(node.uid)) {
-    RETURN_IF_ERROR(RemoveOwners(api, dependent, {node.uid}));
+    KEELSON_RETURN_IF_ERROR(RemoveOwners(api, dependent, {node.uid}));
   }
   return RemoveFinalizer(api, node, live, kOrphan);
 }
@@ -208,7 +209,7 @@ Result<> GarbageCollector::DeleteNode(const client::RestClient& api, const Graph
 Result<> GarbageCollector::Collect(const client::RestClient& api, const GraphNode& node,
                                    const metav1::ObjectMeta& live) {
   if (live.owner_references().empty()) return {};
-  ASSIGN_OR_RETURN(Owners owners, Classify(api, node, live));
+  KEELSON_ASSIGN_OR_RETURN(Owners owners, Classify(api, node, live));
   std::vector<std::string> removable = owners.absent;
   removable.insert(removable.end(), owners.waiting.begin(), owners.waiting.end());
   if (removable.empty()) return {};
@@ -220,7 +221,7 @@ Result<> GarbageCollector::Collect(const client::RestClient& api, const GraphNod
     const bool circle = std::any_of(dependents.begin(), dependents.end(),
                                     [](const GraphNode& dependent) { return dependent.foreground; });
     if (!circle) return DeleteNode(api, node, live, "Foreground");
-    ASSIGN_OR_RETURN(const metav1::ObjectMeta unblocked, UnblockOwners(api, node, live));
+    KEELSON_ASSIGN_OR_RETURN(const metav1::ObjectMeta unblocked, UnblockOwners(api, node, live));
     return DeleteNode(api, node, unblocked, "Foreground");
   }
   const char* policy = HasFinalizer(live, kOrphan)       ? "Orphan"
@@ -241,11 +242,11 @@ Result<Requeue> GarbageCollector::Reconcile(const std::string& key, std::stop_to
   if (!live) return live.error();
   if (live->uid() != node->uid) return Requeue{};
   if (live->has_deletion_timestamp()) {
-    if (HasFinalizer(*live, kOrphan)) RETURN_IF_ERROR(Orphan(api, *node, *live));
-    if (HasFinalizer(*live, kForeground)) RETURN_IF_ERROR(FinishForeground(api, *node, *live));
+    if (HasFinalizer(*live, kOrphan)) KEELSON_RETURN_IF_ERROR(Orphan(api, *node, *live));
+    if (HasFinalizer(*live, kForeground)) KEELSON_RETURN_IF_ERROR(FinishForeground(api, *node, *live));
     return Requeue{};
   }
-  RETURN_IF_ERROR(Collect(api, *node, *live));
+  KEELSON_RETURN_IF_ERROR(Collect(api, *node, *live));
   return Requeue{};
 }
 

@@ -37,13 +37,13 @@ class OwnerGraph {  // thread safe
   bool AllOwnersStand(const GraphNode& node) const;
 
  private:
-  void Link(const GraphNode& node) REQUIRES(mutex_);
-  void Unlink(const GraphNode& node) REQUIRES(mutex_);
+  void Link(const GraphNode& node) KEELSON_REQUIRES(mutex_);
+  void Unlink(const GraphNode& node) KEELSON_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  std::unordered_map<std::string, GraphNode> nodes_ GUARDED_BY(mutex_);  // by UID
+  std::unordered_map<std::string, GraphNode> nodes_ KEELSON_GUARDED_BY(mutex_);  // by UID
   std::unordered_map<std::string, std::set<std::string>> dependents_
-      GUARDED_BY(mutex_);  // by the owner's UID
+      KEELSON_GUARDED_BY(mutex_);  // by the owner's UID
 };
 
 // A cache of owners that the API reported as not found, so that each dependent does not query again. A UID
@@ -57,7 +57,7 @@ class AbsentOwners {  // thread safe
   static constexpr size_t kMost = 500;
 
   mutable Mutex mutex_;
-  std::set<std::string> keys_ GUARDED_BY(mutex_);
+  std::set<std::string> keys_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

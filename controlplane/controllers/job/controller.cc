@@ -67,8 +67,9 @@ void JobController::EnqueueMatching(const corev1::Pod& orphan) {
     auto job = jobs_.Get(key);
     if (!job || !job->spec().has_selector()) continue;
     auto selector = api::LabelSelector::From(job->spec().selector());
-    if (selector && !selector->IsEverything() && selector->Matches(orphan.metadata().labels()))
+    if (selector && !selector->IsEverything() && selector->Matches(orphan.metadata().labels())) {
       queue().AddAfter(key, kBatch);
+    }
   }
 }
 
@@ -93,8 +94,9 @@ void JobController::OnPod(const client::Change<corev1::Pod>& change) {
       queue().AddAfter(*before, kBatch);
     }
   }
-  if (change.new_object && !k8s::IsTerminating(pod) && !api::ControllerOf(pod.metadata()))
+  if (change.new_object && !k8s::IsTerminating(pod) && !api::ControllerOf(pod.metadata())) {
     EnqueueMatching(pod);
+  }
 }
 
 Result<> JobController::CreatePods(Sync& sync, const PodPlan& plan) {
@@ -176,7 +178,7 @@ Result<> JobController::ManagePods(Sync& sync) {
 }
 
 Result<> JobController::WriteStatus(Sync& sync) {
-  ASSIGN_OR_RETURN(sync.look.job, sync.api.UpdateStatus(sync.look.job));
+  KEELSON_ASSIGN_OR_RETURN(sync.look.job, sync.api.UpdateStatus(sync.look.job));
   sync.look.job.mutable_status()->mutable_uncounted_terminated_pods();
   written_.WroteAt(sync.key, sync.look.job.metadata());
   return {};
@@ -205,7 +207,7 @@ Result<> JobController::Record(Sync& sync) {
   JobLook& look = sync.look;
   Tally tally = CountEnded(look);
   if (tally.changed || !sync.suspended.empty()) {
-    RETURN_IF_ERROR(WriteStatus(sync));
+    KEELSON_RETURN_IF_ERROR(WriteStatus(sync));
     if (!sync.suspended.empty()) {
       events_.Record(look.job, "Normal", sync.suspended,
                      sync.suspended == "Suspended" ? "Job suspended" : "Job resumed");
@@ -216,7 +218,7 @@ Result<> JobController::Record(Sync& sync) {
   if (released) CountPolicyActions(tally.policy_actions);
   bool changed = SettleCounted(*look.job.mutable_status(), tally.tracked);
   const bool finished = released && Finish(look, tally);
-  if (changed || finished) RETURN_IF_ERROR(WriteStatus(sync));
+  if (changed || finished) KEELSON_RETURN_IF_ERROR(WriteStatus(sync));
   if (finished) NoteEnd(look.job, *look.finish);
   return released;
 }
@@ -246,12 +248,12 @@ Result<Requeue> JobController::Reconcile(const std::string& key, std::stop_token
     return Requeue{};
   }
   const client::RestClient api = api_.With(stop);
-  ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(job->spec().selector()));
+  KEELSON_ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(job->spec().selector()));
   // Read before the pods: later changes are for the next sync.
   const bool satisfied = expectations_.Satisfied(key);
   std::set<std::string> released = released_.Of(key);
-  ASSIGN_OR_RETURN(PodPointers pods,
-                   ClaimObjects<corev1::Pod>(api, pods_, *job, selector, nullptr, kJobTracking));
+  KEELSON_ASSIGN_OR_RETURN(PodPointers pods,
+                           ClaimObjects<corev1::Pod>(api, pods_, *job, selector, nullptr, kJobTracking));
   Sync sync{api, key, LookAt(*job, std::move(pods), std::move(released), backoffs_.Of(key), clock().Now()),
             satisfied};
   const SteadyTime begin = clock().SteadyNow();

@@ -24,8 +24,9 @@ std::optional<int32_t> NumberAt(const corev1::Pod& pod, const char* annotation) 
   const std::string& text = it->second;
   int32_t value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0)
+  if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0) {
     return std::nullopt;
+  }
   return value;
 }
 
@@ -127,8 +128,9 @@ WallTime FinishedAt(const corev1::Pod& pod) {
   }
   if (all) return WallTimeOf(latest);
   const corev1::PodCondition* ready = k8s::FindCondition(pod.status(), k8s::kPodReady);
-  if (ready && ready->status() == "False" && ready->has_last_transition_time())
+  if (ready && ready->status() == "False" && ready->has_last_transition_time()) {
     return api::FromTime(ready->last_transition_time());
+  }
   const metav1::ObjectMeta& meta = pod.metadata();
   if (meta.has_deletion_timestamp()) {
     return api::FromTime(meta.deletion_timestamp()) - Span(meta.deletion_grace_period_seconds());

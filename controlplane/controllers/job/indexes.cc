@@ -12,8 +12,9 @@ namespace {
 std::optional<int32_t> ParseIndex(std::string_view text) {
   int32_t value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0)
+  if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0) {
     return std::nullopt;
+  }
   return value;
 }
 

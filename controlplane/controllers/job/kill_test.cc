@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/controllers/job/controller.h"
-#include "controlplane/controllers/job/testing/job_world.h"
 #include "controlplane/controllers/job/orphans.h"
+#include "controlplane/controllers/job/testing/job_world.h"
 
 namespace keelson::controllers {
 namespace {

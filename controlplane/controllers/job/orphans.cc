@@ -54,8 +54,10 @@ Result<Requeue> JobOrphanController::Reconcile(const std::string& key, std::stop
   auto pod = pods_.Get(key);
   if (!pod || !IsTracked(*pod)) return Requeue{};
   const client::RestClient api = api_.With(stop);
-  ASSIGN_OR_RETURN(bool orphan, IsOrphan(api, *pod));
-  if (orphan) RETURN_IF_ERROR(RemoveTracking(api, *pod, true));  // unless the pod was adopted meanwhile
+  KEELSON_ASSIGN_OR_RETURN(bool orphan, IsOrphan(api, *pod));
+  if (orphan) {
+    KEELSON_RETURN_IF_ERROR(RemoveTracking(api, *pod, true));  // unless the pod was adopted meanwhile
+  }
   return Requeue{};
 }
 

@@ -31,8 +31,9 @@ template <typename Filter>
 PodPointers NewlyEnded(const JobLook& look, const Uids& noted, const Filter& filter) {
   PodPointers out;
   for (const PodPointer& pod : look.pods) {
-    if (look.counted(*pod) || std::find(noted.begin(), noted.end(), pod->metadata().uid()) != noted.end())
+    if (look.counted(*pod) || std::find(noted.begin(), noted.end(), pod->metadata().uid()) != noted.end()) {
       continue;
+    }
     if (HasValidIndex(look.job, *pod) && filter(*pod)) out.push_back(pod);
   }
   return out;
@@ -90,8 +91,9 @@ std::optional<batchv1::JobCondition> FailingPolicy(const JobLook& look) {
   for (const PodPointer& pod : look.pods) {
     if (!HasFailed(*pod, look.job)) continue;
     const FailureVerdict verdict = JudgeFailure(look.job, *pod);
-    if (verdict.action == "FailJob")
+    if (verdict.action == "FailJob") {
       return MakeJobCondition("FailureTarget", "PodFailurePolicy", verdict.message, look.now);
+    }
   }
   return std::nullopt;
 }
@@ -118,8 +120,9 @@ std::optional<batchv1::JobCondition> FailingIndexes(const JobLook& look) {
     return MakeJobCondition("FailureTarget", "MaxFailedIndexesExceeded",
                             "Job has exceeded the specified maximal number of failed indexes", look.now);
   }
-  if (failed > 0 && failed + look.succeeded >= spec.completions())
+  if (failed > 0 && failed + look.succeeded >= spec.completions()) {
     return MakeJobCondition("FailureTarget", "FailedIndexes", "Job has failed indexes", look.now);
+  }
   return std::nullopt;
 }
 
@@ -146,8 +149,9 @@ std::optional<batchv1::JobCondition> HowItEnds(const JobLook& look) {
   const batchv1::Job& job = look.job;
   // A recorded FailureTarget or SuccessCriteriaMet is final, whatever the pods say now.
   if (const batchv1::JobCondition* met = FindTrue(job, "SuccessCriteriaMet")) return *met;
-  if (const batchv1::JobCondition* target = FindTrue(job, "FailureTarget"))
+  if (const batchv1::JobCondition* target = FindTrue(job, "FailureTarget")) {
     return MakeJobCondition("Failed", target->reason(), target->message(), look.now);
+  }
   if (auto failing = FailingPolicy(look)) return failing;
   if (look.failed > job.spec().backoff_limit() || RestartedTooOften(look)) {
     return MakeJobCondition("FailureTarget", "BackoffLimitExceeded",
@@ -182,8 +186,9 @@ batchv1::JobCondition MakeJobCondition(std::string_view type, std::string_view r
 
 std::optional<std::chrono::nanoseconds> DeadlineAfter(const JobLook& look) {
   const batchv1::Job& job = look.job;
-  if (!job.spec().has_active_deadline_seconds() || !job.status().has_start_time() || IsSuspended(job))
+  if (!job.spec().has_active_deadline_seconds() || !job.status().has_start_time() || IsSuspended(job)) {
     return std::nullopt;
+  }
   return api::FromTime(job.status().start_time()) + Span(job.spec().active_deadline_seconds()) - look.now;
 }
 

@@ -24,8 +24,9 @@ bool SetStatusOf(batchv1::JobStatus& status, batchv1::JobCondition condition) {
         have.message() == condition.message()) {
       return false;
     }
-    if (have.status() == condition.status())
+    if (have.status() == condition.status()) {
       *condition.mutable_last_transition_time() = have.last_transition_time();
+    }
     have = std::move(condition);
     return true;
   }
@@ -43,8 +44,9 @@ bool SetSuspended(JobLook& look, bool suspended) {
 }
 
 bool MayRelease(const JobLook& look, const corev1::Pod& pod, bool failed) {
-  if (look.job.metadata().has_deletion_timestamp() || look.finish || pod.status().phase() == "Succeeded")
+  if (look.job.metadata().has_deletion_timestamp() || look.finish || pod.status().phase() == "Succeeded") {
     return true;
+  }
   if (!failed) return false;
   const std::optional<int32_t> index = CompletionIndex(pod);
   if (!index) return true;
@@ -88,11 +90,13 @@ void WriteIndexes(JobLook& look, const std::set<int32_t>& new_indexes, Tally& ta
   status.clear_completed_indexes();
   if (!completed.empty()) status.set_completed_indexes(completed);
   status.clear_succeeded();
-  if (int64_t count = k8s::CountIndexes(look.counted_indexes))
+  if (int64_t count = k8s::CountIndexes(look.counted_indexes)) {
     status.set_succeeded(static_cast<int32_t>(count));
+  }
   const std::string failed = look.failed_indexes ? FormatIndexes(*look.failed_indexes) : "";
-  if (look.failed_indexes.has_value() == status.has_failed_indexes() && failed == status.failed_indexes())
+  if (look.failed_indexes.has_value() == status.has_failed_indexes() && failed == status.failed_indexes()) {
     return;
+  }
   tally.changed = true;
   status.clear_failed_indexes();
   if (look.failed_indexes) status.set_failed_indexes(failed);
@@ -199,8 +203,9 @@ bool Finish(JobLook& look, const Tally& tally) {
   if (!look.finish || tally.partial || look.terminating > 0) return false;
   if (noted.succeeded_size() > 0 || noted.failed_size() > 0) return false;
   SetStatusOf(status, *look.finish);
-  if (look.finish->type() == "Complete")
+  if (look.finish->type() == "Complete") {
     *status.mutable_completion_time() = look.finish->last_transition_time();
+  }
   return true;
 }
 

@@ -21,7 +21,7 @@ class FinalizerExpectations {  // thread safe
 
  private:
   Mutex mutex_;
-  std::map<std::string, std::set<std::string>> uids_ GUARDED_BY(mutex_);
+  std::map<std::string, std::set<std::string>> uids_ KEELSON_GUARDED_BY(mutex_);
 };
 
 // The pod creation backoff of each Job.
@@ -33,7 +33,7 @@ class BackoffStore {  // thread safe
 
  private:
   Mutex mutex_;
-  std::map<std::string, Backoff> backoffs_ GUARDED_BY(mutex_);
+  std::map<std::string, Backoff> backoffs_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

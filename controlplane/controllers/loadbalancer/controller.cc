@@ -64,8 +64,9 @@ LoadBalancerController::LoadBalancerController(client::RestClient api, client::I
   slices_.AddHandler([this](const client::Change<discoveryv1::EndpointSlice>& change) {
     for (const std::string& key : ServiceIndex(change.object())) {
       auto service = services_.Get(key);
-      if (service && IsServed(*service) && service->spec().external_traffic_policy() == "Local")
+      if (service && IsServed(*service) && service->spec().external_traffic_policy() == "Local") {
         queue().Add(key);
+      }
     }
   });
 }
@@ -112,8 +113,9 @@ void LoadBalancerController::OnNode(const client::Change<corev1::Node>& change) 
     return out;
   };
   // Ignores heartbeats.
-  if (change.old_object && MessageDifferencer::Equals(facts(change.old_object), facts(change.new_object)))
+  if (change.old_object && MessageDifferencer::Equals(facts(change.old_object), facts(change.new_object))) {
     return;
+  }
   for (const auto& service : services_.ByIndex(kBalanced, "")) {
     if (!UsesPool(*service, !pool_.empty())) queue().Add(api::KeyOf(*service));
   }
@@ -175,8 +177,9 @@ BalancerPlan LoadBalancerController::PlanAtNodes(const corev1::Service& service)
   }
   std::map<std::string, std::map<std::string, std::string>> host_ports;
   for (const std::string& port : PortsOf(service)) {
-    for (const auto& pod : pods_.ByIndex(kByHostPort, port))
+    for (const auto& pod : pods_.ByIndex(kByHostPort, port)) {
       host_ports[pod->spec().node_name()][port] = api::KeyOf(*pod);
+    }
   }
   return PlanNodeAddresses(service, nodes_.List(), endpoint_nodes, host_ports);
 }
@@ -192,8 +195,9 @@ Result<Requeue> LoadBalancerController::Reconcile(const std::string& key, std::s
 
 Result<> LoadBalancerController::Serve(const client::RestClient& api, const corev1::Service& service) {
   if (!UsesPool(service, !pool_.empty())) return Publish(api, service, PlanAtNodes(service));
-  if (pool_.empty())
+  if (pool_.empty()) {
     return Publish(api, service, {.problem = "there is no address pool: --load-balancer-addresses"});
+  }
   // Two Services must not find the same free address.
   MutexLock lock(giving_out_);
   return Publish(api, service, PlanPoolAddresses(service, pool_, [&](const IpAddress& ip) {
@@ -204,12 +208,14 @@ Result<> LoadBalancerController::Serve(const client::RestClient& api, const core
 Result<> LoadBalancerController::Publish(const client::RestClient& api, corev1::Service service,
                                          const BalancerPlan& plan) {
   const std::string key = api::KeyOf(service);
-  if (!plan.problem.empty())
+  if (!plan.problem.empty()) {
     events_.Record(service, "Warning", "SyncLoadBalancerFailed",
                    "Error syncing load balancer: " + plan.problem);
-  if (plan.no_nodes)
+  }
+  if (plan.no_nodes) {
     events_.Record(service, "Warning", "UnAvailableLoadBalancer",
                    "There are no available nodes for LoadBalancer");
+  }
   const std::vector<IpAddress> before = IngressOf(service);
   corev1::Service changed = service;
   SetIngress(changed, plan.addresses);
@@ -246,7 +252,7 @@ Result<> LoadBalancerController::CleanUp(const client::RestClient& api, corev1::
   auto& finalizers = *service.mutable_metadata()->mutable_finalizers();
   finalizers.erase(std::remove(finalizers.begin(), finalizers.end(), kLoadBalancerFinalizer),
                    finalizers.end());
-  ASSIGN_OR_RETURN(service, api.UpdateStatus(service));
+  KEELSON_ASSIGN_OR_RETURN(service, api.UpdateStatus(service));
   written_.WroteAt(key, service.metadata());
   if (Hold(key, {})) EnqueueWanting();
   events_.Record(service, "Normal", "DeletedLoadBalancer", "Deleted load balancer");

@@ -45,7 +45,7 @@ class LoadBalancerController : public Controller {
   Mutex giving_out_;  // held from the choice of a pool address until the status is written
   mutable Mutex mutex_;
   // By Service, including addresses just written
-  std::map<std::string, std::vector<IpAddress>> held_ GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<IpAddress>> held_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

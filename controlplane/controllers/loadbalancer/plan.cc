@@ -41,10 +41,12 @@ std::string Conflict(const corev1::Service& service, const corev1::Node& node,
   for (const std::string& port : PortsOf(service)) {
     const int32_t own = node.status().daemon_endpoints().kubelet_endpoint().port();
     auto pod = host_ports.find(port);
-    if (own != 0 && port == fmt::format("TCP/{}", own))
+    if (own != 0 && port == fmt::format("TCP/{}", own)) {
       return fmt::format("port {} of node {} is its kubelet's", port, node.metadata().name());
-    if (pod != host_ports.end())
+    }
+    if (pod != host_ports.end()) {
       return fmt::format("port {} of node {} is pod {}'s", port, node.metadata().name(), pod->second);
+    }
   }
   return "";
 }
@@ -71,8 +73,9 @@ bool Precedes(const corev1::Service& a, const corev1::Service& b) {
 
 std::set<std::string> PortsOf(const corev1::Service& service) {
   std::set<std::string> out;
-  for (const corev1::ServicePort& port : service.spec().ports())
+  for (const corev1::ServicePort& port : service.spec().ports()) {
     out.insert(fmt::format("{}/{}", port.protocol().empty() ? "TCP" : port.protocol(), port.port()));
+  }
   return out;
 }
 

@@ -82,10 +82,11 @@ Result<Requeue> EndpointSliceMirroringController::Reconcile(const std::string& k
     meters_.Count(key, before, plan, SteadyTime::clock::now() - begin);
     return Requeue{};
   }
-  if (endpoints)
+  if (endpoints) {
     events_.Record(
         *endpoints, "Warning", "FailedToUpdateEndpointSlices",
         fmt::format("Error updating Endpoint Slices for Endpoints {}: {}", key, applied.error().message()));
+  }
   return applied.error();
 }
 

@@ -22,7 +22,7 @@ class MirrorMeters {  // thread safe
     size_t endpoints = 0, slices = 0;
   };
   Mutex mutex_;
-  std::map<std::string, Totals> of_ GUARDED_BY(mutex_);  // Services with slices only
+  std::map<std::string, Totals> of_ KEELSON_GUARDED_BY(mutex_);  // Services with slices only
 };
 
 }  // namespace keelson::controllers

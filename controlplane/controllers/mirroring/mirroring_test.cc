@@ -96,8 +96,9 @@ TEST(PlanMirrorTest, OneSliceForEachFamilyAndListOfPorts) {
 
 TEST(PlanMirrorTest, WhatIsLeftOutIsCounted) {
   std::vector<std::string> ips = {"no address"};
-  for (int i = 0; i < 1005; ++i)
+  for (int i = 0; i < 1005; ++i) {
     ips.push_back("10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250));
+  }
   const MirrorPlan plan = PlanMirror(Manual("web", ips), {});
   EXPECT_EQ(plan.invalid, 1);
   EXPECT_EQ(plan.skipped, 6);
@@ -147,8 +148,9 @@ TEST_F(MirroringTest, FollowsTheEndpoints) {
   (*live.mutable_metadata()->mutable_annotations())["endpoints.kubernetes.io/last-change-trigger-time"] = "x";
   ASSERT_TRUE(cluster_.api.Update(live));
   Drain();
-  for (const std::string& request : cluster_.fake->Requests())
+  for (const std::string& request : cluster_.fake->Requests()) {
     EXPECT_EQ(request.find("endpointslices"), std::string::npos) << request << ": nothing has changed";
+  }
   ASSERT_TRUE(cluster_.api.Delete<EndpointSlice>("default", name));
   Drain();
   EXPECT_THAT(Addresses(), UnorderedElementsAre("192.0.2.2")) << "made again";
@@ -223,8 +225,9 @@ TEST_F(MirroringTest, InvalidAddressesAreTold) {
 TEST_F(MirroringTest, FailedWritesAreTold) {
   cluster_.fake->SetInterceptor(
       [](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
-        if (request.method != "POST" || request.target.find("endpointslices") == std::string::npos)
+        if (request.method != "POST" || request.target.find("endpointslices") == std::string::npos) {
           return std::nullopt;
+        }
         return Error(Code::kForbidden, "not today");
       });
   Start(Bare("web"), Manual("web", {"192.0.2.1"}));

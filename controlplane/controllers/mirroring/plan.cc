@@ -84,8 +84,9 @@ class Wanted {
         Group& group = groups_[KeyOf(family, ports)];
         group.family = family;
         group.ports = ports;
-        if (group.seen.insert(address.ip() + "/" + address.target_ref().uid()).second)
+        if (group.seen.insert(address.ip() + "/" + address.target_ref().uid()).second) {
           group.endpoints.push_back(EndpointOf(address, ready));
+        }
       }
     };
     add(subset.addresses(), true);

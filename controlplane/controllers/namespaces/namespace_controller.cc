@@ -99,10 +99,10 @@ NamespaceController::NamespaceController(client::RestClient api, client::Informe
 Result<> NamespaceController::DeleteContent(const client::RestClient& api, const api::ResourceInfo& info,
                                             const std::string& ns, Content& content) {
   std::vector<metav1::ObjectMeta> objects;
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       api.ListEach(info, ns, {.metadata_only = true}, nullptr, [&](std::string_view raw) -> Result<> {
         metav1::PartialObjectMetadata object;
-        RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
+        KEELSON_RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
         objects.push_back(std::move(*object.mutable_metadata()));
         return {};
       }));
@@ -121,10 +121,10 @@ Result<> NamespaceController::DeleteContent(const client::RestClient& api, const
 
   // Most objects are gone by now; the rest takes its time.
   int left = 0;
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       api.ListEach(info, ns, {.metadata_only = true}, nullptr, [&](std::string_view raw) -> Result<> {
         metav1::PartialObjectMetadata object;
-        RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
+        KEELSON_RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
         ++left;
         for (const std::string& finalizer : object.metadata().finalizers()) ++content.finalizers[finalizer];
         content.grace = std::max(content.grace, Span(object.metadata().deletion_grace_period_seconds()));
@@ -142,7 +142,7 @@ Result<> NamespaceController::WriteStatus(const client::RestClient& api, const c
   changed.mutable_status()->set_phase("Terminating");
   SetDeletionConditions(content, clock().Now(), *changed.mutable_status());
   if (google::protobuf::util::MessageDifferencer::Equals(changed.status(), ns.status())) return {};
-  RETURN_IF_ERROR(api.UpdateStatus(changed));
+  KEELSON_RETURN_IF_ERROR(api.UpdateStatus(changed));
   return {};
 }
 
@@ -156,10 +156,12 @@ Result<> NamespaceController::DeleteAll(const client::RestClient& api, const std
     return {};
   };
   const api::ResourceInfo& pods = api::ResourceOf<corev1::Pod>();
-  RETURN_IF_ERROR(delete_kind(pods));
+  KEELSON_RETURN_IF_ERROR(delete_kind(pods));
   if (!content.remaining.empty()) return {};
   for (const api::ResourceInfo* info : DeletableResources()) {
-    if (info->namespaced && info->etcd_prefix != pods.etcd_prefix) RETURN_IF_ERROR(delete_kind(*info));
+    if (info->namespaced && info->etcd_prefix != pods.etcd_prefix) {
+      KEELSON_RETURN_IF_ERROR(delete_kind(*info));
+    }
   }
   std::sort(content.failures.begin(), content.failures.end());
   return {};
@@ -173,7 +175,7 @@ Result<Requeue> NamespaceController::Reconcile(const std::string& key, std::stop
   if (!ns->metadata().has_deletion_timestamp() || !HoldsFinalizer(*ns)) return Requeue{};
 
   Content content;
-  RETURN_IF_ERROR(DeleteAll(api, key, stop, content));
+  KEELSON_RETURN_IF_ERROR(DeleteAll(api, key, stop, content));
   if (!content.remaining.empty() || !content.failures.empty()) {
     Result<> written = WriteStatus(api, *ns, content);
     if (!written && !written.error().Is(Code::kConflict)) return written.error();

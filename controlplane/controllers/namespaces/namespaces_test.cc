@@ -81,8 +81,9 @@ TEST(NamespaceConditionsTest, Wording) {
   const WallTime now{std::chrono::seconds(1'800'000'000)};
   auto conditions = [&] {
     std::vector<std::string> out;
-    for (const auto& c : status.conditions())
+    for (const auto& c : status.conditions()) {
       out.push_back(c.type() + " " + c.status() + " " + c.reason() + ": " + c.message());
+    }
     return out;
   };
   SetDeletionConditions(content, now, status);

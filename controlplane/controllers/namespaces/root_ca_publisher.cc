@@ -66,7 +66,7 @@ Result<Requeue> RootCaPublisher::Publish(const std::string& key, std::stop_token
                      there->binary_data().empty() && description != there->metadata().annotations().end() &&
                      description->second == kDescriptionText;
   if (right) return Requeue{};
-  RETURN_IF_ERROR(api.Update(wanted));
+  KEELSON_RETURN_IF_ERROR(api.Update(wanted));
   return Requeue{};
 }
 

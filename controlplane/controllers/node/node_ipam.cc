@@ -78,8 +78,9 @@ std::optional<std::pair<uint64_t, uint64_t>> CidrPool::Overlap(const std::string
   // The blocks that match in the bits common to both prefixes.
   const int shared = std::clamp(bits, range_bits_, block_bits_) - range_bits_;
   uint64_t prefix = 0;
-  for (int bit = range_bits_; bit < range_bits_ + shared; ++bit)
+  for (int bit = range_bits_; bit < range_bits_ + shared; ++bit) {
     prefix = prefix << 1 | (bit_of(address, bit) ? 1 : 0);
+  }
   const int rest = block_bits_ - range_bits_ - shared;
   return std::pair(prefix << rest, uint64_t{1} << rest);
 }
@@ -132,8 +133,9 @@ Result<std::pair<int, int>> BlockSizes(const Options& options) {
             v6 = options.node_cidr_mask_size_ipv6;
   auto or_default = [](int size, int otherwise) { return size != 0 ? size : otherwise; };
   if (ranges.size() == 2) {
-    if (one != 0)
+    if (one != 0) {
       return Error(Code::kInvalid, "usage of --node-cidr-mask-size is not allowed with dual-stack clusters");
+    }
     return std::pair(or_default(v4, kBlockBits), or_default(v6, kBlockBitsIpv6));
   }
   const bool ipv6 = ranges[0].find(':') != std::string::npos;
@@ -158,17 +160,18 @@ Result<std::pair<int, int>> BlockSizes(const Options& options) {
 
 Result<std::vector<CidrPool>> NodeIpamController::MakePools(const Options& options) {
   const auto& ranges = options.cluster_cidrs;
-  if (ranges.empty())
+  if (ranges.empty()) {
     return Error(Code::kInvalid, "node CIDRs are to be allocated but no cluster CIDR is given");
+  }
   if (ranges.size() > 2) {
     return Error(Code::kInvalid,
                  "len of ClusterCIDRs is:" + std::to_string(ranges.size()) + " > more than max allowed of 2");
   }
-  ASSIGN_OR_RETURN(auto sizes, BlockSizes(options));
+  KEELSON_ASSIGN_OR_RETURN(auto sizes, BlockSizes(options));
   std::vector<CidrPool> pools;
   for (const std::string& range : ranges) {
     const bool ipv6 = range.find(':') != std::string::npos;
-    ASSIGN_OR_RETURN(CidrPool pool, CidrPool::Parse(range, ipv6 ? sizes.second : sizes.first));
+    KEELSON_ASSIGN_OR_RETURN(CidrPool pool, CidrPool::Parse(range, ipv6 ? sizes.second : sizes.first));
     // Service ranges must not be given to nodes.
     for (const std::string& taken : options.service_cidrs) pool.Reserve(taken);
     pools.push_back(std::move(pool));

@@ -97,8 +97,9 @@ TEST(NodeIpamTest, TellsWhatFails) {
   cluster.fake->Put(NodeNamed("first"));
   cluster.fake->SetInterceptor(
       [](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
-        if (request.method != "PATCH" || request.target.find("nodes/first") == std::string::npos)
+        if (request.method != "PATCH" || request.target.find("nodes/first") == std::string::npos) {
           return std::nullopt;
+        }
         return Error(Code::kForbidden, "not today");
       });
   cluster.Start();

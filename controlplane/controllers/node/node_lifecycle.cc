@@ -99,12 +99,14 @@ bool NodeLifecycleController::MustMarkPods(const corev1::Node& node) {
 void NodeLifecycleController::NoteComingOrGoing(const client::Change<corev1::Node>& change) {
   auto uid = [](const auto& node) { return node ? node->metadata().uid() : std::string(); };
   if (uid(change.old_object) == uid(change.new_object)) return;
-  if (change.old_object)
+  if (change.old_object) {
     events_.Record(*change.old_object, "Normal", "RemovingNode",
                    "Removing Node " + change.key + " from Controller");
-  if (change.new_object)
+  }
+  if (change.new_object) {
     events_.Record(*change.new_object, "Normal", "RegisteredNode",
                    "Registered Node " + change.key + " in Controller");
+  }
 }
 
 void NodeLifecycleController::OnNode(const client::Change<corev1::Node>& change) {
@@ -162,7 +164,7 @@ Result<> NodeLifecycleController::ApplyTaints(const client::RestClient& api, con
   if (SameTaints(wanted, node.spec().taints())) return {};
   corev1::Node changed = node;
   *changed.mutable_spec()->mutable_taints() = std::move(wanted);
-  RETURN_IF_ERROR(api.Update(changed));
+  KEELSON_RETURN_IF_ERROR(api.Update(changed));
   return {};
 }
 
@@ -189,16 +191,16 @@ Result<Requeue> NodeLifecycleController::Look(const std::string& key, std::stop_
     const NodeHealth before = HealthOf(node);
     if (MarkUnknown(*node.mutable_status(), api::FromTime(node.metadata().creation_timestamp()),
                     clock().Now())) {
-      ASSIGN_OR_RETURN(node, api.UpdateStatus(node));
+      KEELSON_ASSIGN_OR_RETURN(node, api.UpdateStatus(node));
       if (before == NodeHealth::kReady) {
         events_.Record(node, "Normal", "NodeNotReady", "Node " + key + " status is now: NodeNotReady");
       }
     }
   }
-  if (MustMarkPods(node)) RETURN_IF_ERROR(MarkPodsNotReady(api, key));
+  if (MustMarkPods(node)) KEELSON_RETURN_IF_ERROR(MarkPodsNotReady(api, key));
   std::chrono::nanoseconds again = options_.node_monitor_period;
   const Eviction eviction = EvictionOf(node, again);
-  RETURN_IF_ERROR(ApplyTaints(api, node, eviction));
+  KEELSON_RETURN_IF_ERROR(ApplyTaints(api, node, eviction));
   return Requeue{again};
 }
 

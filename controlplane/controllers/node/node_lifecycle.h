@@ -33,14 +33,14 @@ class NodeLifecycleController : public Controller {
   };
 
   Result<Requeue> Look(const std::string& key, std::stop_token stop);
-  std::chrono::nanoseconds Silence(const corev1::Node& node) EXCLUDES(mutex_);
+  std::chrono::nanoseconds Silence(const corev1::Node& node) KEELSON_EXCLUDES(mutex_);
   void NoteComingOrGoing(const client::Change<corev1::Node>& change);
-  void OnNode(const client::Change<corev1::Node>& change) EXCLUDES(mutex_);
+  void OnNode(const client::Change<corev1::Node>& change) KEELSON_EXCLUDES(mutex_);
   // `again`: set to the retry delay when the node must wait for the rate limit.
-  Eviction EvictionOf(const corev1::Node& node, std::chrono::nanoseconds& again) EXCLUDES(mutex_);
+  Eviction EvictionOf(const corev1::Node& node, std::chrono::nanoseconds& again) KEELSON_EXCLUDES(mutex_);
   // True when the node's pods must be marked not ready now. A live kubelet reports its pods' readiness
   // afterwards; for an unresponsive one this controller does it again.
-  bool MustMarkPods(const corev1::Node& node) EXCLUDES(mutex_);
+  bool MustMarkPods(const corev1::Node& node) KEELSON_EXCLUDES(mutex_);
   Result<> MarkPodsNotReady(const client::RestClient& api, const std::string& node);
   Result<> ApplyTaints(const client::RestClient& api, const corev1::Node& node, Eviction eviction);
 
@@ -51,8 +51,8 @@ class NodeLifecycleController : public Controller {
   client::Informer<coordinationv1::Lease>& leases_;
   client::Informer<corev1::Pod>& pods_;
   Mutex mutex_;
-  std::map<std::string, Pulse> pulses_ GUARDED_BY(mutex_);
-  Zones zones_ GUARDED_BY(mutex_);
+  std::map<std::string, Pulse> pulses_ KEELSON_GUARDED_BY(mutex_);
+  Zones zones_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

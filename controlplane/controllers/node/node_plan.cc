@@ -82,13 +82,15 @@ TaintList PlanTaints(const corev1::Node& node, Eviction eviction, WallTime now) 
           return taint.effect() == k8s::kNoExecute &&
                  (taint.key() == kNotReady || taint.key() == kUnreachable);
         });
-    if (eviction == Eviction::kStart || (eviction == Eviction::kKeep && had))
+    if (eviction == Eviction::kStart || (eviction == Eviction::kKeep && had)) {
       wanted.push_back(MakeTaint(key, k8s::kNoExecute));
+    }
   }
   for (const PressureTaint& pressure : kPressures) {
     const corev1::NodeCondition* condition = k8s::FindCondition(node.status(), pressure.condition);
-    if (condition && condition->status() == "True")
+    if (condition && condition->status() == "True") {
       wanted.push_back(MakeTaint(pressure.taint, k8s::kNoSchedule));
+    }
   }
   if (node.spec().unschedulable()) wanted.push_back(MakeTaint(kUnschedulable, k8s::kNoSchedule));
 

@@ -30,8 +30,8 @@ class NodeTtlController : public Controller {
   client::RestClient api_;
   client::Informer<corev1::Node>& nodes_;
   Mutex mutex_;
-  int count_ GUARDED_BY(mutex_) = 0, seconds_ GUARDED_BY(mutex_) = 0;
-  TtlBySize by_size_ GUARDED_BY(mutex_);
+  int count_ KEELSON_GUARDED_BY(mutex_) = 0, seconds_ KEELSON_GUARDED_BY(mutex_) = 0;
+  TtlBySize by_size_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

@@ -21,8 +21,9 @@ TEST(NodeTtlTest, FollowsTheSizeOfTheClusterWithoutFlapping) {
                                                                        {5000, 300},
                                                                        {1800, 300},
                                                                        {1799, 60},
-                                                                       {3, 0}})
+                                                                       {3, 0}}) {
     EXPECT_EQ(ttl.Seconds(nodes), seconds) << nodes;
+  }
 }
 
 TEST(NodeTtlTest, EveryNodeIsToldOnce) {
@@ -44,8 +45,9 @@ TEST(NodeTtlTest, EveryNodeIsToldOnce) {
   node.mutable_status()->mutable_node_info()->set_kernel_version("6");
   cluster.fake->Put(node);
   cluster.Drain({&ttl});
-  for (const std::string& request : cluster.fake->Requests())
+  for (const std::string& request : cluster.fake->Requests()) {
     EXPECT_FALSE(request.starts_with("PATCH")) << request;
+  }
   cluster.fake->Put(NodeNamed("n100"));  // one too many
   cluster.Drain({&ttl});
   EXPECT_EQ(told("n100"), "15");

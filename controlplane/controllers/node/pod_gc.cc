@@ -94,9 +94,10 @@ Result<> PodGcController::Remove(const client::RestClient& api, const corev1::Po
   if (!k8s::IsTerminal(pod)) {
     const std::string message = std::string("PodGC: ") + why.text;
     PodStatusPatch mark{.phase = "Failed"};
-    if (why.disruption)
+    if (why.disruption) {
       mark = {
           .phase = "Failed", .reason = "DeletionByPodGC", .message = message, .disruption_target = "True"};
+    }
     Result<> marked = PatchPodStatus(api, pod, mark, clock().Now());
     if (!marked && marked.error().Is(Code::kNotFound)) return {};
     if (!marked) return marked;
@@ -134,7 +135,7 @@ Result<Requeue> PodGcController::Reconcile(const std::string&, std::stop_token s
     if (known && !IsOutOfService(*known)) continue;
     if (!known) {
       missing.insert(node);
-      ASSIGN_OR_RETURN(bool is_gone, IsNodeGone(api, node));
+      KEELSON_ASSIGN_OR_RETURN(bool is_gone, IsNodeGone(api, node));
       if (!is_gone) continue;
     }
     for (const auto& pod : pods_.ByIndex("node", node)) {

@@ -22,7 +22,7 @@ class PodGcController : public Controller {
 
  private:
   Result<> Remove(const client::RestClient& api, const corev1::Pod& pod, const Why& why);
-  std::vector<std::string> NodesOfPods() EXCLUDES(mutex_);
+  std::vector<std::string> NodesOfPods() KEELSON_EXCLUDES(mutex_);
   Result<bool> IsNodeGone(const client::RestClient& api, const std::string& node);
 
   client::RestClient api_;
@@ -30,7 +30,7 @@ class PodGcController : public Controller {
   client::Informer<corev1::Node>& nodes_;
   const int terminated_threshold_;
   Mutex mutex_;
-  std::map<std::string, int> pods_on_ GUARDED_BY(mutex_);  // by node
+  std::map<std::string, int> pods_on_ KEELSON_GUARDED_BY(mutex_);  // by node
   // Nodes that pods name but that do not exist; used by Reconcile() only
   std::map<std::string, SteadyTime> missing_since_;
 };

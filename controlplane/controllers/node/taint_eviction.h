@@ -17,14 +17,14 @@ class TaintEvictionController : public Controller {
   void OnNode(const client::Change<corev1::Node>& change);
   // Returns when the pod must leave its node (null: unknown node); nullopt: never. Records an event when a
   // scheduled eviction is cancelled.
-  std::optional<WallTime> Schedule(const corev1::Pod& pod, const corev1::Node* node) EXCLUDES(mutex_);
+  std::optional<WallTime> Schedule(const corev1::Pod& pod, const corev1::Node* node) KEELSON_EXCLUDES(mutex_);
 
   client::RestClient api_;
   client::EventRecorder& events_;
   client::Informer<corev1::Pod>& pods_;
   client::Informer<corev1::Node>& nodes_;
   Mutex mutex_;
-  std::map<std::string, WallTime> first_seen_ GUARDED_BY(mutex_);  // by UID; pods that must leave
+  std::map<std::string, WallTime> first_seen_ KEELSON_GUARDED_BY(mutex_);  // by UID; pods that must leave
 };
 
 }  // namespace keelson::controllers

@@ -44,8 +44,9 @@ std::string ZoneOf(const corev1::Node& node) {
 
 ZoneState StateOfZone(int ready, int not_ready, double unhealthy_threshold) {
   if (ready == 0 && not_ready > 0) return ZoneState::kFullDisruption;
-  if (not_ready > 2 && not_ready >= unhealthy_threshold * (ready + not_ready))
+  if (not_ready > 2 && not_ready >= unhealthy_threshold * (ready + not_ready)) {
     return ZoneState::kPartialDisruption;
+  }
   return ZoneState::kNormal;
 }
 
@@ -116,8 +117,9 @@ Zones::Turn Zones::Ask(const std::string& name, SteadyTime now) {
   auto member = members_.find(name);
   if (member == members_.end()) return {};
   Zone& zone = zones_[member->second.zone];
-  if (std::find(zone.waiting.begin(), zone.waiting.end(), name) == zone.waiting.end())
+  if (std::find(zone.waiting.begin(), zone.waiting.end(), name) == zone.waiting.end()) {
     zone.waiting.push_back(name);
+  }
   if (zone.waiting.front() != name) return {};
   if (zone.rate <= 0) return {};
   Fill(zone, now);

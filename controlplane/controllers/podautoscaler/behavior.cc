@@ -147,8 +147,9 @@ Behavior Complete(const Behavior& given, seconds down_window) {
     add(up, "Percent", 100);
   }
   if (down.policies().empty()) add(down, "Percent", 100);
-  if (!down.has_stabilization_window_seconds())
+  if (!down.has_stabilization_window_seconds()) {
     down.set_stabilization_window_seconds(static_cast<int32_t>(down_window.count()));
+  }
   return out;
 }
 

@@ -34,10 +34,12 @@ bool SameSpec(const PodAutoscalerController::Autoscaler& a, const PodAutoscalerC
 Tolerances TolerancesOf(const PodAutoscalerController::Autoscaler& autoscaler, double otherwise) {
   Tolerances out{otherwise, otherwise};
   const auto& behavior = autoscaler.spec().behavior();
-  if (behavior.scale_up().has_tolerance())
+  if (behavior.scale_up().has_tolerance()) {
     out.up = api::Amount::Of(behavior.scale_up().tolerance()).ToDouble();
-  if (behavior.scale_down().has_tolerance())
+  }
+  if (behavior.scale_down().has_tolerance()) {
     out.down = api::Amount::Of(behavior.scale_down().tolerance()).ToDouble();
+  }
   return out;
 }
 
@@ -49,8 +51,9 @@ std::variant<Evaluation, EvaluationFailure> EvaluateCounted(const api::autoscali
   std::optional<int32_t> replicas;
   std::optional<Error> failure;
   if (const auto* found = std::get_if<Evaluation>(&outcome)) replicas = found->replicas;
-  if (const auto* failed = std::get_if<EvaluationFailure>(&outcome))
+  if (const auto* failed = std::get_if<EvaluationFailure>(&outcome)) {
     failure.emplace(failed->code, failed->why);
+  }
   podautoscaler::CountMetric(metric.type(), replicas, subject.look.current_replicas,
                              failure ? &*failure : nullptr, SteadyTime::clock::now() - begin);
   return outcome;
@@ -199,9 +202,10 @@ Result<Pods> PodAutoscalerController::PodsOf(Sync& sync, const std::string& text
     SetCondition(sync, kScalingActive, false, reason, condition);
     return Error(Code::kInvalid, message);
   };
-  if (text.empty())
+  if (text.empty()) {
     return refuse("SelectorRequired", "InvalidSelector", "selector is required",
                   "the HPA target's scale is missing a selector");
+  }
   Result<api::LabelSelector> selector = api::LabelSelector::Parse(text);
   if (!selector) {
     const std::string message = "couldn't convert selector into a corresponding internal selector object: " +
@@ -210,8 +214,9 @@ Result<Pods> PodAutoscalerController::PodsOf(Sync& sync, const std::string& text
   }
   const std::string& ns = sync.autoscaler.metadata().namespace_();
   Pods out;
-  for (auto& pod : pods_.ByIndex(kByNamespace, ns))
+  for (auto& pod : pods_.ByIndex(kByNamespace, ns)) {
     if (selector->Matches(pod->metadata().labels())) out.push_back(std::move(pod));
+  }
 
   std::vector<std::string> owners;
   {
@@ -237,7 +242,7 @@ Result<PodAutoscalerController::Computed> PodAutoscalerController::Compute(
     Sync& sync, const autoscalingv1::Scale& scale) {
   auto& status = *sync.autoscaler.mutable_status();
   status.clear_current_metrics();
-  ASSIGN_OR_RETURN(const Pods pods, PodsOf(sync, scale.status().selector()));
+  KEELSON_ASSIGN_OR_RETURN(const Pods pods, PodsOf(sync, scale.status().selector()));
   const Look look{pods,
                   scale.spec().replicas(),
                   TolerancesOf(sync.autoscaler, options_.tolerance),
@@ -283,7 +288,7 @@ Result<> PodAutoscalerController::PutScale(podautoscaler::FoundScale found, int3
     found.scale.mutable_spec()->set_replicas(replicas);
     Result<> put = scales_.Put(found);
     if (put || !put.error().Is(Code::kConflict) || i == kTries) return put;
-    ASSIGN_OR_RETURN(found, scales_.Again(found));
+    KEELSON_ASSIGN_OR_RETURN(found, scales_.Again(found));
     // Another client has scaled the target: the result is void.
     if (found.scale.spec().replicas() != current) return put;
   }

@@ -71,7 +71,7 @@ class PodAutoscalerController : public Controller {
   podautoscaler::ScaleClient scales_;
   std::unique_ptr<podautoscaler::MetricsClient> metrics_;
   Mutex mutex_;
-  std::map<std::string, std::shared_ptr<Known>> known_ GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<Known>> known_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

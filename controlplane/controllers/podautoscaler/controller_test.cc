@@ -51,8 +51,9 @@ TEST_F(AutoscalerTest, ScalesUpAndLaterDown) {
   cluster_.fake->ForgetRequests();
   SetPods("web", {450, 450, 450, 450});
   NextPeriod();
-  for (const std::string& request : cluster_.fake->Requests())
+  for (const std::string& request : cluster_.fake->Requests()) {
     EXPECT_NE(request.substr(0, 3), "PUT") << request;
+  }
 
   SetPods("web", {100, 100, 100, 100});
   NextPeriod();
@@ -254,8 +255,9 @@ TEST_F(AutoscalerTest, StatusIsWrittenOverOthersChanges) {
   int refused = 0;
   cluster_.fake->SetInterceptor(
       [&](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
-        if (request.method == "PUT" && request.target.ends_with("/hpa/status") && refused++ == 0)
+        if (request.method == "PUT" && request.target.ends_with("/hpa/status") && refused++ == 0) {
           return client::FakeApi::Refuse(Error(Code::kConflict, "the object has been modified"));
+        }
         return Intercept(request);
       });
   Start();

@@ -16,8 +16,9 @@ Error ErrorOf(const client::ApiResponse& response) {
   metav1::Status status;
   api::TypeMeta type;
   if (api::DecodeJson(response.body, status, nullptr, &type) && type.kind == "Status" &&
-      !status.message().empty())
+      !status.message().empty()) {
     return api::FromStatus(status);
+  }
   const Code code = CodeOf(response.status, "");
   if (code == Code::kNotFound) return Error(code, kNoSuchPath);
   std::string text = response.body.substr(0, 512);
@@ -35,7 +36,7 @@ Result<std::string> Call(const client::RestClient& api, std::string method, std:
   request.accept = kJson;
   if (!body.empty()) request.content_type = kJson;
   request.body = std::move(body);
-  ASSIGN_OR_RETURN(client::ApiResponse response, api.transport().Do(request, kPatience, {}));
+  KEELSON_ASSIGN_OR_RETURN(client::ApiResponse response, api.transport().Do(request, kPatience, {}));
   if (response.status < 200 || response.status > 299) return ErrorOf(response);
   return std::move(response.body);
 }

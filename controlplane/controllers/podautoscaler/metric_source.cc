@@ -24,7 +24,7 @@ Quantity FromMilli(int64_t milli) { return api::Amount::FromMilli(milli).ToQuant
 // The metric's selector; none: all values.
 Result<std::string> SelectorOf(const MetricIdentifier& metric) {
   if (!metric.has_selector()) return std::string();
-  ASSIGN_OR_RETURN(const api::LabelSelector selector, api::LabelSelector::From(metric.selector()));
+  KEELSON_ASSIGN_OR_RETURN(const api::LabelSelector selector, api::LabelSelector::From(metric.selector()));
   return selector.ToString();
 }
 
@@ -40,10 +40,11 @@ EvaluationFailure Failure(std::string reason, const Error& why, const std::strin
 Result<Proposal> OfResource(const MetricTarget& target, const std::string& resource,
                             const std::string& container, const Subject& subject, MetricsClient& metrics) {
   const bool average = target.has_average_value();
-  if (!average && !target.has_average_utilization())
+  if (!average && !target.has_average_utilization()) {
     return Error(Code::kInvalid,
                  "invalid resource metric source: neither an average utilization target nor an average value "
                  "(usage) target was set");
+  }
   const std::string context = fmt::format("failed to get {} {}", resource, average ? "usage" : "utilization");
   Result<PodValues> values = metrics.OfResource(resource, subject.ns, subject.selector, container);
   if (!values) return values.error().Wrap("unable to get metrics for resource " + resource).Wrap(context);
@@ -95,7 +96,7 @@ Outcome EvaluateResource(const MetricSpec& spec, const Subject& subject, Metrics
 Outcome EvaluatePods(const MetricSpec& spec, const Subject& subject, MetricsClient& metrics) {
   const MetricIdentifier& metric = spec.pods().metric();
   auto evaluate = [&]() -> Result<Proposal> {
-    ASSIGN_OR_RETURN(const std::string selector, SelectorOf(metric));
+    KEELSON_ASSIGN_OR_RETURN(const std::string selector, SelectorOf(metric));
     Result<PodValues> values = metrics.OfPods(metric.name(), subject.ns, subject.selector, selector);
     if (!values) return values.error().Wrap("unable to get metric " + metric.name());
     return ByAverage(subject.look, std::move(*values), "", Milli(spec.pods().target().average_value()));
@@ -111,8 +112,9 @@ Outcome EvaluatePods(const MetricSpec& spec, const Subject& subject, MetricsClie
 
 // A single value, shared by all pods or divided by their number.
 Result<Proposal> OfValue(const MetricTarget& target, int64_t value, const Subject& subject) {
-  if (target.has_average_value())
+  if (target.has_average_value()) {
     return ByValuePerPod(subject.look, subject.status_replicas, value, Milli(target.average_value()));
+  }
   return ByValue(subject.look, value, Milli(target.value()));
 }
 
@@ -130,22 +132,25 @@ Outcome EvaluateObject(const MetricSpec& spec, const Subject& subject, MetricsCl
   const MetricTarget& target = spec.object().target();
   const auto& object = spec.object().described_object();
   auto evaluate = [&]() -> Result<Proposal> {
-    if (!target.has_value() && !target.has_average_value())
+    if (!target.has_value() && !target.has_average_value()) {
       return Error(
           Code::kInvalid,
           "invalid object metric source: neither a value target nor an average value target was set");
-    ASSIGN_OR_RETURN(const std::string selector, SelectorOf(metric));
+    }
+    KEELSON_ASSIGN_OR_RETURN(const std::string selector, SelectorOf(metric));
     Result<int64_t> value = metrics.OfObject(metric.name(), subject.ns, object, selector);
     // Upstream's error messages have this order.
-    if (!value)
+    if (!value) {
       return Error(value.error().code(),
                    fmt::format("unable to get metric {}: {} on {} {}/{}", metric.name(), object.kind(),
                                subject.ns, object.name(), value.error().message()));
+    }
     return OfValue(target, *value, subject);
   };
   Result<Proposal> proposal = evaluate();
-  if (!proposal)
+  if (!proposal) {
     return Failure("FailedGetObjectMetric", proposal.error(), "failed to get object metric value");
+  }
   Evaluation out{proposal->replicas,
                  target.has_average_value() ? ExternalName(metric)
                                             : fmt::format("{} metric {}", object.kind(), metric.name()),
@@ -162,21 +167,24 @@ Outcome EvaluateExternal(const MetricSpec& spec, const Subject& subject, Metrics
   const MetricIdentifier& metric = spec.external().metric();
   const MetricTarget& target = spec.external().target();
   auto evaluate = [&]() -> Result<Proposal> {
-    if (!target.has_value() && !target.has_average_value())
+    if (!target.has_value() && !target.has_average_value()) {
       return Error(
           Code::kInvalid,
           "invalid external metric source: neither a value target nor an average value target was set");
-    ASSIGN_OR_RETURN(const std::string selector, SelectorOf(metric));
+    }
+    KEELSON_ASSIGN_OR_RETURN(const std::string selector, SelectorOf(metric));
     Result<std::vector<int64_t>> values = metrics.OfExternal(metric.name(), subject.ns, selector);
-    if (!values)
+    if (!values) {
       return values.error().Wrap(fmt::format("unable to get external metric {}/{}/{}", subject.ns,
                                              metric.name(), GoText(RawSelectorOf(metric))));
+    }
     return OfValue(target, std::accumulate(values->begin(), values->end(), int64_t{0}), subject);
   };
   Result<Proposal> proposal = evaluate();
-  if (!proposal)
+  if (!proposal) {
     return Failure("FailedGetExternalMetric", proposal.error(),
                    fmt::format("failed to get {} external metric value", metric.name()));
+  }
   Evaluation out{proposal->replicas, ExternalName(metric), {}};
   out.status.set_type(spec.type());
   auto& status = *out.status.mutable_external();
@@ -194,9 +202,10 @@ std::string GoText(const metav1::LabelSelector* selector) {
   std::string out = "&LabelSelector{MatchLabels:map[string]string{";
   for (const auto& [key, value] : labels) out += fmt::format("{}: {},", key, value);
   out += "},MatchExpressions:[]LabelSelectorRequirement{";
-  for (const auto& one : selector->match_expressions())
+  for (const auto& one : selector->match_expressions()) {
     out += fmt::format("LabelSelectorRequirement{{Key:{},Operator:{},Values:[{}],}},", one.key(),
                        one.operator_(), fmt::join(one.values(), " "));
+  }
   return out + "},}";
 }
 

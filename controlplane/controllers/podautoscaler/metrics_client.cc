@@ -39,8 +39,9 @@ Result<std::vector<json::object>> ItemsOf(const std::string& text, std::string_v
   std::vector<json::object> out;
   if (!problem && value.is_object()) {
     if (const json::value* items = value.get_object().if_contains("items"); items && items->is_array()) {
-      for (const json::value& item : items->get_array())
+      for (const json::value& item : items->get_array()) {
         if (item.is_object()) out.push_back(item.get_object());
+      }
     }
   }
   if (out.empty()) return Error(Code::kNotFound, fmt::format("no metrics returned from {} metrics API", api));
@@ -77,16 +78,18 @@ class RestMetricsClient : public MetricsClient {
         if (!container.empty() && one.name() != container) continue;
         found = true;
         auto used = one.usage().find(resource);
-        if (used == one.usage().end())
+        if (used == one.usage().end()) {
           known = false;
-        else
+        } else {
           sum += api::Amount::Of(used->second);
+        }
       }
-      if (!container.empty() && !found)
+      if (!container.empty() && !found) {
         return Error(
             Code::kNotFound,
             fmt::format("failed to get container metrics: container {} not present in metrics for pod {}/{}",
                         container, pod.metadata().namespace_(), pod.metadata().name()));
+      }
       value.milli = sum.MilliValue();
       if (known) out[pod.metadata().name()] = value;
     }
@@ -122,7 +125,7 @@ class RestMetricsClient : public MetricsClient {
       path = where + "/" + PercentEncode(resources->front().GroupResource()) + "/" +
              PercentEncode(object.name()) + "/" + PercentEncode(metric);
     }
-    ASSIGN_OR_RETURN(const std::vector<json::object> items, Custom(path + query));
+    KEELSON_ASSIGN_OR_RETURN(const std::vector<json::object> items, Custom(path + query));
     return MilliOf(items.front());
   }
 
@@ -135,7 +138,7 @@ class RestMetricsClient : public MetricsClient {
       const Error error = IsNoSuchPath(text.error()) ? NoSuchPath(metric + "." + kExternal) : text.error();
       return error.Wrap("unable to fetch metrics from external metrics API");
     }
-    ASSIGN_OR_RETURN(const std::vector<json::object> items, ItemsOf(*text, "external"));
+    KEELSON_ASSIGN_OR_RETURN(const std::vector<json::object> items, ItemsOf(*text, "external"));
     std::vector<int64_t> out;
     for (const json::object& item : items) out.push_back(MilliOf(item));
     return out;
@@ -149,10 +152,11 @@ class RestMetricsClient : public MetricsClient {
     Result<std::string> text = Fetch(api_, std::string("/apis/") + kCustom);
     if (!text && !IsNoSuchPath(text.error())) return text.error();
     metav1::APIGroup group;
-    if (text) RETURN_IF_ERROR(api::DecodeJson(*text, group));
+    if (text) KEELSON_RETURN_IF_ERROR(api::DecodeJson(*text, group));
     for (const char* version : {"v1beta2", "v1beta1"}) {
-      for (const auto& served : group.versions())
+      for (const auto& served : group.versions()) {
         if (served.version() == version) return custom_version_ = version;
+      }
     }
     return Error(Code::kNotFound, fmt::format("no custom metrics API ({}) registered", kCustom));
   }
@@ -171,7 +175,7 @@ class RestMetricsClient : public MetricsClient {
 
   client::RestClient api_;
   Mutex mutex_;
-  std::string custom_version_ GUARDED_BY(mutex_);
+  std::string custom_version_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -189,9 +189,10 @@ TEST_F(MetricsTest, ScalesOfAnyKind) {
 
   // A kind with two versions; only one has the scale subresource.
   api->answers["GET /apis/example.com"] = R"({"versions":[{"version":"v2"},{"version":"v1"}]})";
-  for (const char* version : {"v1", "v2"})
+  for (const char* version : {"v1", "v2"}) {
     api->answers[std::string("GET /apis/example.com/") + version] =
         R"({"resources":[{"name":"farms","kind":"Farm","namespaced":true}]})";
+  }
   api->answers["GET /apis/example.com/v1/namespaces/ns/farms/f/scale"] = R"({"spec":{"replicas":1}})";
   found = scales.Get("ns", "example.com/v1", "Farm", "f");
   ASSERT_TRUE(found) << found.error().message();

@@ -66,10 +66,11 @@ TEST_F(AutoscalerTest, EveryKindOfMetric) {
       said_.values = {{"rate", 30000}, {"depth", 50000}};
     }
     Put(name, Spec(name, cases[i].metric));
-    if (i == 0)
+    if (i == 0) {
       Start();
-    else
+    } else {
       cluster_.Drain({controller_});
+    }
     EXPECT_EQ(Replicas(name), cases[i].replicas) << cases[i].name;
     EXPECT_EQ(said_.asked.empty() ? "" : said_.asked.back(), cases[i].asked) << cases[i].name;
     const Autoscaler autoscaler = Get(name);

@@ -33,8 +33,9 @@ bool CannotBeBelieved(const corev1::Pod& pod, const PodValue& value, const Look&
   const WallTime start = api::FromTime(pod.status().start_time()),
                  since = api::FromTime(ready->last_transition_time());
   const bool is_unready = ready->status() == "False";
-  if (start + look.cpu_initialization_period > look.now)
+  if (start + look.cpu_initialization_period > look.now) {
     return is_unready || value.time < since + value.window;
+  }
   return is_unready && start + look.initial_readiness_delay > since;
 }
 
@@ -94,18 +95,21 @@ Result<Requests> RequestsOf(const Pods& pods, const std::string& resource, const
       if (!container.empty() && one.name() != container) return {};
       known = true;
       const auto& requests = one.resources().requests();
-      if (!requests.contains(resource))
+      if (!requests.contains(resource)) {
         return Error(Code::kNotFound, fmt::format("missing request for {} in container {} of Pod {}",
                                                   resource, one.name(), pod->metadata().name()));
+      }
       sum += api::Amount::Of(requests.at(resource));
       return {};
     };
-    for (const corev1::Container& one : pod->spec().containers()) RETURN_IF_ERROR(add(one));
-    for (const corev1::Container& one : pod->spec().init_containers())
-      if (k8s::IsSidecar(one)) RETURN_IF_ERROR(add(one));
-    if (!known)
+    for (const corev1::Container& one : pod->spec().containers()) KEELSON_RETURN_IF_ERROR(add(one));
+    for (const corev1::Container& one : pod->spec().init_containers()) {
+      if (k8s::IsSidecar(one)) KEELSON_RETURN_IF_ERROR(add(one));
+    }
+    if (!known) {
       return Error(Code::kNotFound,
                    fmt::format("container {} not found in Pod {}", container, pod->metadata().name()));
+    }
     out[pod->metadata().name()] = sum.MilliValue();
   }
   return out;
@@ -146,7 +150,7 @@ Result<Proposal> Plan(const Look& look, PodValues values, const Groups& groups,
                       const std::function<Result<Ratio>(const PodValues&)>& ratio_of,
                       const std::function<int64_t(const std::string&)>& at_target) {
   if (values.empty()) return Error(Code::kNotFound, "did not receive metrics for any ready pods");
-  ASSIGN_OR_RETURN(const Ratio first, ratio_of(values));
+  KEELSON_ASSIGN_OR_RETURN(const Ratio first, ratio_of(values));
   Proposal out{look.current_replicas, first.percent, first.average};
   const bool count_unready = !groups.unready.empty() && first.ratio > 1;
   if (!count_unready && groups.missing.empty()) {
@@ -154,20 +158,22 @@ Result<Proposal> Plan(const Look& look, PodValues values, const Groups& groups,
     return out;
   }
   if (first.ratio != 1) {
-    for (const std::string& name : groups.missing)
+    for (const std::string& name : groups.missing) {
       values[name] = {{}, {}, first.ratio < 1 ? at_target(name) : 0};
+    }
   }
   if (count_unready) {
     for (const std::string& name : groups.unready) values[name] = {};
   }
-  ASSIGN_OR_RETURN(const Ratio second, ratio_of(values));
+  KEELSON_ASSIGN_OR_RETURN(const Ratio second, ratio_of(values));
   const bool turned = (first.ratio < 1 && second.ratio > 1) || (first.ratio > 1 && second.ratio < 1);
   if (look.tolerances.Within(second.ratio) || turned) return out;
   const int32_t replicas = RoundUp(second.ratio * double(values.size()));
   // Pods and replicas may differ in number: never scale against the direction of the ratio.
   if ((second.ratio < 1 && replicas > look.current_replicas) ||
-      (second.ratio > 1 && replicas < look.current_replicas))
+      (second.ratio > 1 && replicas < look.current_replicas)) {
     return out;
+  }
   out.replicas = replicas;
   return out;
 }
@@ -178,7 +184,7 @@ Result<Proposal> ByUtilization(const Look& look, PodValues values, const std::st
                                const std::string& container, int32_t target_percent) {
   if (look.pods.empty()) return NoPods();
   const Groups groups = Group(look, resource, values);
-  ASSIGN_OR_RETURN(const Requests requests, RequestsOf(look.pods, resource, container));
+  KEELSON_ASSIGN_OR_RETURN(const Requests requests, RequestsOf(look.pods, resource, container));
   return Plan(
       look, std::move(values), groups,
       [&](const PodValues& some) { return UtilizationOf(some, requests, target_percent); },
@@ -214,8 +220,9 @@ Proposal ByValuePerPod(const Look& look, int32_t status_replicas, int64_t milli,
   Proposal out{status_replicas, 0, milli};
   const double wanted = double(milli) / double(target_milli);
   // Without replicas any value is outside the tolerance.
-  if (status_replicas == 0 || !look.tolerances.Within(wanted / status_replicas))
+  if (status_replicas == 0 || !look.tolerances.Within(wanted / status_replicas)) {
     out.replicas = RoundUp(wanted);
+  }
   if (status_replicas > 0) out.milli = static_cast<int64_t>(std::ceil(double(milli) / status_replicas));
   return out;
 }

@@ -45,9 +45,10 @@ Scene Make(const Case& c) {
     if (row.deleting) *pod.mutable_metadata()->mutable_deletion_timestamp() = api::ToTime(kNow);
     corev1::Container& container = *pod.mutable_spec()->add_containers();
     container.set_name("main");
-    if (row.request > 0)
+    if (row.request > 0) {
       (*container.mutable_resources()->mutable_requests())[c.resource].set_string(
           std::to_string(row.request) + "m");
+    }
     pod.mutable_status()->set_phase(row.phase);
     *pod.mutable_status()->mutable_start_time() = api::ToTime(kNow - seconds(row.started));
     corev1::PodCondition& ready = *pod.mutable_status()->add_conditions();
@@ -160,8 +161,9 @@ TEST(ByUtilization, WhatIsRequested) {
       request(*container.mutable_resources(), milli);
     }
     if (std::string(what) == "pod") request(*pod.mutable_spec()->mutable_resources(), extra);
-    if (std::string(what) == "memory")
+    if (std::string(what) == "memory") {
       (*pod.mutable_spec()->mutable_resources()->mutable_requests())["memory"].set_string("1Gi");
+    }
     if (std::string(what) == "sidecar" || std::string(what) == "init") {
       corev1::Container& container = *pod.mutable_spec()->add_init_containers();
       container.set_name("extra");
@@ -212,8 +214,9 @@ TEST(ByValue, GrowsWithThePodsThatAreReady) {
                          Row{5, 5, 4000, 10000, 2}, Row{3, 3, 0, 10000, 0}, Row{0, 0, 25000, 10000, 3},
                          Row{0, 0, 0, 10000, 0}}) {
     Case c{"", row.current, row.target, {}, row.replicas};
-    for (int i = 0; i < std::max(1, row.current); ++i)
+    for (int i = 0; i < std::max(1, row.current); ++i) {
       c.pods.push_back({1, 1000, "Running", i < row.ready ? "True" : "False"});
+    }
     Scene scene = Make(c);
     Result<Proposal> proposal = ByValue({scene.pods, row.current, {}, kNow}, row.value, row.target);
     ASSERT_TRUE(proposal);

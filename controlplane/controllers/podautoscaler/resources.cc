@@ -16,7 +16,7 @@ Result<metav1::APIGroup> GroupOf(const client::RestClient& api, const std::strin
   Result<std::string> text = Fetch(api, "/apis/" + PercentEncode(group));
   if (!text && IsNoSuchPath(text.error())) return out;
   if (!text) return text.error();
-  RETURN_IF_ERROR(api::DecodeJson(*text, out));
+  KEELSON_RETURN_IF_ERROR(api::DecodeJson(*text, out));
   return out;
 }
 
@@ -41,20 +41,22 @@ Result<std::vector<ResourceName>> ResourcesOf(const client::RestClient& api, con
     return out;
   }
   if (!group.empty()) {
-    ASSIGN_OR_RETURN(const metav1::APIGroup served, GroupOf(api, group));
+    KEELSON_ASSIGN_OR_RETURN(const metav1::APIGroup served, GroupOf(api, group));
     for (const metav1::GroupVersionForDiscovery& version : served.versions()) {
-      ASSIGN_OR_RETURN(const std::string text,
-                       Fetch(api, "/apis/" + PercentEncode(group) + "/" + PercentEncode(version.version())));
+      KEELSON_ASSIGN_OR_RETURN(const std::string text, Fetch(api, "/apis/" + PercentEncode(group) + "/" +
+                                                                      PercentEncode(version.version())));
       metav1::APIResourceList list;
-      RETURN_IF_ERROR(api::DecodeJson(text, list));
+      KEELSON_RETURN_IF_ERROR(api::DecodeJson(text, list));
       for (const metav1::APIResource& resource : list.resources()) {
-        if (resource.kind() == kind && resource.name().find('/') == std::string::npos)
+        if (resource.kind() == kind && resource.name().find('/') == std::string::npos) {
           out.push_back({group, version.version(), resource.name(), resource.namespaced()});
+        }
       }
     }
   }
-  if (out.empty())
+  if (out.empty()) {
     return Error(Code::kNotFound, fmt::format("no matches for kind \"{}\" in group \"{}\"", kind, group));
+  }
   return out;
 }
 

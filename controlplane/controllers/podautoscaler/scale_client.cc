@@ -10,14 +10,14 @@ namespace keelson::controllers::podautoscaler {
 
 Result<FoundScale> ScaleClient::Get(std::string_view ns, const std::string& api_version,
                                     const std::string& kind, const std::string& name) const {
-  ASSIGN_OR_RETURN(const std::vector<ResourceName> resources, ResourcesOf(api_, api_version, kind));
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<ResourceName> resources, ResourcesOf(api_, api_version, kind));
   std::optional<Error> first;
   for (const ResourceName& resource : resources) {
     FoundScale found;
     found.path = resource.Path(ns, name) + "/scale";
     Result<std::string> text = Fetch(api_, found.path);
     if (text) {
-      RETURN_IF_ERROR(api::DecodeJson(*text, found.scale));
+      KEELSON_RETURN_IF_ERROR(api::DecodeJson(*text, found.scale));
       return found;
     }
     if (!first) first = text.error();
@@ -28,13 +28,13 @@ Result<FoundScale> ScaleClient::Get(std::string_view ns, const std::string& api_
 Result<FoundScale> ScaleClient::Again(const FoundScale& found) const {
   FoundScale out;
   out.path = found.path;
-  ASSIGN_OR_RETURN(const std::string text, Fetch(api_, found.path));
-  RETURN_IF_ERROR(api::DecodeJson(text, out.scale));
+  KEELSON_ASSIGN_OR_RETURN(const std::string text, Fetch(api_, found.path));
+  KEELSON_RETURN_IF_ERROR(api::DecodeJson(text, out.scale));
   return out;
 }
 
 Result<> ScaleClient::Put(const FoundScale& found) const {
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       Call(api_, "PUT", found.path, api::EncodeJson(found.scale, {"autoscaling", "v1", "Scale"})));
   return {};
 }

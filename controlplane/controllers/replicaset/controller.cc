@@ -61,8 +61,9 @@ void ReplicaController<Kind>::EnqueueMatching(const corev1::Pod& orphan) {
     auto set = sets_.Get(key);
     if (!set) continue;
     auto selector = api::LabelSelector::From(Kind::AsSet(*set).spec().selector());
-    if (selector && !selector->IsEverything() && selector->Matches(orphan.metadata().labels()))
+    if (selector && !selector->IsEverything() && selector->Matches(orphan.metadata().labels())) {
       queue().Add(key);
+    }
   }
 }
 
@@ -83,8 +84,9 @@ void ReplicaController<Kind>::OnPod(const client::Change<corev1::Pod>& change) {
     std::optional<std::string> before = KeyOfOwner(*change.old_object);
     if (before && before != owner) queue().Add(*before);
   }
-  if (change.new_object && !k8s::IsTerminating(pod) && !api::ControllerOf(pod.metadata()))
+  if (change.new_object && !k8s::IsTerminating(pod) && !api::ControllerOf(pod.metadata())) {
     EnqueueMatching(pod);
+  }
 }
 
 template <typename Kind>
@@ -112,9 +114,10 @@ auto ReplicaController<Kind>::ClaimPods(const Sync& sync, const api::LabelSelect
     if (!k8s::IsActive(*pod) || !selector.Matches(pod->metadata().labels())) continue;
     if (!verified) {
       // The store may lag behind a deletion of the set, so check with the API before adopting.
-      ASSIGN_OR_RETURN(Object live, sync.api.template Get<Object>(ns, set.metadata().name()));
-      if (live.metadata().uid() != set.metadata().uid() || live.metadata().has_deletion_timestamp())
+      KEELSON_ASSIGN_OR_RETURN(Object live, sync.api.template Get<Object>(ns, set.metadata().name()));
+      if (live.metadata().uid() != set.metadata().uid() || live.metadata().has_deletion_timestamp()) {
         return claimed;
+      }
       verified = true;
     }
     auto adopted =
@@ -180,8 +183,9 @@ PodPointers ReplicaController<Kind>::RelatedPods(const Object& set) const {
   std::vector<std::string> uids = {set.metadata().uid()};
   if (const metav1::OwnerReference* owner = api::ControllerOf(set.metadata())) {
     uids.clear();
-    for (const auto& sibling : sets_.ByIndex(kByOwner, owner->uid()))
+    for (const auto& sibling : sets_.ByIndex(kByOwner, owner->uid())) {
       uids.push_back(sibling->metadata().uid());
+    }
   }
   for (const std::string& uid : uids) {
     for (auto& pod : pods_.ByIndex(kByOwner, uid)) out.push_back(std::move(pod));
@@ -210,9 +214,9 @@ Result<Requeue> ReplicaController<Kind>::Reconcile(const std::string& key, std::
   }
   const appsv1::ReplicaSet& set = Kind::AsSet(*object);
   const Sync sync{api_.With(stop), key, *object, set};
-  ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(set.spec().selector()));
+  KEELSON_ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(set.spec().selector()));
   const bool satisfied = expectations_.Satisfied(key);
-  ASSIGN_OR_RETURN(Claimed claimed, ClaimPods(sync, selector));
+  KEELSON_ASSIGN_OR_RETURN(Claimed claimed, ClaimPods(sync, selector));
   const int64_t diff = static_cast<int64_t>(claimed.active.size()) - set.spec().replicas();
   Result<> managed;
   if (satisfied && !set.metadata().has_deletion_timestamp()) managed = ManageReplicas(sync, claimed.active);
@@ -225,8 +229,9 @@ Result<Requeue> ReplicaController<Kind>::Reconcile(const std::string& key, std::
   // The counts do not include the pods just created, so they do not reflect this generation yet.
   if (!satisfied) {
     status.clear_observed_generation();
-    if (set.status().has_observed_generation())
+    if (set.status().has_observed_generation()) {
       status.set_observed_generation(set.status().observed_generation());
+    }
   }
   Kind::SetStatus(status, updated);
   if (!google::protobuf::util::MessageDifferencer::Equals(updated.status(), object->status())) {

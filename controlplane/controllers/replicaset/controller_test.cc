@@ -172,8 +172,9 @@ TEST_F(ReplicaSetTest, LeavesADeletedSetAlone) {
   set.mutable_metadata()->add_finalizers("example.com/hold");
   Start(set);
   ASSERT_TRUE(cluster_.api.Delete<appsv1::ReplicaSet>("default", "web"));
-  for (const auto& pod : Pods())
+  for (const auto& pod : Pods()) {
     ASSERT_TRUE(cluster_.api.Delete<corev1::Pod>("default", pod.metadata().name()));
+  }
   cluster_.Drain({&controller_});
   EXPECT_TRUE(Pods().empty());
 }
@@ -232,8 +233,9 @@ TEST_F(ReplicationControllerTest, FailureToCreateIsACondition) {
   auto refuse = std::make_shared<std::atomic<bool>>(true);
   cluster_.fake->SetInterceptor(
       [refuse](const client::ApiRequest& r) -> std::optional<Result<client::ApiResponse>> {
-        if (*refuse && r.method == "POST" && r.target.ends_with("/pods"))
+        if (*refuse && r.method == "POST" && r.target.ends_with("/pods")) {
           return client::FakeApi::Refuse(Error(Code::kForbidden, "exceeded quota"));
+        }
         return std::nullopt;
       });
   Start(2);

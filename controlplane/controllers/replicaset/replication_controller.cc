@@ -18,8 +18,9 @@ appsv1::ReplicaSet ReplicationControllerKind::AsSet(const Object& object) {
     appsv1::ReplicaSetCondition& to = *status.add_conditions();
     to.set_type(condition.type());
     to.set_status(condition.status());
-    if (condition.has_last_transition_time())
+    if (condition.has_last_transition_time()) {
       *to.mutable_last_transition_time() = condition.last_transition_time();
+    }
     to.set_reason(condition.reason());
     to.set_message(condition.message());
   }
@@ -37,8 +38,9 @@ void ReplicationControllerKind::SetStatus(const appsv1::ReplicaSetStatus& status
     corev1::ReplicationControllerCondition& added = *to.add_conditions();
     added.set_type(condition.type());
     added.set_status(condition.status());
-    if (condition.has_last_transition_time())
+    if (condition.has_last_transition_time()) {
       *added.mutable_last_transition_time() = condition.last_transition_time();
+    }
     added.set_reason(condition.reason());
     added.set_message(condition.message());
   }

@@ -24,8 +24,9 @@ ResourceQuotaController::ResourceQuotaController(client::RestClient api, client:
   quotas_.AddIndex(
       kIndex, [](const corev1::ResourceQuota& quota) { return std::vector{quota.metadata().namespace_()}; });
   quotas_.AddHandler([this](const client::Change<corev1::ResourceQuota>& change) {
-    if (!change.new_object)
+    if (!change.new_object) {
       return Enqueue(change.old_object->metadata().namespace_());  // quotas count themselves
+    }
     // An object that admission charged needs no recount.
     const bool changed = !change.old_object || !Same(k8s::ToResourceList(change.old_object->spec().hard()),
                                                      k8s::ToResourceList(change.new_object->spec().hard()));
@@ -73,8 +74,9 @@ void ResourceQuotaController::Enqueue(std::string_view ns) {
 
 void ResourceQuotaController::NoteCame(const metav1::ObjectMeta& meta) {
   for (const auto& quota : quotas_.ByIndex(kIndex, meta.namespace_())) {
-    if (meta.creation_timestamp().seconds() <= quota->metadata().creation_timestamp().seconds())
+    if (meta.creation_timestamp().seconds() <= quota->metadata().creation_timestamp().seconds()) {
       queue().Add(api::KeyOf(*quota));
+    }
   }
 }
 
@@ -95,8 +97,9 @@ void ResourceQuotaController::FillStatus(const corev1::ResourceQuota& quota,
     const auto objects = kind.objects->RawByIndex(kIndex, ns);
     if (kind.measured) {
       for (const auto& object : objects) {
-        if (k8s::IsInScopes(*kind.info, *object, scopes))
+        if (k8s::IsInScopes(*kind.info, *object, scopes)) {
           k8s::Add(usage, k8s::QuotaUsage(*kind.info, *object, now));
+        }
       }
     } else if (scopes.empty()) {
       const auto number = api::Amount::FromInt(static_cast<int64_t>(objects.size()));
@@ -120,8 +123,9 @@ Result<Requeue> ResourceQuotaController::Reconcile(const std::string& key, std::
   FillStatus(*quota, *changed.mutable_status());
   const corev1::ResourceQuotaStatus &before = quota->status(), &after = changed.status();
   if (Same(k8s::ToResourceList(before.hard()), k8s::ToResourceList(after.hard())) &&
-      Same(k8s::ToResourceList(before.used()), k8s::ToResourceList(after.used())))
+      Same(k8s::ToResourceList(before.used()), k8s::ToResourceList(after.used()))) {
     return Requeue{sync_period_};
+  }
   // The write has the resourceVersion of the count: a charge by admission meanwhile makes it a conflict.
   Result<corev1::ResourceQuota> stored = api_.With(stop).UpdateStatus(changed);
   if (!stored && !stored.error().Is(Code::kNotFound)) return stored.error();

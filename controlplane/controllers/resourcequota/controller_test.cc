@@ -19,8 +19,9 @@ corev1::ResourceQuota QuotaNamed(const std::string& name, const std::map<std::st
   corev1::ResourceQuota quota;
   quota.mutable_metadata()->set_name(name);
   quota.mutable_metadata()->set_namespace_("default");
-  for (const auto& [resource, amount] : hard)
+  for (const auto& [resource, amount] : hard) {
     (*quota.mutable_spec()->mutable_hard())[resource] = api::Amount::Parse(amount)->ToQuantity();
+  }
   return quota;
 }
 
@@ -33,16 +34,18 @@ class ResourceQuotaTest : public ::testing::Test {
   std::string Used(const std::string& name) {
     const auto quota = cluster_.Get<corev1::ResourceQuota>("default", name);
     std::string text;
-    for (const auto& [resource, amount] : k8s::ToResourceList(quota.status().used()))
+    for (const auto& [resource, amount] : k8s::ToResourceList(quota.status().used())) {
       text += (text.empty() ? "" : " ") + resource + "=" + amount.ToString();
+    }
     return text;
   }
   void AddPod(const std::string& name, const std::string& cpu = "") {
     corev1::Pod pod = PodNamed(name);
     if (pod.spec().containers().empty()) pod.mutable_spec()->add_containers()->set_name("c");
-    if (!cpu.empty())
+    if (!cpu.empty()) {
       (*pod.mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_requests())["cpu"] =
           api::Amount::Parse(cpu)->ToQuantity();
+    }
     ASSERT_TRUE(cluster_.api.Create(pod));
   }
 
@@ -215,7 +218,7 @@ class LateMetadata : public client::Transport {
     Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) override {
       {
         MutexLock lock(owner.mutex_);
-        const auto go = [this]() NO_THREAD_SAFETY_ANALYSIS { return owner.go_; };
+        const auto go = [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return owner.go_; };
         if (!owner.changed_.wait(owner.mutex_, stop, go)) return Error(Code::kCancelled, "stopped");
       }
       return inner->Read(stop, idle);
@@ -226,7 +229,7 @@ class LateMetadata : public client::Transport {
   const std::shared_ptr<Transport> inner_;
   Mutex mutex_;
   CondVar changed_;
-  bool go_ GUARDED_BY(mutex_) = false;
+  bool go_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 TEST(ResourceQuotaRaceTest, CountsWhatIsSeenAfterTheQuota) {

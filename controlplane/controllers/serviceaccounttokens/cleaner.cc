@@ -79,8 +79,9 @@ Result<Requeue> LegacyTokenCleaner::Reconcile(const std::string&, std::stop_toke
   if (!tracking) return tracking.error();
   auto since = tracking->data().find("since");
   // Usage has not been tracked long enough: a token without a date may have been used yesterday.
-  if (since == tracking->data().end() || !IsDate(since->second) || since->second >= limit)
+  if (since == tracking->data().end() || !IsDate(since->second) || since->second >= limit) {
     return Requeue{kEvery};
+  }
   for (const auto& secret : secrets_.List()) {
     const metav1::ObjectMeta& meta = secret->metadata();
     if (meta.has_deletion_timestamp() || api::FromTime(meta.creation_timestamp()) >= since_when) continue;

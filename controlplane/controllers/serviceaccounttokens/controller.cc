@@ -45,7 +45,7 @@ Result<std::string> LegacyToken(const crypto::SigningKey& key, const corev1::Ser
       JsonQuoted(meta.uid()), JsonQuoted("system:serviceaccount:" + meta.namespace_() + ":" + meta.name()));
   const std::string text =
       EncodeBase64(header, Base64::kRawUrl) + "." + EncodeBase64(payload, Base64::kRawUrl);
-  ASSIGN_OR_RETURN(std::string signature, key.Sign(text));
+  KEELSON_ASSIGN_OR_RETURN(std::string signature, key.Sign(text));
   return text + "." + EncodeBase64(signature, Base64::kRawUrl);
 }
 
@@ -65,8 +65,9 @@ ServiceAccountTokensController::ServiceAccountTokensController(client::RestClien
   });
   accounts_.AddIndex(kBySecret, [](const corev1::ServiceAccount& account) {
     std::vector<std::string> keys;
-    for (const corev1::ObjectReference& secret : account.secrets())
+    for (const corev1::ObjectReference& secret : account.secrets()) {
       keys.push_back(api::KeyOf(account.metadata().namespace_(), secret.name()));
+    }
     return keys;
   });
   secrets_.AddHandler([this](const client::Change<corev1::Secret>& change) { queue().Add(change.key); });
@@ -104,7 +105,7 @@ Result<> ServiceAccountTokensController::Fill(const corev1::Secret& secret,
   if (!root_ca_pem_.empty()) put(kCa, root_ca_pem_);
   if (data[kNamespace].empty()) put(kNamespace, secret.metadata().namespace_());
   if (data[kToken].empty()) {
-    ASSIGN_OR_RETURN(std::string token, LegacyToken(key_, account, secret.metadata().name()));
+    KEELSON_ASSIGN_OR_RETURN(std::string token, LegacyToken(key_, account, secret.metadata().name()));
     put(kToken, token);
   }
   // A manually written token is not bound to this ServiceAccount.
@@ -135,19 +136,20 @@ Result<Requeue> ServiceAccountTokensController::Reconcile(const std::string& key
   const client::RestClient api = api_.With(stop);
   auto secret = secrets_.Get(key);
   if (!secret) {
-    RETURN_IF_ERROR(Unlist(key, api));
+    KEELSON_RETURN_IF_ERROR(Unlist(key, api));
     return Requeue{};
   }
   if (secret->metadata().has_deletion_timestamp() || AccountOf(*secret).empty()) return Requeue{};
-  ASSIGN_OR_RETURN(std::optional<corev1::ServiceAccount> account, FindAccount(*secret, api));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<corev1::ServiceAccount> account, FindAccount(*secret, api));
   if (account) {
-    RETURN_IF_ERROR(Fill(*secret, *account, api));
+    KEELSON_RETURN_IF_ERROR(Fill(*secret, *account, api));
     return Requeue{};
   }
   const metav1::ObjectMeta& meta = secret->metadata();
   const Result<> deleted = api.Delete<corev1::Secret>(meta.namespace_(), meta.name(), {.uid = meta.uid()});
-  if (!deleted && !deleted.error().Is(Code::kNotFound))
+  if (!deleted && !deleted.error().Is(Code::kNotFound)) {
     return deleted.error().Wrap("delete token of no account");
+  }
   return Requeue{};
 }
 

@@ -66,8 +66,9 @@ void ServiceCidrController::EnqueueOverlapping(const Cidr& cidr) {
     for (const IpPrefix& theirs : RangesOf(*other)) {
       if (std::any_of(ranges.begin(), ranges.end(), [&](const IpPrefix& ours) {
             return ours.is_v4() == theirs.is_v4() && ours.Overlaps(theirs);
-          }))
+          })) {
         queue().Add(other->metadata().name());
+      }
     }
   }
 }
@@ -84,8 +85,10 @@ bool ServiceCidrController::MayGo(const Cidr& cidr) const {
     if (manager == labels.end() || manager->second != kAllocator) continue;
     Result<IpAddress> ip = IpAddress::Parse(address->metadata().name());
     if (!ip || !Contains(cidr, *ip)) continue;
-    if (std::none_of(others.begin(), others.end(), [&](const auto& other) { return Contains(*other, *ip); }))
+    if (std::none_of(others.begin(), others.end(),
+                     [&](const auto& other) { return Contains(*other, *ip); })) {
       return false;
+    }
   }
   return true;
 }
@@ -122,7 +125,7 @@ Result<> ServiceCidrController::Keep(const client::RestClient& api, const Cidr& 
 Result<Requeue> ServiceCidrController::End(const client::RestClient& api, const Cidr& cidr) {
   if (!Has(cidr.metadata(), kFinalizer)) return Requeue{};
   if (!MayGo(cidr)) {
-    RETURN_IF_ERROR(SetReady(api, cidr, false));
+    KEELSON_RETURN_IF_ERROR(SetReady(api, cidr, false));
     return Requeue{};  // the next deletion of an address or range triggers a sync
   }
   const auto left = api::FromTime(cidr.metadata().deletion_timestamp()) + kDeletionGrace - clock().Now();
@@ -140,7 +143,7 @@ Result<Requeue> ServiceCidrController::Reconcile(const std::string& key, std::st
   auto cidr = cidrs_.Get(key);
   if (!cidr) return Requeue{};
   if (cidr->metadata().has_deletion_timestamp()) return End(api, *cidr);
-  RETURN_IF_ERROR(Keep(api, *cidr));
+  KEELSON_RETURN_IF_ERROR(Keep(api, *cidr));
   return Requeue{};
 }
 

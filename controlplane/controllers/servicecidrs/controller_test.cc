@@ -22,9 +22,10 @@ Cidr CidrNamed(const std::string& name, const std::string& range) {
 Address AddressNamed(const std::string& ip, bool of_service = true) {
   Address address;
   address.mutable_metadata()->set_name(ip);
-  if (of_service)
+  if (of_service) {
     (*address.mutable_metadata()->mutable_labels())["ipaddress.kubernetes.io/managed-by"] =
         "ipallocator.k8s.io";
+  }
   return address;
 }
 

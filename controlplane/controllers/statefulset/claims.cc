@@ -52,9 +52,10 @@ Result<> SetClaims::Settle(const client::RestClient& api, const appsv1::Stateful
     corev1::PersistentVolumeClaim changed = *there;
     if (!UpdateOwners(set, pod, ordinal, changed)) continue;
     Result<corev1::PersistentVolumeClaim> stored = api.Update(changed);
-    if (!stored && !stored.error().Is(Code::kNotFound))
+    if (!stored && !stored.error().Is(Code::kNotFound)) {
       return stored.error().Wrap(
           fmt::format("could not update claim {} for delete policy ownerRefs", claim.metadata().name()));
+    }
   }
   return {};
 }

@@ -88,8 +88,9 @@ void StatefulSetController::EnqueueMatching(const corev1::Pod& orphan) {
     auto set = sets_.Get(key);
     if (!set || !OrdinalOf(*set, orphan)) continue;
     auto selector = api::LabelSelector::From(set->spec().selector());
-    if (selector && !selector->IsEverything() && selector->Matches(orphan.metadata().labels()))
+    if (selector && !selector->IsEverything() && selector->Matches(orphan.metadata().labels())) {
       queue().Add(key);
+    }
   }
 }
 
@@ -100,8 +101,9 @@ void StatefulSetController::OnPod(const client::Change<corev1::Pod>& change) {
     std::optional<std::string> before = KeyOfOwner(*change.old_object);
     if (before && before != owner) queue().Add(*before);
   }
-  if (change.new_object && !api::ControllerOf(change.new_object->metadata()))
+  if (change.new_object && !api::ControllerOf(change.new_object->metadata())) {
     EnqueueMatching(*change.new_object);
+  }
 }
 
 // A new pod may wait for this claim's name.
@@ -111,15 +113,17 @@ void StatefulSetController::OnClaimGone(const corev1::PersistentVolumeClaim& cla
     auto set = sets_.Get(key);
     if (!set) continue;
     for (const corev1::PersistentVolumeClaim& source : set->spec().volume_claim_templates()) {
-      if (claim.metadata().name().starts_with(source.metadata().name() + "-" + set->metadata().name() + "-"))
+      if (claim.metadata().name().starts_with(source.metadata().name() + "-" + set->metadata().name() +
+                                              "-")) {
         queue().Add(key);
+      }
     }
   }
 }
 
 Result<> StatefulSetController::FindRevisions(Sync& sync, const api::LabelSelector& selector) {
-  ASSIGN_OR_RETURN(sync.revisions,
-                   ClaimObjects<appsv1::ControllerRevision>(sync.api, revisions_, sync.set, selector));
+  KEELSON_ASSIGN_OR_RETURN(
+      sync.revisions, ClaimObjects<appsv1::ControllerRevision>(sync.api, revisions_, sync.set, selector));
   SortRevisions(sync.revisions);
   const corev1::PodTemplateSpec& wanted = sync.set.spec().template_();
   const int64_t newest = MaxRevision(sync.revisions);
@@ -132,14 +136,14 @@ Result<> StatefulSetController::FindRevisions(Sync& sync, const api::LabelSelect
   if (deleting && !sync.update) return {};
   if (sync.update && sync.update != sync.revisions.back() && !deleting) {
     // Rollback: an old template is the newest again.
-    ASSIGN_OR_RETURN(sync.update, RenumberRevision(sync.api, sync.update, newest + 1));
+    KEELSON_ASSIGN_OR_RETURN(sync.update, RenumberRevision(sync.api, sync.update, newest + 1));
   } else if (!sync.update) {
     const appsv1::ControllerRevision fresh = NewRevision(sync.set, wanted, newest + 1);
     int32_t collisions = sync.set.status().collision_count();
-    ASSIGN_OR_RETURN(appsv1::ControllerRevision stored,
-                     CreateRevision(
-                         sync.api, sync.set.metadata().name(), fresh, kRevisionHashLabel,
-                         [&](int32_t salt) { return RevisionHash(fresh, salt); }, collisions));
+    KEELSON_ASSIGN_OR_RETURN(appsv1::ControllerRevision stored,
+                             CreateRevision(
+                                 sync.api, sync.set.metadata().name(), fresh, kRevisionHashLabel,
+                                 [&](int32_t salt) { return RevisionHash(fresh, salt); }, collisions));
     sync.set.mutable_status()->set_collision_count(collisions);
     sync.update = std::make_shared<appsv1::ControllerRevision>(std::move(stored));
   }
@@ -187,7 +191,7 @@ Result<> StatefulSetController::CreatePod(Sync& sync, const SetView& view, int32
   const std::string& name = RevisionAt(view, ordinal);
   appsv1::StatefulSet set = sync.set;
   if (name != sync.update->metadata().name()) {
-    ASSIGN_OR_RETURN(*set.mutable_spec()->mutable_template_(), TemplateOf(*sync.current));
+    KEELSON_ASSIGN_OR_RETURN(*set.mutable_spec()->mutable_template_(), TemplateOf(*sync.current));
   }
   const corev1::Pod pod = NewPodAt(set, ordinal, name);
   if (claims_.AnyStale(set, pod, ordinal)) return {};  // the deletion of the claim triggers a sync
@@ -217,7 +221,7 @@ Result<> StatefulSetController::DeletePod(Sync& sync, const corev1::Pod& pod) {
 
 Result<> StatefulSetController::TendPod(Sync& sync, const corev1::Pod& pod) {
   const int32_t ordinal = *OrdinalOf(sync.set, pod);
-  RETURN_IF_ERROR(claims_.Settle(sync.api, sync.set, pod, ordinal));
+  KEELSON_RETURN_IF_ERROR(claims_.Settle(sync.api, sync.set, pod, ordinal));
   const bool stored = HasStorage(sync.set, pod, ordinal);
   if (!stored || pod.status().phase() == "Pending") {
     Result<> claimed = claims_.Create(sync.api, sync.set, pod, ordinal);
@@ -239,8 +243,8 @@ Result<> StatefulSetController::TendPod(Sync& sync, const corev1::Pod& pod) {
 }
 
 Result<> StatefulSetController::Carry(Sync& sync, const SetView& view, const SetPlan& plan) {
-  for (const PodPointer& pod : plan.tend) RETURN_IF_ERROR(TendPod(sync, *pod));
-  RETURN_IF_ERROR(ForAll(plan.restart.size(), [&](size_t i) {
+  for (const PodPointer& pod : plan.tend) KEELSON_RETURN_IF_ERROR(TendPod(sync, *pod));
+  KEELSON_RETURN_IF_ERROR(ForAll(plan.restart.size(), [&](size_t i) {
     const corev1::Pod& pod = *plan.restart[i];
     const metav1::ObjectMeta& meta = sync.set.metadata();
     const bool failed = pod.status().phase() == "Failed";
@@ -250,11 +254,13 @@ Result<> StatefulSetController::Carry(Sync& sync, const SetView& view, const Set
                                failed ? "failed" : "terminated", pod.metadata().name()));
     return DeletePod(sync, pod);
   }));
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       ForAll(plan.create.size(), [&](size_t i) { return CreatePod(sync, view, plan.create[i]); }));
-  for (const PodPointer& pod : plan.settle)
-    RETURN_IF_ERROR(claims_.Settle(sync.api, sync.set, *pod, *OrdinalOf(sync.set, *pod)));
-  RETURN_IF_ERROR(ForAll(plan.remove.size(), [&](size_t i) { return DeletePod(sync, *plan.remove[i]); }));
+  for (const PodPointer& pod : plan.settle) {
+    KEELSON_RETURN_IF_ERROR(claims_.Settle(sync.api, sync.set, *pod, *OrdinalOf(sync.set, *pod)));
+  }
+  KEELSON_RETURN_IF_ERROR(
+      ForAll(plan.remove.size(), [&](size_t i) { return DeletePod(sync, *plan.remove[i]); }));
   return ForAll(plan.replace.size(), [&](size_t i) { return DeletePod(sync, *plan.replace[i]); });
 }
 
@@ -262,7 +268,7 @@ Result<> StatefulSetController::WriteStatus(Sync& sync, const appsv1::StatefulSe
   const auto stored = sets_.Get(sync.key);
   if (stored && google::protobuf::util::MessageDifferencer::Equals(stored->status(), status)) return {};
   *sync.set.mutable_status() = status;
-  ASSIGN_OR_RETURN(sync.set, sync.api.UpdateStatus(sync.set));
+  KEELSON_ASSIGN_OR_RETURN(sync.set, sync.api.UpdateStatus(sync.set));
   written_.WroteAt(sync.key, sync.set.metadata());
   return {};
 }
@@ -275,25 +281,25 @@ Result<Requeue> StatefulSetController::Reconcile(const std::string& key, std::st
     return Requeue{};
   }
   Sync sync{api_.With(stop), key, *set};
-  ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(set->spec().selector()));
+  KEELSON_ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(set->spec().selector()));
   if (selector.IsEverything()) return Requeue{};
-  ASSIGN_OR_RETURN(PodPointers pods,
-                   ClaimObjects<corev1::Pod>(sync.api, pods_, *set, selector, [&](const corev1::Pod& pod) {
-                     return OrdinalOf(*set, pod).has_value();
-                   }));
-  RETURN_IF_ERROR(FindRevisions(sync, selector));
+  KEELSON_ASSIGN_OR_RETURN(
+      PodPointers pods,
+      ClaimObjects<corev1::Pod>(sync.api, pods_, *set, selector,
+                                [&](const corev1::Pod& pod) { return OrdinalOf(*set, pod).has_value(); }));
+  KEELSON_RETURN_IF_ERROR(FindRevisions(sync, selector));
   if (!sync.update) return Requeue{};
   const SetView view =
       ViewOf(sync.set, pods, sync.current->metadata().name(), sync.update->metadata().name(), clock().Now());
   const SetPlan plan = PlanSet(view);
   Result<> carried = Carry(sync, view, plan);
   // Write the status even after a failure.
-  RETURN_IF_ERROR(WriteStatus(sync, NewStatus(view, plan.replace)));
+  KEELSON_RETURN_IF_ERROR(WriteStatus(sync, NewStatus(view, plan.replace)));
   if (!carried) {
     if (IsNamespaceTerminating(carried.error())) return Requeue{};
     return carried.error();
   }
-  RETURN_IF_ERROR(RemoveOldRevisions(sync, pods));
+  KEELSON_RETURN_IF_ERROR(RemoveOldRevisions(sync, pods));
   return Requeue{plan.again};
 }
 

@@ -56,8 +56,9 @@ class StatefulSetTest : public ::testing::Test {
   std::vector<std::string> Pods() {
     std::vector<std::string> out;
     for (const auto& pod : cluster_.List<corev1::Pod>("default")) {
-      if (!k8s::IsTerminating(pod))
+      if (!k8s::IsTerminating(pod)) {
         out.push_back(pod.metadata().name() + "=" + pod.spec().containers(0).image());
+      }
     }
     return out;
   }
@@ -72,8 +73,9 @@ class StatefulSetTest : public ::testing::Test {
   }
   std::vector<std::string> Revisions() {
     std::vector<std::string> out;
-    for (const auto& one : cluster_.List<appsv1::ControllerRevision>("default"))
+    for (const auto& one : cluster_.List<appsv1::ControllerRevision>("default")) {
       out.push_back(std::to_string(one.revision()));
+    }
     return out;
   }
 
@@ -294,8 +296,9 @@ TEST_F(StatefulSetTest, FailureToCreateIsAnEvent) {
   auto refuse = std::make_shared<std::atomic<bool>>(true);
   cluster_.fake->SetInterceptor(
       [refuse](const client::ApiRequest& r) -> std::optional<Result<client::ApiResponse>> {
-        if (*refuse && r.method == "POST" && r.target.ends_with("/pods"))
+        if (*refuse && r.method == "POST" && r.target.ends_with("/pods")) {
           return client::FakeApi::Refuse(Error(Code::kForbidden, "exceeded quota"));
+        }
         return std::nullopt;
       });
   Start(StatefulSetNamed("web", 1));
@@ -354,8 +357,9 @@ TEST_F(StatefulSetTest, KilledAfterAnyWrite) {
     ASSERT_EQ(set.status().available_replicas(), 2) << writes;
     ASSERT_EQ(set.status().current_revision(), set.status().update_revision()) << writes;
     std::vector<std::string> pods;
-    for (const auto& pod : cluster.List<corev1::Pod>())
+    for (const auto& pod : cluster.List<corev1::Pod>()) {
       pods.push_back(pod.metadata().name() + "=" + pod.spec().containers(0).image());
+    }
     ASSERT_THAT(pods, ElementsAre("web-0=v2", "web-1=v2")) << writes;
     for (const auto& claim : cluster.List<corev1::PersistentVolumeClaim>()) {
       // A claim whose pod was not made any more goes with the set.

@@ -84,8 +84,9 @@ std::optional<int32_t> OrdinalOf(const appsv1::StatefulSet& set, const corev1::P
   const std::string_view digits = std::string_view(name).substr(prefix.size());
   int32_t ordinal = 0;
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
-  if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size() || ordinal < 0)
+  if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size() || ordinal < 0) {
     return std::nullopt;
+  }
   if (std::to_string(ordinal) != digits) return std::nullopt;
   return ordinal;
 }
@@ -118,8 +119,9 @@ std::vector<corev1::PersistentVolumeClaim> ClaimsAt(const appsv1::StatefulSet& s
     metav1::ObjectMeta& meta = *claim.mutable_metadata();
     meta.set_name(ClaimNameAt(set, source, ordinal));
     meta.set_namespace_(set.metadata().namespace_());
-    for (const auto& [key, value] : set.spec().selector().match_labels())
+    for (const auto& [key, value] : set.spec().selector().match_labels()) {
       (*meta.mutable_labels())[key] = value;
+    }
   }
   return claims;
 }
@@ -150,8 +152,9 @@ bool UpdateOwners(const appsv1::StatefulSet& set, const corev1::Pod& pod, int32_
                   corev1::PersistentVolumeClaim& claim) {
   Owners& owners = *claim.mutable_metadata()->mutable_owner_references();
   const metav1::OwnerReference* controller = api::ControllerOf(claim.metadata());
-  if (controller && controller->uid() != set.metadata().uid() && controller->uid() != pod.metadata().uid())
+  if (controller && controller->uid() != set.metadata().uid() && controller->uid() != pod.metadata().uid()) {
     return false;
+  }
   const auto& policy = set.spec().persistent_volume_claim_retention_policy();
   const bool with_set = policy.when_deleted() == "Delete", with_pod = policy.when_scaled() == "Delete";
   const bool goes_with_pod = with_pod && !InRange(set, ordinal);

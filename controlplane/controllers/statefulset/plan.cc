@@ -135,8 +135,9 @@ SetPlan PlanSet(const SetView& view) {
   if (view.set.metadata().has_deletion_timestamp()) return plan;
   for (const auto* pods : {&view.replicas, &view.condemned}) {  // wait for both
     for (const auto& [ordinal, pod] : *pods) {
-      if (IsRunningAndReady(*pod))
+      if (IsRunningAndReady(*pod)) {
         Earliest(plan.again, UntilAvailable(*pod, view.set.spec().min_ready_seconds(), view.now));
+      }
     }
   }
   if (!PlanReplicas(view, plan)) return plan;

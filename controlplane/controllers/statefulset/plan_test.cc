@@ -44,8 +44,9 @@ PodPointers Pods(const std::string& text) {
 std::string Describe(const SetPlan& plan) {
   std::string out;
   const auto add = [&](const char* what, const PodPointers& pods) {
-    for (const PodPointer& pod : pods)
+    for (const PodPointer& pod : pods) {
       out += std::string(out.empty() ? "" : " ") + what + pod->metadata().name().substr(4);
+    }
   };
   add("restart", plan.restart);
   for (int32_t ordinal : plan.create) out += (out.empty() ? "create" : " create") + std::to_string(ordinal);
@@ -256,8 +257,9 @@ TEST(NewPodAtTest, HasItsIdentity) {
   EXPECT_EQ(pod.metadata().labels().at("controller-revision-hash"), "web-abc");
   EXPECT_EQ(api::ControllerOf(pod.metadata())->kind(), "StatefulSet");
   std::vector<std::string> volumes;
-  for (const auto& volume : pod.spec().volumes())
+  for (const auto& volume : pod.spec().volumes()) {
     volumes.push_back(volume.name() + "=" + volume.volume_source().persistent_volume_claim().claim_name());
+  }
   EXPECT_THAT(volumes, ElementsAre("data=data-web-3", "log=log-web-3", "tmp="));
   EXPECT_TRUE(HasIdentity(set, pod, 3));
   EXPECT_TRUE(HasStorage(set, pod, 3));

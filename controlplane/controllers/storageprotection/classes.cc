@@ -62,9 +62,9 @@ ClassProtectionController::ClassProtectionController(client::RestClient api,
 // Claims and volumes may be newer than the store: ask the API before removing the finalizer.
 Result<bool> ClassProtectionController::IsUsed(const client::RestClient& api, const std::string& name) const {
   if (!claims_.ByIndex(kByClass, name).empty() || !volumes_.ByIndex(kByClass, name).empty()) return true;
-  ASSIGN_OR_RETURN(auto claims, api.List<corev1::PersistentVolumeClaim>(""));
+  KEELSON_ASSIGN_OR_RETURN(auto claims, api.List<corev1::PersistentVolumeClaim>(""));
   if (AnyNames(claims, name)) return true;
-  ASSIGN_OR_RETURN(auto volumes, api.List<corev1::PersistentVolume>(""));
+  KEELSON_ASSIGN_OR_RETURN(auto volumes, api.List<corev1::PersistentVolume>(""));
   return AnyNames(volumes, name);
 }
 
@@ -74,7 +74,7 @@ Result<Requeue> ClassProtectionController::Reconcile(const std::string& key, std
   const client::RestClient api = api_.With(stop);
   if (!object->metadata().has_deletion_timestamp()) return SetFinalizer(api, *object, kFinalizer, true);
   if (!HasFinalizer(object->metadata(), kFinalizer)) return Requeue{};
-  ASSIGN_OR_RETURN(bool used, IsUsed(api, key));
+  KEELSON_ASSIGN_OR_RETURN(bool used, IsUsed(api, key));
   if (used) return Requeue{};  // the next change of the user triggers a sync
   return SetFinalizer(api, *object, kFinalizer, false);
 }

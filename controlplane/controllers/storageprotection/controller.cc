@@ -48,7 +48,8 @@ Result<Requeue> ClaimProtectionController::Reconcile(const std::string& key, std
     if (Uses(*pod)) return Requeue{};  // the end of the pod triggers a sync
   }
   // Pods may be newer than the store: ask the API before removing the finalizer.
-  ASSIGN_OR_RETURN(std::vector<corev1::Pod> live, api.List<corev1::Pod>(claim->metadata().namespace_()));
+  KEELSON_ASSIGN_OR_RETURN(std::vector<corev1::Pod> live,
+                           api.List<corev1::Pod>(claim->metadata().namespace_()));
   for (const corev1::Pod& pod : live) {
     const std::vector<std::string> keys = ClaimsOf(pod);
     if (Uses(pod) && std::find(keys.begin(), keys.end(), key) != keys.end()) return Requeue{};

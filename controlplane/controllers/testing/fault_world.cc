@@ -53,8 +53,9 @@ bool FaultWorld::Faulty() {
 FaultWorld::Fault FaultWorld::FaultFor(const client::ApiRequest& request) {
   MutexLock lock(mutex_);
   if (!faults_) return Fault::kNone;
-  auto roll = [this](int sides)
-                  REQUIRES(mutex_) { return std::uniform_int_distribution<int>(0, sides - 1)(dice_); };
+  auto roll = [this](int sides) KEELSON_REQUIRES(mutex_) {
+    return std::uniform_int_distribution<int>(0, sides - 1)(dice_);
+  };
   if (dead_) return Fault::kUnanswered;
   const bool write = request.method != "GET";
   // Killed before or after the request reaches the API.
@@ -200,10 +201,12 @@ void FaultWorld::Calm() {
 void CheckOwners(FaultWorld& world, const std::vector<corev1::Pod>& pods) {
   for (const corev1::Pod& pod : pods) {
     int controllers = 0;
-    for (const metav1::OwnerReference& owner : pod.metadata().owner_references())
+    for (const metav1::OwnerReference& owner : pod.metadata().owner_references()) {
       controllers += owner.controller();
-    if (controllers != 1)
+    }
+    if (controllers != 1) {
       world.Note("pod " + pod.metadata().name() + " has " + std::to_string(controllers) + " controllers");
+    }
   }
 }
 

@@ -57,9 +57,9 @@ class FaultWorld {
   const Make make_;
   std::vector<Controller*> controllers_;
   Mutex mutex_;
-  std::mt19937 dice_ GUARDED_BY(mutex_);
-  bool faults_ GUARDED_BY(mutex_) = true, dead_ GUARDED_BY(mutex_) = false;
-  std::string problems_ GUARDED_BY(mutex_);
+  std::mt19937 dice_ KEELSON_GUARDED_BY(mutex_);
+  bool faults_ KEELSON_GUARDED_BY(mutex_) = true, dead_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::string problems_ KEELSON_GUARDED_BY(mutex_);
 };
 
 // Notes a problem for each pod that has more than one controller reference, or whose controller does not

@@ -24,8 +24,9 @@ void Observe(std::chrono::nanoseconds late) {
 }  // namespace
 
 Result<std::optional<WallTime>> ExpiryOf(const Job& job) {
-  if (job.metadata().has_deletion_timestamp() || !job.spec().has_ttl_seconds_after_finished())
+  if (job.metadata().has_deletion_timestamp() || !job.spec().has_ttl_seconds_after_finished()) {
     return std::nullopt;
+  }
   const auto& conditions = job.status().conditions();
   const auto ended = std::find_if(conditions.begin(), conditions.end(), [](const JobCondition& condition) {
     return condition.status() == "True" && (condition.type() == "Complete" || condition.type() == "Failed");
@@ -54,7 +55,7 @@ Result<Requeue> TtlAfterFinishedController::Reconcile(const std::string& key, st
   auto job = jobs_.Get(key);
   if (!job) return Requeue{};
   const WallTime now = clock().Now();
-  ASSIGN_OR_RETURN(std::optional<WallTime> expiry, ExpiryOf(*job));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<WallTime> expiry, ExpiryOf(*job));
   if (!expiry) return Requeue{};
   if (*expiry > now) return Requeue{*expiry - now};
   // The TTL may have just changed: read the Job from the API.
@@ -62,7 +63,7 @@ Result<Requeue> TtlAfterFinishedController::Reconcile(const std::string& key, st
   Result<Job> live = api.Get<Job>(job->metadata().namespace_(), job->metadata().name());
   if (!live && live.error().Is(Code::kNotFound)) return Requeue{};
   if (!live) return live.error();
-  ASSIGN_OR_RETURN(expiry, ExpiryOf(*live));
+  KEELSON_ASSIGN_OR_RETURN(expiry, ExpiryOf(*live));
   if (!expiry) return Requeue{};
   if (*expiry > now) return Requeue{*expiry - now};
   const metav1::ObjectMeta& meta = live->metadata();

@@ -30,8 +30,9 @@ class BinderTest : public ::testing::Test {
   void MakeBound(const char* policy = "Retain", const char* provisioner = nullptr,
                  const std::string& path = "") {
     PersistentVolume volume = VolumeNamed("v");
-    if (!path.empty())
+    if (!path.empty()) {
       volume.mutable_spec()->mutable_persistent_volume_source()->mutable_host_path()->set_path(path);
+    }
     volume.mutable_spec()->set_persistent_volume_reclaim_policy(policy);
     if (provisioner) (*volume.mutable_metadata()->mutable_annotations())[kProvisionedBy] = provisioner;
     cluster_.fake->Put(volume);
@@ -436,8 +437,9 @@ TEST(BinderKillTest, EndsTheSameAfterAnyWrite) {
       EXPECT_TRUE(taken.insert(claim.spec().volume_name()).second);
     }
     EXPECT_EQ(taken.size(), 3u);
-    for (const PersistentVolume& volume : cluster.List<PersistentVolume>())
+    for (const PersistentVolume& volume : cluster.List<PersistentVolume>()) {
       EXPECT_EQ(volume.status().phase(), "Bound");
+    }
   }
   EXPECT_GT(writes, 12);  // four a claim
 }

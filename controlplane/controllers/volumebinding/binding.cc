@@ -70,7 +70,7 @@ Result<bool> SetPhase(const client::RestClient& api, PersistentVolume& volume, c
   volume.mutable_status()->clear_message();
   if (!message.empty()) volume.mutable_status()->set_message(message);
   volume.mutable_status()->clear_last_phase_transition_time();  // the API server's to say
-  ASSIGN_OR_RETURN(volume, api.UpdateStatus(volume));
+  KEELSON_ASSIGN_OR_RETURN(volume, api.UpdateStatus(volume));
   return true;
 }
 
@@ -85,18 +85,18 @@ Result<bool> SetUnboundPhase(const client::RestClient& api, PersistentVolumeClai
   status.clear_access_modes();
   status.clear_capacity();
   status.clear_current_volume_attributes_class_name();
-  RETURN_IF_ERROR(Keep(api.UpdateStatus(claim), claim, claims));
+  KEELSON_RETURN_IF_ERROR(Keep(api.UpdateStatus(claim), claim, claims));
   return other;
 }
 
 Result<> Bind(const client::RestClient& api, PersistentVolume volume, PersistentVolumeClaim claim,
               ConsistencyStore& claims) {
   if (PointAtClaim(volume, claim)) {
-    ASSIGN_OR_RETURN(volume, api.Update(volume));
+    KEELSON_ASSIGN_OR_RETURN(volume, api.Update(volume));
   }
-  RETURN_IF_ERROR(SetPhase(api, volume, "Bound"));
+  KEELSON_RETURN_IF_ERROR(SetPhase(api, volume, "Bound"));
   if (PointAtVolume(claim, volume)) {
-    RETURN_IF_ERROR(Keep(api.Update(claim), claim, claims));
+    KEELSON_RETURN_IF_ERROR(Keep(api.Update(claim), claim, claims));
   }
   const corev1::PersistentVolumeClaimStatus before = claim.status();
   TakeOver(claim, volume);
@@ -111,8 +111,8 @@ Result<> Unbind(const client::RestClient& api, PersistentVolume volume) {
   } else {
     volume.mutable_spec()->mutable_claim_ref()->clear_uid();
   }
-  ASSIGN_OR_RETURN(volume, api.Update(volume));
-  RETURN_IF_ERROR(SetPhase(api, volume, "Available"));
+  KEELSON_ASSIGN_OR_RETURN(volume, api.Update(volume));
+  KEELSON_RETURN_IF_ERROR(SetPhase(api, volume, "Available"));
   return {};
 }
 

@@ -106,7 +106,7 @@ Result<Requeue> ClaimBinder::Reconcile(const std::string& key, std::stop_token s
 
 Result<> ClaimBinder::Lose(const client::RestClient& api, PersistentVolumeClaim claim, const char* reason,
                            const char* message) {
-  ASSIGN_OR_RETURN(bool changed, SetUnboundPhase(api, claim, "Lost", written_));
+  KEELSON_ASSIGN_OR_RETURN(bool changed, SetUnboundPhase(api, claim, "Lost", written_));
   if (changed) events_.Record(claim, "Warning", reason, message);
   return {};
 }
@@ -144,7 +144,7 @@ Result<> ClaimBinder::SyncUnbound(const client::RestClient& api, const Persisten
   if (!delayed) {
     for (auto& volume : volumes_.ByIndex(kFreeByClass, class_name)) candidates.push_back(std::move(volume));
   }
-  ASSIGN_OR_RETURN(auto volume, BestFit(candidates, claim, delayed));
+  KEELSON_ASSIGN_OR_RETURN(auto volume, BestFit(candidates, claim, delayed));
   if (volume) return Bind(api, *volume, claim, written_);
   return Await(api, claim, own.get());
 }
@@ -164,7 +164,7 @@ Result<> ClaimBinder::SyncNamed(const client::RestClient& api, const PersistentV
     Tell(claim, "Warning", "FailedBinding",
          fmt::format("volume \"{}\" already bound to a different claim.", name));
   }
-  RETURN_IF_ERROR(SetUnboundPhase(api, pending, "Pending", written_));
+  KEELSON_RETURN_IF_ERROR(SetUnboundPhase(api, pending, "Pending", written_));
   return {};
 }
 
@@ -176,7 +176,7 @@ Result<> ClaimBinder::Await(const client::RestClient& api, PersistentVolumeClaim
       Result<PersistentVolumeClaim> stored = api.Update(claim);
       TheMetrics().retroactive_storageclass_total.With().Increment();
       if (!stored) TheMetrics().retroactive_storageclass_errors_total.With().Increment();
-      ASSIGN_OR_RETURN(claim, std::move(stored));
+      KEELSON_ASSIGN_OR_RETURN(claim, std::move(stored));
       written_.WroteAt(api::KeyOf(claim), claim.metadata());
       return {};  // the update event triggers the next sync
     }
@@ -184,12 +184,12 @@ Result<> ClaimBinder::Await(const client::RestClient& api, PersistentVolumeClaim
   if (Waits(own) && !HasAnnotation(claim.metadata(), kSelectedNode)) {
     TellWaiting(claim);
   } else if (!ClassOf(claim).empty()) {
-    RETURN_IF_ERROR(Provision(api, claim, own));
+    KEELSON_RETURN_IF_ERROR(Provision(api, claim, own));
   } else {
     Tell(claim, "Normal", "FailedBinding",
          "no persistent volumes available for this claim and no storage class is set");
   }
-  RETURN_IF_ERROR(SetUnboundPhase(api, claim, "Pending", written_));
+  KEELSON_RETURN_IF_ERROR(SetUnboundPhase(api, claim, "Pending", written_));
   return {};
 }
 
@@ -230,7 +230,7 @@ Result<> ClaimBinder::Provision(const client::RestClient& api, PersistentVolumeC
   auto& annotations = *claim.mutable_metadata()->mutable_annotations();
   if (annotations[kProvisioner] != provisioner || annotations[kBetaProvisioner] != provisioner) {
     annotations[kProvisioner] = annotations[kBetaProvisioner] = provisioner;
-    ASSIGN_OR_RETURN(claim, api.Update(claim));
+    KEELSON_ASSIGN_OR_RETURN(claim, api.Update(claim));
     written_.WroteAt(api::KeyOf(claim), claim.metadata());
   }
   Tell(claim, "Normal", "ExternalProvisioning",

@@ -103,8 +103,9 @@ bool SameMode(const PersistentVolume& volume, const PersistentVolumeClaim& claim
 }
 
 std::string Mismatch(const PersistentVolume& volume, const PersistentVolumeClaim& claim) {
-  if (volume.metadata().has_deletion_timestamp())
+  if (volume.metadata().has_deletion_timestamp()) {
     return "the volume is marked for deletion \"" + volume.metadata().name() + "\"";
+  }
   if (!IsLargeEnough(volume, claim)) return "requested PV is too small";
   if (ClassOf(volume) != ClassOf(claim)) return "storageClassName does not match";
   if (!SameAttributes(volume, claim)) return "volumeAttributesClassName does not match";
@@ -118,7 +119,7 @@ Result<std::shared_ptr<const PersistentVolume>> BestFit(const Volumes& candidate
                                                         bool reserved_only) {
   api::LabelSelector selector;
   if (claim.spec().has_selector()) {
-    ASSIGN_OR_RETURN(selector, api::LabelSelector::From(claim.spec().selector()));
+    KEELSON_ASSIGN_OR_RETURN(selector, api::LabelSelector::From(claim.spec().selector()));
   }
   const std::string wanted = ClassOf(claim);
   std::shared_ptr<const PersistentVolume> best;

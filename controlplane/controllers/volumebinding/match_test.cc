@@ -16,8 +16,9 @@ const Modes kOnce = {"ReadWriteOnce"}, kOnceAndMany = {"ReadWriteOnce", "ReadOnl
 std::string Fit(const std::vector<PersistentVolume>& volumes, const PersistentVolumeClaim& claim,
                 bool reserved_only = false) {
   Volumes candidates;
-  for (const PersistentVolume& volume : volumes)
+  for (const PersistentVolume& volume : volumes) {
     candidates.push_back(std::make_shared<PersistentVolume>(volume));
+  }
   auto fit = BestFit(candidates, claim, reserved_only);
   if (!fit) return fit.error().message();
   return *fit ? (*fit)->metadata().name() : "none";

@@ -52,14 +52,14 @@ Result<std::shared_ptr<const PersistentVolumeClaim>> VolumeBinder::ClaimBehind(
 
 Result<> VolumeBinder::Sync(const client::RestClient& api, PersistentVolume volume) {
   if (!volume.spec().has_claim_ref() || volume.spec().claim_ref().uid().empty()) {
-    RETURN_IF_ERROR(SetPhase(api, volume, "Available"));
+    KEELSON_RETURN_IF_ERROR(SetPhase(api, volume, "Available"));
     return {};
   }
-  ASSIGN_OR_RETURN(auto claim, ClaimBehind(api, volume));
+  KEELSON_ASSIGN_OR_RETURN(auto claim, ClaimBehind(api, volume));
   if (!claim) return Release(api, std::move(volume));
   const std::string& bound_to = claim->spec().volume_name();
   if (bound_to == volume.metadata().name()) {
-    RETURN_IF_ERROR(SetPhase(api, volume, "Bound"));
+    KEELSON_RETURN_IF_ERROR(SetPhase(api, volume, "Bound"));
     return {};
   }
   if (bound_to.empty()) {  // ClaimBinder completes the binding
@@ -91,8 +91,9 @@ Result<> VolumeBinder::DeleteHostPath(const client::RestClient& api, PersistentV
     return Fail(api, volume, "VolumeFailedDelete",
                 fmt::format("host_path deleter only supports /tmp/.+ but received provided {}", path));
   }
-  if (Result<> removed = RemoveTree(normal.string()); !removed)
+  if (Result<> removed = RemoveTree(normal.string()); !removed) {
     return Fail(api, volume, "VolumeFailedDelete", removed.error().message());
+  }
   Result<> deleted = api.Delete<PersistentVolume>("", meta.name(), {.uid = meta.uid()});
   if (!deleted && !deleted.error().Is(Code::kNotFound)) return deleted.error().Wrap("delete volume");
   return {};
@@ -100,7 +101,7 @@ Result<> VolumeBinder::DeleteHostPath(const client::RestClient& api, PersistentV
 
 Result<> VolumeBinder::Release(const client::RestClient& api, PersistentVolume volume) {
   if (volume.status().phase() != "Failed") {
-    RETURN_IF_ERROR(SetPhase(api, volume, "Released"));
+    KEELSON_RETURN_IF_ERROR(SetPhase(api, volume, "Released"));
   }
   // A migrated volume is reclaimed by its CSI driver.
   if (HasAnnotation(volume.metadata(), kMigratedTo)) return {};
@@ -110,8 +111,9 @@ Result<> VolumeBinder::Release(const client::RestClient& api, PersistentVolume v
   }
   if (policy != "Delete") return {};
   auto made_by = volume.metadata().annotations().find(kProvisionedBy);
-  if (made_by != volume.metadata().annotations().end() && !ExternalProvisioner(made_by->second).empty())
+  if (made_by != volume.metadata().annotations().end() && !ExternalProvisioner(made_by->second).empty()) {
     return {};  // the provisioner sees the phase and deletes the volume
+  }
   if (volume.metadata().has_deletion_timestamp()) return {};
   if (volume.spec().persistent_volume_source().has_host_path()) return DeleteHostPath(api, volume);
   return Fail(api, volume, "VolumeFailedDelete",
@@ -122,7 +124,7 @@ Result<> VolumeBinder::Release(const client::RestClient& api, PersistentVolume v
 
 Result<> VolumeBinder::Fail(const client::RestClient& api, PersistentVolume& volume, const char* reason,
                             const std::string& message) {
-  ASSIGN_OR_RETURN(bool changed, SetPhase(api, volume, "Failed", message));
+  KEELSON_ASSIGN_OR_RETURN(bool changed, SetPhase(api, volume, "Failed", message));
   if (changed) events_.Record(volume, "Warning", reason, message);
   return {};
 }

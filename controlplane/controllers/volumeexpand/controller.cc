@@ -52,8 +52,9 @@ VolumeExpandController::VolumeExpandController(client::RestClient api, client::I
     // One event for each requested size.
     if (!change.new_object || !WantsMore(*change.new_object)) return;
     if (change.old_object && WantsMore(*change.old_object) &&
-        Asked(*change.old_object) == Asked(*change.new_object))
+        Asked(*change.old_object) == Asked(*change.new_object)) {
       return;
+    }
     queue().Add(change.key);
   });
 }
@@ -63,8 +64,9 @@ Result<Requeue> VolumeExpandController::Reconcile(const std::string& key, std::s
   if (!claim || !WantsMore(*claim)) return Requeue{};
   auto volume = volumes_.Get(claim->spec().volume_name());
   if (!volume) return Requeue{};
-  if (volume->spec().claim_ref().uid() != claim->metadata().uid())
+  if (volume->spec().claim_ref().uid() != claim->metadata().uid()) {
     return Error(Code::kConflict, "persistent volume is not bound to PVC being updated: " + key);
+  }
   if (const std::string moved = MovedOut(*volume); !moved.empty()) {
     events_.Record(*claim, "Normal", "ExternalExpanding",
                    "CSI migration enabled for " + moved + "; waiting for external resizer to expand the pvc");

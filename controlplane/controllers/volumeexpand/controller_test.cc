@@ -37,8 +37,9 @@ TEST(VolumeExpandTest, TellsWhoseBusinessItIs) {
   cluster.Drain({&controller});
   claim = cluster.fake->Put(Sized(claim, "2048Mi"));  // the same: not told again
   cluster.Drain({&controller});
-  for (const std::string& request : cluster.fake->Requests())
+  for (const std::string& request : cluster.fake->Requests()) {
     EXPECT_EQ(request.find("PUT"), std::string::npos);
+  }
   EXPECT_EQ(
       cluster.Events(),
       std::vector<std::string>{"ExternalExpanding: waiting for an external controller to expand this PVC"});

@@ -66,8 +66,9 @@ class CertificateStrategy : public Strategy {
   static void KeepConditions(std::string_view type, Request& request, const Request& before) {
     const std::vector<int> now = Indices(request, type), then = Indices(before, type);
     if (now.size() != then.size()) return;
-    for (size_t i = 0; i < now.size(); ++i)
+    for (size_t i = 0; i < now.size(); ++i) {
       *request.mutable_status()->mutable_conditions(now[i]) = before.status().conditions(then[i]);
+    }
   }
 
   static void Stamp(const Context& context, Request& request, const Request& before) {
@@ -78,8 +79,9 @@ class CertificateStrategy : public Strategy {
       *condition.mutable_last_transition_time() = now;
       for (const auto& known : before.status().conditions()) {
         if (known.type() != condition.type() || known.status() != condition.status() ||
-            !known.has_last_transition_time())
+            !known.has_last_transition_time()) {
           continue;
+        }
         *condition.mutable_last_transition_time() = known.last_transition_time();
         break;
       }

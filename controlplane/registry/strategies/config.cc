@@ -89,8 +89,9 @@ class EndpointSliceStrategy : public Strategy {
     Strategy::PrepareUpdate(context, object, old);
     // Labels say which Service a slice belongs to, so changing them changes the generation too.
     if (slice.metadata().generation() == before.metadata().generation() &&
-        !SameLabels(slice.metadata().labels(), before.metadata().labels()))
+        !SameLabels(slice.metadata().labels(), before.metadata().labels())) {
       slice.mutable_metadata()->set_generation(before.metadata().generation() + 1);
+    }
   }
 
  private:

@@ -53,8 +53,9 @@ class DefinitionStrategy : public GuardedStrategy {
     for (const auto& version : definition.spec().versions()) {
       if (!version.storage()) continue;
       auto& stored = *definition.mutable_status()->mutable_stored_versions();
-      if (std::find(stored.begin(), stored.end(), version.name()) == stored.end())
+      if (std::find(stored.begin(), stored.end(), version.name()) == stored.end()) {
         *stored.Add() = version.name();
+      }
       return;
     }
   }
@@ -162,8 +163,9 @@ std::unique_ptr<Strategy> MakeExtensionStrategy(const ResourceInfo& info) {
   if (info.resource == "apiservices") return std::make_unique<ApiServiceStrategy>(info);
   if (info.resource == "resourceslices") return std::make_unique<ResourceSliceStrategy>(info);
   if (info.resource == "resourceclaims") return std::make_unique<ResourceClaimStrategy>(info);
-  if (info.resource == "volumeattachments" || info.resource == "validatingadmissionpolicies")
+  if (info.resource == "volumeattachments" || info.resource == "validatingadmissionpolicies") {
     return std::make_unique<GuardedStrategy>(info);
+  }
   return nullptr;
 }
 

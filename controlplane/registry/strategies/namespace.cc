@@ -17,8 +17,9 @@ class NamespaceStrategy : public Strategy {
     ns.mutable_status()->set_phase("Active");
     // Keeps the namespace until the namespace controller has emptied it.
     auto& finalizers = *ns.mutable_spec()->mutable_finalizers();
-    if (std::find(finalizers.begin(), finalizers.end(), "kubernetes") == finalizers.end())
+    if (std::find(finalizers.begin(), finalizers.end(), "kubernetes") == finalizers.end()) {
       *finalizers.Add() = "kubernetes";
+    }
   }
 
   void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {

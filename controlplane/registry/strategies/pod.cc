@@ -9,8 +9,9 @@ namespace {
 
 // Keeps observedGeneration, which old clients do not know and would lose.
 void KeepObservedGenerations(corev1::PodStatus& status, const corev1::PodStatus& old) {
-  if (status.observed_generation() == 0 && old.observed_generation() != 0)
+  if (status.observed_generation() == 0 && old.observed_generation() != 0) {
     status.set_observed_generation(old.observed_generation());
+  }
   for (corev1::PodCondition& condition : *status.mutable_conditions()) {
     if (condition.observed_generation() != 0) continue;
     for (const corev1::PodCondition& before : old.conditions()) {
@@ -25,8 +26,9 @@ void KeepObservedGenerations(corev1::PodStatus& status, const corev1::PodStatus&
 void SyncAddresses(corev1::PodStatus& status) {
   if (status.pod_ips_size() == 0 && !status.pod_ip().empty()) status.add_pod_ips()->set_ip(status.pod_ip());
   if (status.pod_ips_size() > 0) status.set_pod_ip(status.pod_ips(0).ip());
-  if (status.host_ips_size() == 0 && !status.host_ip().empty())
+  if (status.host_ips_size() == 0 && !status.host_ip().empty()) {
     status.add_host_ips()->set_ip(status.host_ip());
+  }
 }
 
 // Takes resources and resize policies from `wanted`. If its containers are not the pod's, takes them as
@@ -105,8 +107,9 @@ class PodStrategy : public Strategy {
     } else if (part == Part::kResize) {
       Resize(pod.spec(), *merged.mutable_spec());
     }
-    if (SpecDiffers(merged, before))
+    if (SpecDiffers(merged, before)) {
       merged.mutable_metadata()->set_generation(before.metadata().generation() + 1);
+    }
     pod = std::move(merged);
   }
 
@@ -125,10 +128,12 @@ class PodStrategy : public Strategy {
   // Keeps fields that clients may not know.
   static void KeepStatus(corev1::PodStatus& status, const corev1::PodStatus& old) {
     if (status.qos_class().empty() && !old.qos_class().empty()) status.set_qos_class(old.qos_class());
-    if (status.resource_claim_statuses().empty())
+    if (status.resource_claim_statuses().empty()) {
       *status.mutable_resource_claim_statuses() = old.resource_claim_statuses();
-    if (!status.has_extended_resource_claim_status() && old.has_extended_resource_claim_status())
+    }
+    if (!status.has_extended_resource_claim_status() && old.has_extended_resource_claim_status()) {
       *status.mutable_extended_resource_claim_status() = old.extended_resource_claim_status();
+    }
     KeepObservedGenerations(status, old);
     SyncAddresses(status);
   }

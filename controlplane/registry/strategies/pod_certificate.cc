@@ -105,8 +105,9 @@ class ChainCheck {
     CheckNames(*leaf);
     FieldErrors ignored;  // the key was checked on creation
     const std::optional<PublicKey> wanted = KeyCheck(spec_, ignored).Run();
-    if (!wanted || !(leaf->key == *wanted))
+    if (!wanted || !(leaf->key == *wanted)) {
       return RefuseChain("leaf certificate was not issued to the requested public key");
+    }
     if (CheckTimes(*leaf)) CheckRest(rest);
   }
 
@@ -138,16 +139,19 @@ class ChainCheck {
     };
     for (const std::string& name : leaf.dns_names) {
       if (name.empty()) refuse(name, "leaf certificate should not contain empty DNSName");
-      if (name.find("..") != std::string::npos)
+      if (name.find("..") != std::string::npos) {
         refuse(name, "leaf certificate's DNSName should not contain '..'");
-      if (name.starts_with('.') || name.ends_with('.'))
+      }
+      if (name.starts_with('.') || name.ends_with('.')) {
         refuse(name, "leaf certificate's DNSName should not start or end with '.'");
+      }
     }
     for (const std::string& address : leaf.emails) {
       const size_t at = address.rfind('@');
       if (at == std::string::npos || at == 0 || at + 1 == address.size() ||
-          address.find_first_of(" <>,;\t\r\n") != std::string::npos)
+          address.find_first_of(" <>,;\t\r\n") != std::string::npos) {
         refuse(address, "leaf certificate should not contain invalid EmailAddress");
+      }
     }
   }
 
@@ -199,10 +203,12 @@ class ChainCheck {
 
   void CheckRest(std::string_view rest) {
     while (const std::optional<k8s::PemBlock> block = k8s::NextPemBlock(rest)) {
-      if (block->type != "CERTIFICATE")
+      if (block->type != "CERTIFICATE") {
         return RefuseChain("issued certificate chain must consist entirely of CERTIFICATE PEM blocks");
-      if (!IssuedCertificate::FromDer(block->bytes))
+      }
+      if (!IssuedCertificate::FromDer(block->bytes)) {
         return RefuseChain("intermediate certificate does not parse as valid X.509");
+      }
     }
   }
 
@@ -237,8 +243,9 @@ class PodCertificateStrategy : public Strategy {
       for (const metav1::Condition& known : before.status().conditions()) {
         if (known.type() == condition.type()) condition = known;
       }
-      if (!condition.has_last_transition_time())
+      if (!condition.has_last_transition_time()) {
         *condition.mutable_last_transition_time() = api::ToTime(context.clock.Now());
+      }
     }
   }
 

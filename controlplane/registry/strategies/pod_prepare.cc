@@ -35,17 +35,20 @@ void Merge(corev1::PodAffinityTerm& term, const Labels& labels) {
 
 template <typename Affinity>
 void MergeAffinity(Affinity& affinity, const Labels& labels) {
-  for (auto& weighted : *affinity.mutable_preferred_during_scheduling_ignored_during_execution())
+  for (auto& weighted : *affinity.mutable_preferred_during_scheduling_ignored_during_execution()) {
     Merge(*weighted.mutable_pod_affinity_term(), labels);
-  for (auto& term : *affinity.mutable_required_during_scheduling_ignored_during_execution())
+  }
+  for (auto& term : *affinity.mutable_required_during_scheduling_ignored_during_execution()) {
     Merge(term, labels);
+  }
 }
 
 std::string AnnotationFor(const corev1::AppArmorProfile& profile) {
   if (profile.type() == "Unconfined") return "unconfined";
   if (profile.type() == "RuntimeDefault") return "runtime/default";
-  if (profile.type() == "Localhost" && profile.has_localhost_profile())
+  if (profile.type() == "Localhost" && profile.has_localhost_profile()) {
     return std::string(kLocalhost) + profile.localhost_profile();
+  }
   return {};
 }
 
@@ -96,20 +99,24 @@ void SyncContainer(corev1::Pod& pod, corev1::Container& container, std::vector<s
 void MergeLabelKeys(corev1::Pod& pod) {
   const Labels& labels = pod.metadata().labels();
   corev1::PodSpec& spec = *pod.mutable_spec();
-  if (spec.affinity().has_pod_affinity())
+  if (spec.affinity().has_pod_affinity()) {
     MergeAffinity(*spec.mutable_affinity()->mutable_pod_affinity(), labels);
-  if (spec.affinity().has_pod_anti_affinity())
+  }
+  if (spec.affinity().has_pod_anti_affinity()) {
     MergeAffinity(*spec.mutable_affinity()->mutable_pod_anti_affinity(), labels);
+  }
   for (corev1::TopologySpreadConstraint& constraint : *spec.mutable_topology_spread_constraints()) {
-    if (constraint.has_label_selector())
+    if (constraint.has_label_selector()) {
       AddRequirements(*constraint.mutable_label_selector(), constraint.match_label_keys(), "In", labels);
+    }
   }
 }
 
 void SyncAppArmor(corev1::Pod& pod, std::vector<std::string>* warnings) {
   if (pod.spec().os().name() == "windows") return;
-  for (auto& container : *pod.mutable_spec()->mutable_init_containers())
+  for (auto& container : *pod.mutable_spec()->mutable_init_containers()) {
     SyncContainer(pod, container, warnings);
+  }
   for (auto& container : *pod.mutable_spec()->mutable_containers()) SyncContainer(pod, container, warnings);
 }
 

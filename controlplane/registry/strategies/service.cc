@@ -66,8 +66,9 @@ void KeepNodePorts(ServiceSpec& spec, const ServiceSpec& old) {
   for (auto& port : *spec.mutable_ports()) {
     if (port.node_port() != 0) continue;
     auto known = by_name.find(port.name());
-    if (known != by_name.end() && known->second != 0 && used.insert(known->second).second)
+    if (known != by_name.end() && known->second != 0 && used.insert(known->second).second) {
       port.set_node_port(known->second);
+    }
   }
 }
 
@@ -75,12 +76,14 @@ void KeepNodePorts(ServiceSpec& spec, const ServiceSpec& old) {
 void KeepAllocated(ServiceSpec& spec, const ServiceSpec& old) {
   if (NeedsClusterIp(spec) && NeedsClusterIp(old)) {
     if (spec.cluster_ip().empty()) spec.set_cluster_ip(old.cluster_ip());
-    if (spec.cluster_ips_size() == 0 && spec.cluster_ip() == old.cluster_ip())
+    if (spec.cluster_ips_size() == 0 && spec.cluster_ip() == old.cluster_ip()) {
       *spec.mutable_cluster_ips() = old.cluster_ips();
+    }
   }
   if (NeedsNodePorts(spec) && NeedsNodePorts(old)) KeepNodePorts(spec, old);
-  if (NeedsHealthCheckPort(spec) && NeedsHealthCheckPort(old) && spec.health_check_node_port() == 0)
+  if (NeedsHealthCheckPort(spec) && NeedsHealthCheckPort(old) && spec.health_check_node_port() == 0) {
     spec.set_health_check_node_port(old.health_check_node_port());
+  }
 }
 
 // After a change of type, removes values that only the old type has and that the client merely sent back.
@@ -100,16 +103,19 @@ void DropOfOldType(Service& service, const ServiceSpec& old) {
     for (auto& port : *spec.mutable_ports()) port.clear_node_port();
   }
   if (NeedsHealthCheckPort(old) && !NeedsHealthCheckPort(spec) &&
-      spec.health_check_node_port() == old.health_check_node_port())
+      spec.health_check_node_port() == old.health_check_node_port()) {
     spec.clear_health_check_node_port();
+  }
   if (IsBalanced(old) && !IsBalanced(spec)) {
-    if (spec.allocate_load_balancer_node_ports() == old.allocate_load_balancer_node_ports())
+    if (spec.allocate_load_balancer_node_ports() == old.allocate_load_balancer_node_ports()) {
       spec.clear_allocate_load_balancer_node_ports();
+    }
     if (spec.load_balancer_class() == old.load_balancer_class()) spec.clear_load_balancer_class();
   }
   if (HasExternalTraffic(old) && !HasExternalTraffic(spec) &&
-      spec.external_traffic_policy() == old.external_traffic_policy())
+      spec.external_traffic_policy() == old.external_traffic_policy()) {
     spec.clear_external_traffic_policy();
+  }
   // The load balancer itself is removed later; hide it at once.
   if (!IsBalanced(spec) && service.has_status()) service.mutable_status()->clear_load_balancer();
 }
@@ -124,12 +130,12 @@ class PortOperation {
   Result<> Claim(int port) {
     // A dry run takes nothing, so it remembers what it would have taken.
     if (!ours_.insert(port).second) return Error(Code::kInvalid, "provided port is already allocated");
-    RETURN_IF_ERROR(allocator_.Claim(port, dry_run_));
+    KEELSON_RETURN_IF_ERROR(allocator_.Claim(port, dry_run_));
     Undo(port);
     return {};
   }
   Result<int> Allocate() {
-    ASSIGN_OR_RETURN(int port, allocator_.Allocate(dry_run_));
+    KEELSON_ASSIGN_OR_RETURN(int port, allocator_.Allocate(dry_run_));
     ours_.insert(port);
     Undo(port);
     return port;
@@ -175,9 +181,10 @@ class ServiceStrategy : public Strategy {
     ServiceSpec& spec = *service.mutable_spec();
     const ServiceSpec* before = old ? &static_cast<const Service*>(old)->spec() : nullptr;
     const bool settled = before && IsSettledDualStack(spec, *before);
-    if (k8s::FieldErrors errors = ChooseFamilies(spec, before, allocator_.families()); !errors.empty())
+    if (k8s::FieldErrors errors = ChooseFamilies(spec, before, allocator_.families()); !errors.empty()) {
       return k8s::ToInvalid(info_.Gvk(), service.metadata().name(), errors);
-    if (!settled) RETURN_IF_ERROR(AllocateIps(context, service, before, effects));
+    }
+    if (!settled) KEELSON_RETURN_IF_ERROR(AllocateIps(context, service, before, effects));
     return AllocatePorts(context, service, before, effects);
   }
 
@@ -207,8 +214,9 @@ class ServiceStrategy : public Strategy {
     int kept = 0;
     if (HoldsAddresses(spec)) {
       kept = had ? std::min(old->cluster_ips_size(), spec.ip_families_size()) : 0;
-      for (int i = kept; i < spec.ip_families_size(); ++i)
-        RETURN_IF_ERROR(TakeIp(context, service, i, effects));
+      for (int i = kept; i < spec.ip_families_size(); ++i) {
+        KEELSON_RETURN_IF_ERROR(TakeIp(context, service, i, effects));
+      }
       if (spec.cluster_ips_size() > 0) spec.set_cluster_ip(spec.cluster_ips(0));
     }
     // Validation refuses a Service that becomes headless.
@@ -228,7 +236,8 @@ class ServiceStrategy : public Strategy {
     while (spec.cluster_ips_size() <= i) spec.add_cluster_ips();
     std::string ip = spec.cluster_ips(i);
     if (ip.empty()) {
-      ASSIGN_OR_RETURN(ip, allocator_.ips().Allocate(spec.ip_families(i), owner, dry_run, context.limits));
+      KEELSON_ASSIGN_OR_RETURN(
+          ip, allocator_.ips().Allocate(spec.ip_families(i), owner, dry_run, context.limits));
       spec.set_cluster_ips(i, ip);
     } else if (Result<> claimed = allocator_.ips().Claim(ip, owner, dry_run, context.limits); !claimed) {
       if (!claimed.error().Is(Code::kInvalid)) return claimed.error();
@@ -249,9 +258,10 @@ class ServiceStrategy : public Strategy {
   }
   static Result<> TakeAny(PortOperation& operation, corev1::ServicePort& port) {
     Result<int> taken = operation.Allocate();
-    if (!taken)
+    if (!taken) {
       return Error(Code::kInternal,
                    "Internal error occurred: failed to allocate a nodePort: " + taken.error().message());
+    }
     port.set_node_port(*taken);
     return {};
   }
@@ -270,7 +280,7 @@ class ServiceStrategy : public Strategy {
           if (wanted == 0 && other.port() == port.port()) wanted = other.node_port();
         }
         if (wanted == 0) {
-          RETURN_IF_ERROR(TakeAny(operation, port));
+          KEELSON_RETURN_IF_ERROR(TakeAny(operation, port));
         } else {
           Result<> taken = operation.Claim(wanted);
           if (!taken) return InvalidNodePort(service, i, wanted, taken.error());
@@ -296,14 +306,15 @@ class ServiceStrategy : public Strategy {
       auto& port = *spec.mutable_ports(i);
       if (port.node_port() == 0) {
         if (!GetsNodePorts(spec)) continue;
-        RETURN_IF_ERROR(TakeAny(operation, port));
+        KEELSON_RETURN_IF_ERROR(TakeAny(operation, port));
       } else if (before.count(port.node_port()) == 0 && taken_here.insert(port.node_port()).second) {
         Result<> taken = operation.Claim(port.node_port());
         if (!taken) return InvalidNodePort(service, i, port.node_port(), taken.error());
       }
-      if (!seen.emplace(port.protocol(), port.node_port()).second)
+      if (!seen.emplace(port.protocol(), port.node_port()).second) {
         return Error(Code::kInternal,
                      fmt::format("duplicate nodePort: {{{} {}}}", port.protocol(), port.node_port()));
+      }
     }
     const std::set<int> now = NodePorts(spec);
     for (int port : before) {
@@ -323,10 +334,11 @@ class ServiceStrategy : public Strategy {
                       wanted, taken.error().message()));
     }
     Result<int> taken = operation.Allocate();
-    if (!taken)
+    if (!taken) {
       return Error(Code::kInternal,
                    fmt::format("Internal error occurred: failed to allocate a HealthCheck NodePort {}: {}",
                                wanted, taken.error().message()));
+    }
     spec.set_health_check_node_port(*taken);
     return {};
   }
@@ -336,7 +348,8 @@ class ServiceStrategy : public Strategy {
     ServiceSpec& spec = *service.mutable_spec();
     PortOperation operation(context, allocator_.ports(), effects);
     if (NeedsNodePorts(spec)) {
-      RETURN_IF_ERROR(old ? ChangedNodePorts(service, *old, operation) : NewNodePorts(service, operation));
+      KEELSON_RETURN_IF_ERROR(old ? ChangedNodePorts(service, *old, operation)
+                                  : NewNodePorts(service, operation));
     } else if (old && NeedsNodePorts(*old)) {
       for (int port : NodePorts(*old)) operation.Release(port);
     }

@@ -23,8 +23,9 @@ class VolumeStrategy : public Strategy {
     const auto& before = static_cast<const corev1::PersistentVolume&>(old).status();
     const bool same_phase = status.phase() == before.phase();
     if (same_phase && !status.has_last_phase_transition_time()) {
-      if (before.has_last_phase_transition_time())
+      if (before.has_last_phase_transition_time()) {
         *status.mutable_last_phase_transition_time() = before.last_phase_transition_time();
+      }
     } else if (!same_phase && (!status.has_last_phase_transition_time() ||
                                status.last_phase_transition_time().seconds() ==
                                    before.last_phase_transition_time().seconds())) {
@@ -54,10 +55,13 @@ class ClaimStrategy : public Strategy {
   // other follows. References to other namespaces are off by default.
   static void SettleSources(corev1::PersistentVolumeClaimSpec& spec,
                             const corev1::PersistentVolumeClaimSpec* old) {
-    if (!(old && old->has_data_source_ref()) && !spec.data_source_ref().namespace_().empty())
+    if (!(old && old->has_data_source_ref()) && !spec.data_source_ref().namespace_().empty()) {
       spec.clear_data_source_ref();
-    if (spec.has_data_source() && !(old && old->has_data_source()) && !IsClaimOrSnapshot(spec.data_source()))
+    }
+    if (spec.has_data_source() && !(old && old->has_data_source()) &&
+        !IsClaimOrSnapshot(spec.data_source())) {
       spec.clear_data_source();
+    }
     if (spec.has_data_source() && !spec.has_data_source_ref()) {
       Copy(spec.data_source(), *spec.mutable_data_source_ref());
     } else if (spec.has_data_source_ref() && !spec.has_data_source() &&

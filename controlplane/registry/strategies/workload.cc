@@ -44,12 +44,14 @@ class TemplateStrategy : public Strategy {
 
   void PrepareCreate(const Context& context, Message& object) const override {
     Strategy::PrepareCreate(context, object);
-    if (corev1::PodSpec* spec = TemplateSpec(static_cast<T&>(object)))
+    if (corev1::PodSpec* spec = TemplateSpec(static_cast<T&>(object))) {
       k8s::DropDisabledFields(*spec, nullptr);
+    }
   }
   void PrepareUpdate(const Context& context, Message& object, const Message& old) const override {
-    if (corev1::PodSpec* spec = TemplateSpec(static_cast<T&>(object)))
+    if (corev1::PodSpec* spec = TemplateSpec(static_cast<T&>(object))) {
       k8s::DropDisabledFields(*spec, &OldTemplateSpec(static_cast<const T&>(old)));
+    }
     Strategy::PrepareUpdate(context, object, old);
   }
 };
@@ -145,8 +147,9 @@ class DaemonSetStrategy : public TemplateStrategy<appsv1::DaemonSet> {
   void PreparePart(const Context& context, Part part, Message& object, const Message& old) const override {
     TemplateStrategy::PreparePart(context, part, object, old);
     const auto& annotations = api::Meta(old).annotations();
-    if (auto found = annotations.find(kAnnotation); found != annotations.end())
+    if (auto found = annotations.find(kAnnotation); found != annotations.end()) {
       (*api::MutableMeta(object).mutable_annotations())[kAnnotation] = found->second;
+    }
   }
 
  private:
@@ -160,19 +163,25 @@ class DaemonSetStrategy : public TemplateStrategy<appsv1::DaemonSet> {
 
 std::unique_ptr<Strategy> MakeWorkloadStrategy(const ResourceInfo& info) {
   if (info.group == "batch" && info.resource == "jobs") return std::make_unique<JobStrategy>(info);
-  if (info.group == "batch" && info.resource == "cronjobs")
+  if (info.group == "batch" && info.resource == "cronjobs") {
     return std::make_unique<TemplateStrategy<batchv1::CronJob>>(info);
+  }
   if (info.group == "apps" && info.resource == "daemonsets") return std::make_unique<DaemonSetStrategy>(info);
-  if (info.group == "apps" && info.resource == "deployments")
+  if (info.group == "apps" && info.resource == "deployments") {
     return std::make_unique<DeploymentStrategy>(info);
-  if (info.group == "apps" && info.resource == "replicasets")
+  }
+  if (info.group == "apps" && info.resource == "replicasets") {
     return std::make_unique<TemplateStrategy<appsv1::ReplicaSet>>(info);
-  if (info.group == "apps" && info.resource == "statefulsets")
+  }
+  if (info.group == "apps" && info.resource == "statefulsets") {
     return std::make_unique<StatefulSetStrategy>(info);
-  if (info.group.empty() && info.resource == "replicationcontrollers")
+  }
+  if (info.group.empty() && info.resource == "replicationcontrollers") {
     return std::make_unique<TemplateStrategy<corev1::ReplicationController>>(info);
-  if (info.group.empty() && info.resource == "podtemplates")
+  }
+  if (info.group.empty() && info.resource == "podtemplates") {
     return std::make_unique<TemplateStrategy<corev1::PodTemplate>>(info);
+  }
   return nullptr;
 }
 

@@ -22,8 +22,9 @@ std::string FitError::Message(const Reasons& reasons) const {
     out += fmt::format(" {}.", pre_filter_message);
   } else {
     std::vector<std::string> parts;
-    for (const auto& [id, count] : this->reasons)
+    for (const auto& [id, count] : this->reasons) {
       parts.push_back(fmt::format("{} {}", count, reasons.Text(id)));
+    }
     std::sort(parts.begin(), parts.end());
     if (!parts.empty()) out += fmt::format(" {}.", fmt::join(parts, ", "));
   }
@@ -102,8 +103,9 @@ Algorithm::EquivalenceCache& Algorithm::EquivalenceCacheOf(const PodShape& shape
 uint16_t Algorithm::Intern(const FilterStatus& status, size_t filter) {
   if (status.ok()) return 0;
   for (size_t i = 1; i < filter_results_.size(); ++i) {
-    if (filter_results_[i].status == status && filter_results_[i].filter == filter)
+    if (filter_results_[i].status == status && filter_results_[i].filter == filter) {
       return static_cast<uint16_t>(i);
+    }
   }
   filter_results_.push_back({status, static_cast<uint8_t>(filter)});
   return static_cast<uint16_t>(filter_results_.size() - 1);
@@ -235,8 +237,9 @@ bool Algorithm::FindNodesThatPassExtenders(const PodInfo& pod, const Snapshot& s
 void Algorithm::RunPreScorePlugins(CycleState& state, const PodInfo& pod, const Snapshot& snapshot) {
   const auto& scores = framework_.scores();
   for (size_t i = 0; i < scores.size(); ++i) {
-    if (scores[i].plugin->PreScore(state, pod, snapshot, feasible_).skip())
+    if (scores[i].plugin->PreScore(state, pod, snapshot, feasible_).skip()) {
       state.skip_score_plugins |= uint64_t{1} << i;
+    }
   }
 }
 
@@ -248,8 +251,9 @@ void Algorithm::RunScorePlugin(const CycleState& state, const PodInfo& pod, cons
     const std::vector<int32_t>& kept = cache->scores[score];
     for (size_t j = 0; j < feasible_.size(); ++j) plugin_scores_[j] = kept[feasible_[j]];
   } else {
-    for (size_t j = 0; j < feasible_.size(); ++j)
+    for (size_t j = 0; j < feasible_.size(); ++j) {
       plugin_scores_[j] = plugin.Score(state, pod, snapshot.nodes[feasible_[j]]);
+    }
   }
   plugin.NormalizeScore(state, plugin_scores_);
 }
@@ -308,8 +312,9 @@ void Algorithm::RunPostFilterPlugins(CycleState& state, const PodPtr& pod, Snaps
       if (!result.fit_error.post_filter_message.empty()) result.fit_error.post_filter_message += " ";
       result.fit_error.post_filter_message += post_filter.message;
     }
-    if (post_filter.nominated_node_name)
+    if (post_filter.nominated_node_name) {
       result.nominated_node_name = std::move(post_filter.nominated_node_name);
+    }
     if (result.nominated_node_name && !result.nominated_node_name->empty()) break;
   }
   const bool helped = result.nominated_node_name && !result.nominated_node_name->empty();
@@ -340,8 +345,9 @@ ScheduleResult Algorithm::SchedulePod(CycleState& state, const PodPtr& pod, Snap
     return result;
   }
   run_nonlocal_filters_ = false;
-  for (size_t i = local_filters_; i < framework_.filters().size(); ++i)
+  for (size_t i = local_filters_; i < framework_.filters().size(); ++i) {
     run_nonlocal_filters_ = run_nonlocal_filters_ || !(state.skip_filter_plugins >> i & 1);
+  }
   // The answers for a pod that names its nodes are of no use to other pods.
   EquivalenceCache* cache = node_names ? nullptr : &EquivalenceCacheOf(*pod->shape, snapshot);
   if (!nominated_node.empty()) {

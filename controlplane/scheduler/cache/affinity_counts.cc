@@ -105,10 +105,12 @@ void AffinityCounts::Rebuild() {
   affinity_sum_ = existing_anti_affinity_sum_ = 0;
   if (namespaces_epoch_ != snapshot_->namespaces_epoch()) effects_.clear();
   matches_itself_ = AllMatch(class_->affinity, *class_, snapshot_->namespaces());
-  for (const AffinityTerm& term : class_->affinity)
+  for (const AffinityTerm& term : class_->affinity) {
     affinity_counts_.push_back({&snapshot_->Column(term.key), {}});
-  for (const AffinityTerm& term : class_->anti_affinity)
+  }
+  for (const AffinityTerm& term : class_->anti_affinity) {
     anti_affinity_counts_.push_back({&snapshot_->Column(term.key), {}});
+  }
   // Other pods count by the terms of this class, in the namespaces of these, or by their own terms.
   std::set<std::string> namespaces;
   for (const auto* terms : {&class_->affinity, &class_->anti_affinity, &class_->preferred}) {

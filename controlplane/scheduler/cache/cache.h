@@ -66,20 +66,20 @@ class Cache {  // thread safe
     bool exists = false;  // the node is there; else only pods name it
     size_t users = 0;     // pods on it, and pods nominated for it
   };
-  uint32_t SlotOf(std::string_view node) REQUIRES(mutex_);
-  void Remove(std::unordered_map<std::string, Placed>::iterator it) REQUIRES(mutex_);
-  void Unnominate(const std::string& key) REQUIRES(mutex_);
-  void FreeIfUnused(uint32_t slot) REQUIRES(mutex_);
-  void Log(Change change) REQUIRES(mutex_) { changes_.push_back(std::move(change)); }
+  uint32_t SlotOf(std::string_view node) KEELSON_REQUIRES(mutex_);
+  void Remove(std::unordered_map<std::string, Placed>::iterator it) KEELSON_REQUIRES(mutex_);
+  void Unnominate(const std::string& key) KEELSON_REQUIRES(mutex_);
+  void FreeIfUnused(uint32_t slot) KEELSON_REQUIRES(mutex_);
+  void Log(Change change) KEELSON_REQUIRES(mutex_) { changes_.push_back(std::move(change)); }
 
   mutable Mutex mutex_;
-  std::vector<Slot> nodes_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, uint32_t> slots_ GUARDED_BY(mutex_);
-  std::vector<uint32_t> free_slots_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, Placed> pods_ GUARDED_BY(mutex_);
-  size_t assumed_ GUARDED_BY(mutex_) = 0;  // of pods_
-  std::unordered_map<std::string, std::pair<PodPtr, uint32_t>> nominated_ GUARDED_BY(mutex_);
-  std::vector<Change> changes_ GUARDED_BY(mutex_);  // since the last UpdateSnapshot
+  std::vector<Slot> nodes_ KEELSON_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, uint32_t> slots_ KEELSON_GUARDED_BY(mutex_);
+  std::vector<uint32_t> free_slots_ KEELSON_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Placed> pods_ KEELSON_GUARDED_BY(mutex_);
+  size_t assumed_ KEELSON_GUARDED_BY(mutex_) = 0;  // of pods_
+  std::unordered_map<std::string, std::pair<PodPtr, uint32_t>> nominated_ KEELSON_GUARDED_BY(mutex_);
+  std::vector<Change> changes_ KEELSON_GUARDED_BY(mutex_);  // since the last UpdateSnapshot
 };
 
 }  // namespace keelson::scheduler

@@ -23,8 +23,9 @@ void SpreadCounts::ConstraintCounts::Add(uint32_t domain, int32_t by) {
   if (nodes[domain] == 0) return;
   --domains_with_match_num[static_cast<size_t>(count)];
   count += by;
-  if (static_cast<size_t>(count) >= domains_with_match_num.size())
+  if (static_cast<size_t>(count) >= domains_with_match_num.size()) {
     domains_with_match_num.resize(2 * static_cast<size_t>(count) + 1);
+  }
   ++domains_with_match_num[static_cast<size_t>(count)];
   min_match_num = std::min(min_match_num, count);
   while (domains_with_match_num[static_cast<size_t>(min_match_num)] == 0) ++min_match_num;
@@ -50,8 +51,9 @@ void SpreadCounts::UpdateWithPod(const PodClass& pod_class, uint32_t slot, int b
   const uint32_t matching = MatchingConstraints(pod_class);
   for (size_t i = 0; matching >> i != 0; ++i) {
     ConstraintCounts& counts = constraints_[i];
-    if (matching >> i & 1 && slot < counts.eligible.size() && counts.eligible[slot])
+    if (matching >> i & 1 && slot < counts.eligible.size() && counts.eligible[slot]) {
       counts.Add(counts.DomainOf(slot), by);
+    }
   }
 }
 

@@ -52,8 +52,9 @@ void ReadChoice(DocumentReader& in, PluginSet& out) {
     item.Read("name", choice.name);
     item.Read("weight", choice.weight);
     known(choice.name);
-    if (choice.weight < 0)
+    if (choice.weight < 0) {
       item.Problem("weight", fmt::format("Invalid value: {}: must not be negative", choice.weight));
+    }
   });
   in.List("disabled", [&](DocumentReader& item) {
     std::string& name = out.disabled.emplace_back();
@@ -74,8 +75,9 @@ void ReadPlugins(DocumentReader& in, Profile& profile) {
   PluginSet order;
   in.Object("queueSort", [&](DocumentReader& point) { ReadChoice(point, order); });
   for (const PluginRef& choice : order.enabled) {
-    if (choice.name != "PrioritySort")
+    if (choice.name != "PrioritySort") {
       in.Problem("queueSort", "Invalid value: only PrioritySort sorts the queue");
+    }
   }
 }
 
@@ -299,8 +301,9 @@ void ReadAll(DocumentReader& in, Config& config) {
   int64_t initial = config.initial_backoff.count() / 1000, most = config.max_backoff.count() / 1000;
   in.Read("podInitialBackoffSeconds", initial);
   in.Read("podMaxBackoffSeconds", most);
-  if (initial <= 0)
+  if (initial <= 0) {
     in.Problem("podInitialBackoffSeconds", fmt::format("Invalid value: {}: must be greater than 0", initial));
+  }
   if (most < initial) {
     in.Problem(
         "podMaxBackoffSeconds",
@@ -317,8 +320,9 @@ void ReadAll(DocumentReader& in, Config& config) {
     if (several) profile.scheduler_name.clear();  // each says its own
     ReadProfile(item, profile);
     const std::string& name = profile.scheduler_name;
-    if (!names.insert(name).second)
+    if (!names.insert(name).second) {
       item.Problem("schedulerName", fmt::format("Duplicate value: \"{}\"", name));
+    }
   });
   if (!profiles.empty()) config.profiles = std::move(profiles);
   size_t binders = 0;
@@ -340,8 +344,9 @@ Result<Config> ParseConfig(std::string_view text) {
     DocumentReader in(*document, problems);
     ReadAll(in, config);
   }
-  if (Result<> fine = component::RefuseProblems(problems, "; "); !fine)
+  if (Result<> fine = component::RefuseProblems(problems, "; "); !fine) {
     return fine.error().Wrap("KubeSchedulerConfiguration");
+  }
   return config;
 }
 

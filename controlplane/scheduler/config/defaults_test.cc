@@ -12,8 +12,9 @@ constexpr char kHead[] = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: Kube
 
 std::string Print(const std::vector<ResourceWeight>& resources) {
   std::string out;
-  for (const ResourceWeight& one : resources)
+  for (const ResourceWeight& one : resources) {
     out += fmt::format("{}{}:{}", out.empty() ? "" : ",", one.name, one.weight);
+  }
   return out;
 }
 
@@ -101,8 +102,9 @@ TEST(SchedulerDefaults, AreThoseOfKubernetes136) {
                                text.substr(1)
                          : kHead + text);
     ASSERT_TRUE(config) << text << config.error().message();
-    for (const Default& one : kDefaults)
+    for (const Default& one : kDefaults) {
       EXPECT_EQ(one.read(*config, config->profiles.at(0)), one.value) << one.field << " of " << text;
+    }
   }
 }
 
@@ -139,12 +141,14 @@ TEST(SchedulerDefaults, PluginsAreThoseOfKubernetes136) {
   const auto framework = MakeFramework(ParseConfig(kHead)->profiles.at(0), FrameworkHandle{reasons, words});
   ASSERT_TRUE(framework) << framework.error().message();
   std::map<std::string_view, int64_t> weights;
-  for (const Framework::WeightedScore& score : (*framework)->scores())
+  for (const Framework::WeightedScore& score : (*framework)->scores()) {
     weights[score.plugin->name()] = score.weight;
+  }
   std::vector<std::string> want, have;
   for (const std::string& name : KnownPlugins()) have.push_back(fmt::format("{}:{}", name, weights[name]));
-  for (const auto& one : expected)
+  for (const auto& one : expected) {
     if (!one.absence) want.push_back(fmt::format("{}:{}", one.name, one.weight));
+  }
   EXPECT_EQ(have, want);
 }
 

@@ -174,7 +174,7 @@ Result<std::unique_ptr<Framework>> MakeFramework(const Profile& profile, Framewo
         return Error(Code::kInvalid, fmt::format("profile {}: plugin \"{}\" is enabled twice at {}",
                                                  profile.scheduler_name, one.name, point.name));
       }
-      ASSIGN_OR_RETURN(std::shared_ptr<Plugin> plugin, get(one.name));
+      KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<Plugin> plugin, get(one.name));
       if (!plugin) continue;
       if (!point.implements(plugin.get())) {
         if (!Has(choice.enabled, one.name)) continue;

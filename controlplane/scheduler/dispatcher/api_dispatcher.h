@@ -33,8 +33,10 @@ class ApiDispatcher {  // thread safe
       Call call;
       {
         MutexLock lock(mutex_);
-        if (!ready_.wait(mutex_, stop, [this]() NO_THREAD_SAFETY_ANALYSIS { return !calls_.empty(); }))
+        if (!ready_.wait(mutex_, stop,
+                         [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return !calls_.empty(); })) {
           return;
+        }
         call = std::move(calls_.front());
         calls_.pop_front();
       }
@@ -59,9 +61,9 @@ class ApiDispatcher {  // thread safe
 
   Mutex mutex_;
   CondVar ready_;
-  std::deque<Call> calls_ GUARDED_BY(mutex_);  // at most one a key
+  std::deque<Call> calls_ KEELSON_GUARDED_BY(mutex_);  // at most one a key
   // Has every key with a call in calls_ or running; the value is the calls after it.
-  std::unordered_map<std::string, std::deque<std::function<void()>>> pending_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::deque<std::function<void()>>> pending_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::scheduler

@@ -29,8 +29,10 @@ bool AsksFor(const corev1::PodSpec& spec, const std::vector<std::string>& resour
   const auto asks = [&](const auto& containers) {
     for (const corev1::Container& container : containers) {
       for (const std::string& name : resources) {
-        if (container.resources().requests().contains(name) || container.resources().limits().contains(name))
+        if (container.resources().requests().contains(name) ||
+            container.resources().limits().contains(name)) {
           return true;
+        }
       }
     }
     return false;
@@ -73,7 +75,7 @@ Result<std::unique_ptr<ExtenderClient>> ExtenderClient::Create(const ExtenderCon
   options.tls.key_pem = config.key_pem;
   options.tls.server_name = config.server_name;
   options.tls.insecure_skip_verify = config.insecure;
-  ASSIGN_OR_RETURN(out->client_, http::Client::Create(std::move(options)));
+  KEELSON_ASSIGN_OR_RETURN(out->client_, http::Client::Create(std::move(options)));
   return out;
 }
 
@@ -89,17 +91,19 @@ Result<json::value> ExtenderClient::Call(const std::string& verb, const json::va
   request.target = path_ + "/" + verb;
   request.headers.Add("Content-Type", "application/json");
   request.body = json::serialize(body);
-  ASSIGN_OR_RETURN(const http::ClientResponse response, client_->Do(request, config_.timeout, stop_));
+  KEELSON_ASSIGN_OR_RETURN(const http::ClientResponse response, client_->Do(request, config_.timeout, stop_));
   if (response.status != 200) {
     return Error(Code::kUnavailable, fmt::format("failed {} with extender at URL {}/{}, code {}", verb,
                                                  config_.url_prefix, verb, response.status));
   }
   boost::system::error_code malformed;
   json::value answer = json::parse(response.body, malformed);
-  if (malformed)
+  if (malformed) {
     return Error(Code::kUnavailable, fmt::format("extender {}: {}", config_.url_prefix, malformed.message()));
-  if (std::string problem = TextField(answer, "error"); !problem.empty())
+  }
+  if (std::string problem = TextField(answer, "error"); !problem.empty()) {
     return Error(Code::kUnavailable, std::move(problem));
+  }
   return answer;
 }
 
@@ -112,7 +116,7 @@ Result<json::value> ExtenderClient::PodObject(const PodInfo& pod) const {
 Result<json::value> ExtenderClient::NodeArguments(const PodInfo& pod,
                                                   const std::vector<std::string_view>& nodes) const {
   json::object args{{"Nodes", nullptr}, {"NodeNames", nullptr}};
-  ASSIGN_OR_RETURN(args["Pod"], PodObject(pod));
+  KEELSON_ASSIGN_OR_RETURN(args["Pod"], PodObject(pod));
   if (config_.node_cache_capable) {
     args["NodeNames"] = json::array(nodes.begin(), nodes.end());
     return args;

@@ -30,8 +30,9 @@ std::set<std::string> Kept(const json::value& answer) {
   } else if (const json::value* nodes = Field(answer, "Nodes")) {
     const json::value* items = Field(*nodes, "items");
     for (size_t i = 0; items && items->is_array() && i < items->get_array().size(); ++i) {
-      if (const json::value* meta = Field(items->get_array()[i], "metadata"))
+      if (const json::value* meta = Field(items->get_array()[i], "metadata")) {
         kept.insert(TextField(*meta, "name"));
+      }
     }
   }
   return kept;
@@ -61,7 +62,8 @@ Result<std::unique_ptr<HttpExtenders>> HttpExtenders::Create(const std::vector<E
                                                              ExtenderObjects objects, std::stop_token stop) {
   auto out = std::make_unique<HttpExtenders>();
   for (const ExtenderConfig& config : configs) {
-    ASSIGN_OR_RETURN(std::unique_ptr<ExtenderClient> one, ExtenderClient::Create(config, objects, stop));
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<ExtenderClient> one,
+                             ExtenderClient::Create(config, objects, stop));
     out->all_.push_back(std::move(one));
   }
   return out;
@@ -124,8 +126,9 @@ void HttpExtenders::Prioritize(const PodInfo& pod, const Snapshot& snapshot,
     }
     for (size_t i = 0; i < slots.size(); ++i) {
       const auto it = scores.find(snapshot.nodes[slots[i]].facts->name);
-      if (it != scores.end())
+      if (it != scores.end()) {
         totals[i] += it->second * one->config().weight * (ScorePlugin::kMaxNodeScore / kMaxOfExtenders);
+      }
     }
   }
 }
@@ -135,7 +138,7 @@ Result<bool> HttpExtenders::Bind(const PodInfo& pod, const std::string& node) co
     if (one->config().bind_verb.empty() || !one->IsInterested(pod)) continue;
     const json::object args{
         {"PodName", pod.name}, {"PodNamespace", pod.ns}, {"PodUID", pod.uid}, {"Node", node}};
-    RETURN_IF_ERROR(one->Call(one->config().bind_verb, args));
+    KEELSON_RETURN_IF_ERROR(one->Call(one->config().bind_verb, args));
     return true;
   }
   return false;

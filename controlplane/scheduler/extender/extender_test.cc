@@ -67,8 +67,8 @@ class ExtenderTest : public ::testing::Test {
   }
 
   Mutex mutex_;
-  std::map<std::string, std::string> answers_ GUARDED_BY(mutex_);
-  std::vector<std::string> asked_ GUARDED_BY(mutex_);
+  std::map<std::string, std::string> answers_ KEELSON_GUARDED_BY(mutex_);
+  std::vector<std::string> asked_ KEELSON_GUARDED_BY(mutex_);
   std::unique_ptr<http::Server> server_;
   std::jthread serving_;
   Vocabulary words_;

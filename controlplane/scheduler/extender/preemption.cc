@@ -34,7 +34,7 @@ Result<json::value> Arguments(const ExtenderClient& one, const PodInfo& pod, con
         json::object{{"Pods", std::move(pods)}, {"NumPDBViolations", of_node.cost.num_pdb_violations}};
   }
   json::object args{{"NodeNameToVictims", nullptr}, {"NodeNameToMetaVictims", nullptr}};
-  ASSIGN_OR_RETURN(args["Pod"], one.PodObject(pod));
+  KEELSON_ASSIGN_OR_RETURN(args["Pod"], one.PodObject(pod));
   args[one.config().node_cache_capable ? "NodeNameToMetaVictims" : "NodeNameToVictims"] = std::move(by_node);
   return args;
 }
@@ -68,17 +68,18 @@ Result<Victims> VictimsOn(const ExtenderClient& one, const NodeInfo& node, const
 // ExtenderPreemptionResult: always MetaVictims.
 Result<NodeToVictims> Ask(const ExtenderClient& one, const PodInfo& pod, const Snapshot& snapshot,
                           const NodeToVictims& victims) {
-  ASSIGN_OR_RETURN(const json::value args, Arguments(one, pod, snapshot, victims));
-  ASSIGN_OR_RETURN(const json::value answer, one.Call(one.config().preempt_verb, args));
+  KEELSON_ASSIGN_OR_RETURN(const json::value args, Arguments(one, pod, snapshot, victims));
+  KEELSON_ASSIGN_OR_RETURN(const json::value answer, one.Call(one.config().preempt_verb, args));
   NodeToVictims left;
   const json::value* by_node = Field(answer, "NodeNameToMetaVictims");
   if (!by_node || !by_node->is_object()) return left;
   for (const auto& [name, told] : by_node->get_object()) {
     const NodeInfo* node = snapshot.Find(name);
-    if (!node)
+    if (!node) {
       return Error(Code::kNotFound,
                    fmt::format("nodeinfo not found for node name \"{}\"", std::string_view(name)));
-    ASSIGN_OR_RETURN(Victims of_node, VictimsOn(one, *node, told));
+    }
+    KEELSON_ASSIGN_OR_RETURN(Victims of_node, VictimsOn(one, *node, told));
     if (!of_node.pods.empty()) left.emplace(node->slot, std::move(of_node));
   }
   return left;

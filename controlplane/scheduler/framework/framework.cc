@@ -63,8 +63,9 @@ void Framework::Add(std::shared_ptr<Plugin> plugin, int64_t weight, uint32_t poi
   Collect(pre_binds_, p, points & kPreBind);
   Collect(binds_, p, points & kBind);
   Collect(post_binds_, p, points & kPostBind);
-  if (std::find(plugins_.begin(), plugins_.end(), plugin) == plugins_.end())
+  if (std::find(plugins_.begin(), plugins_.end(), plugin) == plugins_.end()) {
     plugins_.push_back(std::move(plugin));
+  }
 }
 
 void Framework::AddFirstBinder(std::shared_ptr<Plugin> plugin) {
@@ -203,8 +204,9 @@ PluginStatus Framework::CallPermitPlugins(CycleState& state, const PodInfo& pod,
 PluginStatus Framework::PollPermit(CycleState& state, const PodInfo& pod, const std::string& node,
                                    size_t& next) const {
   for (; next < permits_.size(); ++next) {
-    if (Status status = permits_[next]->PollPermit(state, pod, node); !status.ok())
+    if (Status status = permits_[next]->PollPermit(state, pod, node); !status.ok()) {
       return {std::move(status), permits_[next]->name()};
+    }
   }
   return {};
 }
@@ -226,8 +228,9 @@ Result<PreBindPlugin*> Framework::CallPreBindPlugins(CycleState& state, const Po
                                                      const std::string& node, size_t& next) const {
   while (next < pre_binds_.size()) {
     PreBindPlugin* plugin = pre_binds_[next++];
-    if (Result<> result = plugin->PreBind(state, pod, node); !result)
+    if (Result<> result = plugin->PreBind(state, pod, node); !result) {
       return result.error().Wrap(plugin->name());
+    }
     const std::optional<Result<>> prepared = plugin->PreBindDone(state, pod);
     if (!prepared) return plugin;
     if (!*prepared) return prepared->error().Wrap(plugin->name());
@@ -244,7 +247,7 @@ Result<> Framework::RunBindPlugins(CycleState& state, const PodInfo& pod, const 
 
 Result<> Framework::CallBindPlugins(CycleState& state, const PodInfo& pod, const std::string& node) const {
   for (BindPlugin* plugin : binds_) {
-    ASSIGN_OR_RETURN(const bool bound, plugin->Bind(state, pod, node));
+    KEELSON_ASSIGN_OR_RETURN(const bool bound, plugin->Bind(state, pod, node));
     if (!bound) continue;
     for (PostBindPlugin* after : post_binds_) after->PostBind(state, pod, node);
     return {};
@@ -257,8 +260,9 @@ bool Framework::QueueingHint(const std::vector<std::string_view>& unschedulable_
   if (event.kind == ClusterEvent::Kind::kUnschedulableTimeout) return true;
   for (const auto& plugin : plugins_) {
     if (std::find(unschedulable_plugins.begin(), unschedulable_plugins.end(), plugin->name()) ==
-        unschedulable_plugins.end())
+        unschedulable_plugins.end()) {
       continue;
+    }
     if ((plugin->EventsToRegister() | event.kind) != plugin->EventsToRegister()) continue;
     if (plugin->QueueingHint(event, pod)) return true;
   }
@@ -269,8 +273,9 @@ uint32_t Framework::EventsToRegister(const std::vector<std::string_view>& unsche
   uint32_t events = static_cast<uint32_t>(ClusterEvent::Kind::kUnschedulableTimeout);
   for (const auto& plugin : plugins_) {
     if (std::find(unschedulable_plugins.begin(), unschedulable_plugins.end(), plugin->name()) ==
-        unschedulable_plugins.end())
+        unschedulable_plugins.end()) {
       continue;
+    }
     events |= plugin->EventsToRegister();
   }
   return events;

@@ -101,8 +101,9 @@ TEST(SchedulerMetrics, FollowThePodsInTheQueue) {
   EXPECT_EQ(RuledOut("NodeResourcesFit"), out);
   queue.Delete(pod->key);
   queue.Delete(other->key);
-  for (const char* name : {"active", "backoff", "unschedulable", "gated"})
+  for (const char* name : {"active", "backoff", "unschedulable", "gated"}) {
     EXPECT_EQ(Pending(name), 0) << name;
+  }
 }
 
 TEST(SchedulerMetrics, PodsThatAFlushHasHelpedAreKnown) {

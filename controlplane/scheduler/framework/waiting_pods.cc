@@ -38,8 +38,9 @@ void WaitingPods::Run(std::stop_token stop) {
     MutexLock lock(mutex_);
     // A Wake() without waiting pods is ignored.
     while (!stop.stop_requested() && added_.empty() && (!woken_ || pods_.empty()) &&
-           clock_.SteadyNow() < next)
+           clock_.SteadyNow() < next) {
       clock_.WaitUntil(mutex_, changed_, next);
+    }
     woken_ = false;
     pods_.splice(pods_.end(), added_);
   }

@@ -39,8 +39,8 @@ class WaitingPods {  // thread safe
   Clock& clock_;
   Mutex mutex_;
   CondVar changed_;
-  std::list<WaitingPod> added_ GUARDED_BY(mutex_);
-  bool woken_ GUARDED_BY(mutex_) = false;
+  std::list<WaitingPod> added_ KEELSON_GUARDED_BY(mutex_);
+  bool woken_ KEELSON_GUARDED_BY(mutex_) = false;
   std::list<WaitingPod> pods_;  // owned by the thread of Run()
 };
 

@@ -18,7 +18,7 @@ class DefaultBinder : public BindPlugin {
     meta.set_uid(pod.uid);  // never binds a successor of the same name
     binding.mutable_target()->set_kind("Node");
     binding.mutable_target()->set_name(node);
-    RETURN_IF_ERROR(
+    KEELSON_RETURN_IF_ERROR(
         api_.CreateSub(api::ResourceOf<corev1::Pod>(), pod.ns, pod.name, "binding", binding, nullptr));
     return true;
   }

@@ -92,8 +92,9 @@ class DefaultPreemption : public PreEnqueuePlugin, public PostFilterPlugin {
     if (pod.shape->never_preempts) return "not eligible due to preemptionPolicy=Never.";
     const NodeInfo* nominated = state.nominated_node.empty() ? nullptr : snapshot.Find(state.nominated_node);
     // A nomination is void where preemption does not help any more.
-    if (!nominated || std::find(resolvable.begin(), resolvable.end(), nominated->slot) == resolvable.end())
+    if (!nominated || std::find(resolvable.begin(), resolvable.end(), nominated->slot) == resolvable.end()) {
       return "";
+    }
     for (const PodPtr& other : nominated->pods) {
       if (other->priority < pod.priority && other->terminating && other->evicted) {
         return "not eligible due to a terminating pod on the nominated node.";

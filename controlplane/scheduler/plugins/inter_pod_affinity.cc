@@ -49,8 +49,9 @@ class InterPodAffinity : public PreFilterPlugin, public FilterPlugin, public Sco
 
   Status PreScore(CycleState& state, const PodInfo& pod, const Snapshot& snapshot,
                   std::span<const uint32_t>) override {
-    if (args_.ignore_preferred_terms_of_existing_pods && pod.pod_class->preferred.empty())
+    if (args_.ignore_preferred_terms_of_existing_pods && pod.pod_class->preferred.empty()) {
       return Status::Skip();
+    }
     const AffinityCounts* counts = CountsOf(state, pod, snapshot);
     return counts && counts->HasTopologyScore() ? Status() : Status::Skip();
   }
@@ -91,8 +92,9 @@ class InterPodAffinity : public PreFilterPlugin, public FilterPlugin, public Sco
 
  private:
   void UpdateWithPod(CycleState& state, const PodInfo& other, const NodeInfo& node, int by) const {
-    if (auto* counted = state.Get<Counted>(this))
+    if (auto* counted = state.Get<Counted>(this)) {
       counted->counts->UpdateWithPod(*other.pod_class, node.slot, by);
+    }
   }
   // Labels of namespaces are the scheduling thread's: any namespace may be meant where they decide.
   static bool Means(const std::vector<AffinityTerm>& terms, const PodClass& other) {

@@ -35,8 +35,9 @@ class NodeAffinity : public PreFilterPlugin, public FilterPlugin, public ScorePl
   }
   FilterStatus Filter(const CycleState&, const PodInfo& pod, const NodeInfo& node) override {
     if (!added_.Matches(node.facts->view())) return FilterStatus::UnschedulableAndUnresolvable(added_reason_);
-    if (!pod.shape->affinity.Matches(node.facts->view()))
+    if (!pod.shape->affinity.Matches(node.facts->view())) {
       return FilterStatus::UnschedulableAndUnresolvable(reason_);
+    }
     return {};
   }
   Status PreScore(CycleState&, const PodInfo& pod, const Snapshot&, std::span<const uint32_t>) override {

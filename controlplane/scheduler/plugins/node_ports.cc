@@ -18,8 +18,9 @@ class NodePorts : public FilterPlugin {
     return ClusterEvent::Kind::kNodeAdd | ClusterEvent::Kind::kAssignedPodDelete;
   }
   bool QueueingHint(const ClusterEvent& event, const PodInfo& pod) const override {
-    if (event.kind == ClusterEvent::Kind::kAssignedPodDelete)
+    if (event.kind == ClusterEvent::Kind::kAssignedPodDelete) {
       return Conflict(pod.shape->ports, event.pod->shape->ports);
+    }
     return event.kind == ClusterEvent::Kind::kNodeAdd;
   }
 

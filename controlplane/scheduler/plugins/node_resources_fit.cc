@@ -61,8 +61,9 @@ class NodeResourcesFit : public FilterPlugin, public ScorePlugin {
     tell("ephemeral-storage", pod.requests.ephemeral_storage, node.requested.ephemeral_storage,
          node.allocatable.ephemeral_storage);
     for (const auto& [id, value] : pod.requests.scalar_resources) {
-      if (!OtherOf(id).ignored)
+      if (!OtherOf(id).ignored) {
         tell(names_.Name(id), value, node.requested.Other(id), node.allocatable.Other(id));
+      }
     }
     return fmt::format("{}", fmt::join(out, "; "));
   }

@@ -60,13 +60,15 @@ class VolumeBinding : public PreFilterPlugin,
     Claims* own = state.Get<Claims>(this);
     if (!own || own->claims.delayed.empty()) return {};
     const VolumePlan plan = PlanVolumes(own->claims, *node.facts, volumes_);
-    if (!plan.ok())
+    if (!plan.ok()) {
       return Status::Failed(
           fmt::format("volumes of {} on {} are not what they were", pod.key, node.facts->name));
+    }
     for (const VolumePlan::Binding& binding : plan.bindings) {
       corev1::PersistentVolume& volume = own->volumes.emplace_back(*binding.volume);
-      if (!volume.spec().has_claim_ref())
+      if (!volume.spec().has_claim_ref()) {
         (*volume.mutable_metadata()->mutable_annotations())[kBoundByController] = "yes";
+      }
       corev1::ObjectReference& ref = *volume.mutable_spec()->mutable_claim_ref();
       ref.set_kind("PersistentVolumeClaim");
       ref.set_api_version("v1");
@@ -96,11 +98,11 @@ class VolumeBinding : public PreFilterPlugin,
     if (!own || (own->volumes.empty() && own->provision.empty())) return {};
     if (!api_) return Error(Code::kInternal, "no API server to write volumes to");
     for (const auto& volume : own->volumes) {
-      ASSIGN_OR_RETURN(const corev1::PersistentVolume written, api_->Update(volume));
+      KEELSON_ASSIGN_OR_RETURN(const corev1::PersistentVolume written, api_->Update(volume));
       volumes_.Assume(written);
     }
     for (const auto& claim : own->provision) {
-      ASSIGN_OR_RETURN(const corev1::PersistentVolumeClaim written, api_->Update(claim));
+      KEELSON_ASSIGN_OR_RETURN(const corev1::PersistentVolumeClaim written, api_->Update(claim));
       volumes_.Assume(written);
     }
     return {};

@@ -82,8 +82,9 @@ class VolumeRestrictions : public PreFilterPlugin, public FilterPlugin {
       exclusive->users += snapshot.ClaimUsers(exclusive->claims.back());
     }
     PreFilterResult result;
-    if (exclusive->claims.empty() && (!pod.volumes || pod.volumes->disks.empty()))
+    if (exclusive->claims.empty() && (!pod.volumes || pod.volumes->disks.empty())) {
       result.status = Status::Skip();
+    }
     state.Set(this, std::move(exclusive));
     return result;
   }

@@ -55,8 +55,9 @@ class VolumeZone : public PreFilterPlugin, public FilterPlugin {
       for (const auto& [label, other] : kPlaces) {
         for (const char* name : {label, other}) {
           const auto it = volume->metadata().labels().find(name);
-          if (it != volume->metadata().labels().end())
+          if (it != volume->metadata().labels().end()) {
             places->places.push_back({label, other, Split(it->second)});
+          }
         }
       }
     }
@@ -70,8 +71,9 @@ class VolumeZone : public PreFilterPlugin, public FilterPlugin {
     if (!anywhere) return {};  // a cluster without zones
     for (const Place& place : state.Get<Places>(this)->places) {
       const std::string* value = Find(*node.facts, place.label, place.other_label);
-      if (!value || !place.values.contains(*value))
+      if (!value || !place.values.contains(*value)) {
         return FilterStatus::UnschedulableAndUnresolvable(reason_);
+      }
     }
     return {};
   }

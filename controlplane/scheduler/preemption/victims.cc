@@ -86,8 +86,9 @@ Victims MakeVictims(std::vector<PodPtr> pods, size_t num_pdb_violations) {
   out.cost = {num_pdb_violations, pods.empty() ? INT32_MIN : pods[0]->priority, 0, pods.size(), -INT64_MAX};
   for (const PodPtr& pod : pods) {
     out.cost.sum_priorities += static_cast<int64_t>(pod->priority) + INT32_MAX + 1;
-    if (pod->priority == out.cost.highest_priority)
+    if (pod->priority == out.cost.highest_priority) {
       out.cost.negated_earliest_start = std::max(out.cost.negated_earliest_start, -StartOf(*pod));
+    }
   }
   out.pods = std::move(pods);
   return out;

@@ -118,9 +118,10 @@ const char* EventHandlers::HandleNode(const std::string& name, const corev1::Nod
 
 void EventHandlers::OnNamespace(const std::string& name, const corev1::Namespace* ns) {
   cache_.SetNamespace(name, ns ? std::make_shared<const api::LabelMap>(ns->metadata().labels()) : nullptr);
-  if (ns)
+  if (ns) {
     queue_.MoveAllToActiveOrBackoffQueue(
         {ClusterEvent::Kind::kNamespaceUpdate, nullptr, nullptr, nullptr, nullptr});
+  }
 }
 
 void EventHandlers::OnStorage() {

@@ -61,10 +61,11 @@ void SchedulingQueue::Leave(Pods::iterator it) {
 void SchedulingQueue::CountUnschedulable(QueuedPodInfo& info, bool unschedulable) {
   if (info.counted == unschedulable) return;
   info.counted = unschedulable;
-  for (std::string_view plugin : info.unschedulable_plugins)
+  for (std::string_view plugin : info.unschedulable_plugins) {
     TheMetrics()
         .unschedulable.With({std::string(plugin), info.pod->scheduler_name})
         .Add(unschedulable ? 1 : -1);
+  }
 }
 
 void SchedulingQueue::CountPending() {
@@ -121,8 +122,9 @@ void SchedulingQueue::MoveToActiveQ(Pods::iterator it, std::string_view event) {
 
 void SchedulingQueue::DropInFlightEvents() {
   if (in_flight_pods_ > 0 || in_flight_events_.empty()) return;
-  for (const ClusterEvent& event : in_flight_events_)
+  for (const ClusterEvent& event : in_flight_events_) {
     TheMetrics().events_in_flight.With({EventName(event.kind)}).Add(-1);
+  }
   in_flight_events_begin_ += in_flight_events_.size();
   in_flight_events_.clear();
 }
@@ -181,7 +183,9 @@ void SchedulingQueue::Activate(std::string_view key) {
 
 std::optional<PodPtr> SchedulingQueue::Pop(std::stop_token stop) {
   MutexLock lock(mutex_);
-  const auto any = [this]() NO_THREAD_SAFETY_ANALYSIS { return !active_q_.empty() || !backoff_q_.empty(); };
+  const auto any = [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS {
+    return !active_q_.empty() || !backoff_q_.empty();
+  };
   if (!ready_.wait(mutex_, stop, any)) return std::nullopt;
   const Pods::iterator it = active_q_.empty() ? backoff_q_.begin()->second : active_q_.begin()->second;
   QueuedPodInfo& info = it->second;
@@ -273,8 +277,9 @@ void SchedulingQueue::MoveAllToActiveOrBackoffQueue(const ClusterEvent& event) {
   for (const auto& [events, pods] : by_registered_events_) {
     if (!(events & static_cast<uint32_t>(event.kind))) continue;
     for (const auto& [sequence, it] : pods) {
-      if (hooks_.queueing_hint(it->second.unschedulable_plugins, event, *it->second.pod))
+      if (hooks_.queueing_hint(it->second.unschedulable_plugins, event, *it->second.pod)) {
         requeued.push_back(it);
+      }
     }
   }
   if (requeued.empty()) return;

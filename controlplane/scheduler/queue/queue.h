@@ -137,24 +137,24 @@ class SchedulingQueue {  // thread safe
   bool RunPreEnqueuePlugins(const PodInfo& pod) const {
     return hooks_.pre_enqueue ? hooks_.pre_enqueue(pod) : !pod.gated();
   }
-  std::map<Due, Pods::iterator>& BackoffQOf(const QueuedPodInfo& info) REQUIRES(mutex_) {
+  std::map<Due, Pods::iterator>& BackoffQOf(const QueuedPodInfo& info) KEELSON_REQUIRES(mutex_) {
     return info.error ? error_backoff_q_ : backoff_q_;
   }
   std::chrono::nanoseconds BackoffDuration(const QueuedPodInfo& info) const;
   // Takes the pod out of the queue that it is in. It has to enter another, or be erased.
-  void Leave(Pods::iterator it) REQUIRES(mutex_);
+  void Leave(Pods::iterator it) KEELSON_REQUIRES(mutex_);
   // `event` is the metrics' name of the reason.
-  void AddToActiveQ(Pods::iterator it, std::string_view event) REQUIRES(mutex_);
-  void AddToBackoffQ(Pods::iterator it, SteadyTime due, std::string_view event) REQUIRES(mutex_);
-  void AddToUnschedulablePods(Pods::iterator it, std::string_view event) REQUIRES(mutex_);
+  void AddToActiveQ(Pods::iterator it, std::string_view event) KEELSON_REQUIRES(mutex_);
+  void AddToBackoffQ(Pods::iterator it, SteadyTime due, std::string_view event) KEELSON_REQUIRES(mutex_);
+  void AddToUnschedulablePods(Pods::iterator it, std::string_view event) KEELSON_REQUIRES(mutex_);
   // To activeQ, or to unschedulablePods when PreEnqueue rejects the pod.
-  void MoveToActiveQ(Pods::iterator it, std::string_view event) REQUIRES(mutex_);
+  void MoveToActiveQ(Pods::iterator it, std::string_view event) KEELSON_REQUIRES(mutex_);
   // From unschedulablePods to activeQ or backoffQ.
-  void Requeue(Pods::iterator it, std::string_view event) REQUIRES(mutex_);
-  void CountUnschedulable(QueuedPodInfo& info, bool unschedulable) REQUIRES(mutex_);
-  void CountPending() REQUIRES(mutex_);
-  void DropInFlightEvents() REQUIRES(mutex_);
-  SteadyTime FlushLocked() REQUIRES(mutex_);
+  void Requeue(Pods::iterator it, std::string_view event) KEELSON_REQUIRES(mutex_);
+  void CountUnschedulable(QueuedPodInfo& info, bool unschedulable) KEELSON_REQUIRES(mutex_);
+  void CountPending() KEELSON_REQUIRES(mutex_);
+  void DropInFlightEvents() KEELSON_REQUIRES(mutex_);
+  SteadyTime FlushLocked() KEELSON_REQUIRES(mutex_);
 
   Clock& clock_;
   const QueueOptions options_;
@@ -162,19 +162,19 @@ class SchedulingQueue {  // thread safe
   mutable Mutex mutex_;
   CondVar ready_;      // a pod for Pop
   CondVar flush_due_;  // a pod entered that has to be flushed earlier
-  Pods pods_ GUARDED_BY(mutex_);
-  std::map<Order, Pods::iterator> active_q_ GUARDED_BY(mutex_);
-  std::map<Due, Pods::iterator> backoff_q_ GUARDED_BY(mutex_);
-  std::map<Due, Pods::iterator> error_backoff_q_ GUARDED_BY(mutex_);
-  std::map<Due, Pods::iterator> unschedulable_pods_ GUARDED_BY(mutex_);
+  Pods pods_ KEELSON_GUARDED_BY(mutex_);
+  std::map<Order, Pods::iterator> active_q_ KEELSON_GUARDED_BY(mutex_);
+  std::map<Due, Pods::iterator> backoff_q_ KEELSON_GUARDED_BY(mutex_);
+  std::map<Due, Pods::iterator> error_backoff_q_ KEELSON_GUARDED_BY(mutex_);
+  std::map<Due, Pods::iterator> unschedulable_pods_ KEELSON_GUARDED_BY(mutex_);
   // The unschedulable pods that are not gated, by registered_events and sequence.
-  std::map<uint32_t, std::map<uint64_t, Pods::iterator>> by_registered_events_ GUARDED_BY(mutex_);
-  size_t in_flight_pods_ GUARDED_BY(mutex_) = 0;
-  size_t gated_ GUARDED_BY(mutex_) = 0;
+  std::map<uint32_t, std::map<uint64_t, Pods::iterator>> by_registered_events_ KEELSON_GUARDED_BY(mutex_);
+  size_t in_flight_pods_ KEELSON_GUARDED_BY(mutex_) = 0;
+  size_t gated_ KEELSON_GUARDED_BY(mutex_) = 0;
   // Events since the oldest pod in flight was popped; the first one is number in_flight_events_begin_.
-  std::deque<ClusterEvent> in_flight_events_ GUARDED_BY(mutex_);
-  uint64_t in_flight_events_begin_ GUARDED_BY(mutex_) = 0;
-  uint64_t sequence_ GUARDED_BY(mutex_) = 0;
+  std::deque<ClusterEvent> in_flight_events_ KEELSON_GUARDED_BY(mutex_);
+  uint64_t in_flight_events_begin_ KEELSON_GUARDED_BY(mutex_) = 0;
+  uint64_t sequence_ KEELSON_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace keelson::scheduler

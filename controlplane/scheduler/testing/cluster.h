@@ -64,7 +64,7 @@ class SchedulerTest : public ::testing::Test {
     bool hit = false;
     const auto look = [&](std::string_view raw) -> Result<> {
       T object;
-      RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
+      KEELSON_RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
       if (object.metadata().name() == name && done(object)) {
         found = object;
         hit = true;

@@ -219,8 +219,9 @@ void RandomCluster::BindSomeClaim() {
   std::vector<corev1::PersistentVolumeClaim> unbound;
   for (const auto& [key, claim] : reference_.claims) {
     const bool asked = claim.metadata().annotations().contains(kSelectedNode);
-    if (claim.spec().volume_name().empty() && (asked || claim.spec().storage_class_name() == "now"))
+    if (claim.spec().volume_name().empty() && (asked || claim.spec().storage_class_name() == "now")) {
       unbound.push_back(claim);
+    }
   }
   if (unbound.empty()) return;
   corev1::PersistentVolumeClaim claim = Any(unbound);
@@ -276,8 +277,9 @@ void RandomCluster::AddClaim() {
 void RandomCluster::UseClaims(corev1::Pod& pod) {
   std::vector<std::string> names;
   for (const auto& [key, claim] : reference_.claims) {
-    if (claim.metadata().namespace_() == pod.metadata().namespace_())
+    if (claim.metadata().namespace_() == pod.metadata().namespace_()) {
       names.push_back(claim.metadata().name());
+    }
   }
   std::shuffle(names.begin(), names.end(), random_);
   names.resize(std::min(names.size(), static_cast<size_t>(1 + Below(2))));
@@ -342,8 +344,9 @@ corev1::Pod RandomCluster::RandomPod() {
     *constraint.mutable_label_selector() = Selector();
     if (Chance(20)) constraint.set_node_affinity_policy("Ignore");
     if (Chance(20)) constraint.set_node_taints_policy("Honor");
-    if (constraint.when_unsatisfiable() == "DoNotSchedule" && Chance(20))
+    if (constraint.when_unsatisfiable() == "DoNotSchedule" && Chance(20)) {
       constraint.set_min_domains(1 + Below(4));
+    }
   }
   if (Chance(12)) {
     *spec.mutable_affinity()

@@ -42,8 +42,9 @@ std::vector<corev1::TopologySpreadConstraint> Own(const corev1::Pod& pod, const 
 
 bool Counts(const corev1::TopologySpreadConstraint& constraint, const corev1::Pod& pod,
             const corev1::Node& node) {
-  if (constraint.node_affinity_policy() != "Ignore" && !k8s::MatchesNodeAffinity(pod.spec(), node))
+  if (constraint.node_affinity_policy() != "Ignore" && !k8s::MatchesNodeAffinity(pod.spec(), node)) {
     return false;
+  }
   return constraint.node_taints_policy() != "Honor" ||
          !k8s::FindUntolerated(node.spec().taints(), pod.spec().tolerations());
 }
@@ -122,8 +123,9 @@ std::string Reference::Spread(const corev1::Pod& pod, const corev1::Node& node) 
     if (static_cast<int>(counts.size()) < std::max(1, constraint.min_domains())) fewest = 0;
     const int there = counts.contains(here) ? counts[here] : 0;
     const int self = testing::Matches(constraint.label_selector(), pod) ? 1 : 0;
-    if (there + self - fewest > constraint.max_skew())
+    if (there + self - fewest > constraint.max_skew()) {
       return "node(s) didn't match pod topology spread constraints";
+    }
   }
   return "";
 }
@@ -150,8 +152,9 @@ std::string Reference::InterPod(const corev1::Pod& pod, const corev1::Node& node
     }
     company_here = company_here && company;
   }
-  if (!keys || (!company_here && (company_anywhere || !means(pod))))
+  if (!keys || (!company_here && (company_anywhere || !means(pod)))) {
     return "node(s) didn't match pod affinity rules";
+  }
   const auto near = [&](const std::string& key, const corev1::Pod& other) {
     const corev1::Node* its_node = NodeOf(other);
     std::string here, there;
@@ -182,8 +185,9 @@ std::string Reference::Refusal(const corev1::Pod& pod, const corev1::Node& node)
   if (node.spec().unschedulable() && !k8s::Tolerates(pod.spec().tolerations(), cordon)) {
     return "node(s) were unschedulable";
   }
-  if (k8s::FindUntolerated(node.spec().taints(), pod.spec().tolerations()))
+  if (k8s::FindUntolerated(node.spec().taints(), pod.spec().tolerations())) {
     return "node(s) had untolerated taint(s)";
+  }
   if (!k8s::MatchesNodeAffinity(pod.spec(), node)) return "node(s) didn't match Pod's node affinity/selector";
   k8s::ResourceList used;
   for (const corev1::Pod* other : On(node)) {

@@ -52,8 +52,9 @@ const Reference::StorageClass& Reference::ClassOf(const corev1::PersistentVolume
 std::string Reference::Problem(const corev1::Pod& pod) const {
   for (const std::string& key : ClaimsOf(pod)) {
     const corev1::PersistentVolumeClaim& claim = claims.at(key);
-    if (claim.spec().volume_name().empty() && !ClassOf(claim).waits)
+    if (claim.spec().volume_name().empty() && !ClassOf(claim).waits) {
       return "pod has unbound immediate PersistentVolumeClaims";
+    }
   }
   return "";
 }

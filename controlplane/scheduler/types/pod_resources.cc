@@ -12,8 +12,9 @@ namespace {
 std::string UnitOf(std::string_view resource) {
   if (resource == "cpu") return "cores";
   if (resource == "memory" || resource == "storage" || resource == "ephemeral-storage" ||
-      k8s::IsHugePages(resource))
+      k8s::IsHugePages(resource)) {
     return "bytes";
+  }
   return resource.starts_with("attachable-volumes-") ? "integer" : "";
 }
 

@@ -25,7 +25,7 @@ class PodResourcesPage {  // thread safe
 
  private:
   mutable Mutex mutex_;
-  std::function<PodList()> pods_ GUARDED_BY(mutex_);
+  std::function<PodList()> pods_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::scheduler

@@ -60,17 +60,19 @@ void CopyContainer(const corev1::Container& from, corev1::Container& to) {
 
 corev1::PodSpec Alike(const corev1::PodSpec& spec) {
   corev1::PodSpec out;
-  for (const corev1::Container& container : spec.containers())
+  for (const corev1::Container& container : spec.containers()) {
     CopyContainer(container, *out.add_containers());
+  }
   for (const corev1::Container& container : spec.init_containers()) {
     CopyContainer(container, *out.add_init_containers());
   }
   *out.mutable_node_selector() = spec.node_selector();
   *out.mutable_tolerations() = spec.tolerations();
   for (const corev1::Volume& volume : spec.volumes()) {
-    if (volume.volume_source().has_image())
+    if (volume.volume_source().has_image()) {
       out.add_volumes()->mutable_volume_source()->mutable_image()->set_reference(
           volume.volume_source().image().reference());
+    }
   }
   if (spec.affinity().has_node_affinity()) {
     *out.mutable_affinity()->mutable_node_affinity() = spec.affinity().node_affinity();
@@ -86,8 +88,9 @@ corev1::PodSpec Alike(const corev1::PodSpec& spec) {
 
 Resources NonZeroRequests(const corev1::Pod& pod, const Resources& requests) {
   Resources non_zero_requests;
-  for (const corev1::Container& container : pod.spec().containers())
+  for (const corev1::Container& container : pod.spec().containers()) {
     CountDefaults(container, non_zero_requests, false);
+  }
   for (const corev1::Container& container : pod.spec().init_containers()) {
     CountDefaults(container, non_zero_requests, !k8s::IsSidecar(container));
   }
@@ -119,8 +122,9 @@ PodShape::PodShape(uint64_t i, const corev1::Pod& pod, NameIds& resources)
   for (const corev1::Volume& volume : pod.spec().volumes()) {
     if (!volume.volume_source().has_image()) continue;
     ++image_users;
-    if (!volume.volume_source().image().reference().empty())
+    if (!volume.volume_source().image().reference().empty()) {
       images.push_back(WithTag(volume.volume_source().image().reference()));
+    }
   }
 }
 

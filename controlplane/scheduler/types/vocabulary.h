@@ -21,8 +21,8 @@ class NameIds {  // thread safe
 
  private:
   mutable Mutex mutex_;
-  std::unordered_map<std::string, uint32_t> ids_ GUARDED_BY(mutex_);
-  std::vector<std::string> names_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, uint32_t> ids_ KEELSON_GUARDED_BY(mutex_);
+  std::vector<std::string> names_ KEELSON_GUARDED_BY(mutex_);
 };
 
 // One shared T for each key, as long as anybody holds it. T's constructor takes a number, which is unique among
@@ -43,15 +43,15 @@ class Interned {  // thread safe
   }
 
  private:
-  void Sweep() REQUIRES(mutex_) {
+  void Sweep() KEELSON_REQUIRES(mutex_) {
     std::erase_if(known_, [](const auto& item) { return item.second.expired(); });
     sweep_at_ = 2 * known_.size() + 1024;
   }
 
   Mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<const T>> known_ GUARDED_BY(mutex_);
-  uint64_t last_ GUARDED_BY(mutex_) = 0;
-  size_t sweep_at_ GUARDED_BY(mutex_) = 1024;
+  std::unordered_map<std::string, std::weak_ptr<const T>> known_ KEELSON_GUARDED_BY(mutex_);
+  uint64_t last_ KEELSON_GUARDED_BY(mutex_) = 0;
+  size_t sweep_at_ KEELSON_GUARDED_BY(mutex_) = 1024;
 };
 
 struct PodShape;

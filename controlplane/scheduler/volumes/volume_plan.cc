@@ -40,8 +40,9 @@ bool Suits(const Volume& volume, const Claim& claim, const NodeFacts& node) {
   const bool promised = volume.spec().has_claim_ref();
   if (promised ? !IsFor(volume, claim) : volume.status().phase() != "Available") return false;
   if (ModeOf(volume.spec().volume_mode()) != ModeOf(claim.spec().volume_mode())) return false;
-  if (volume.spec().volume_attributes_class_name() != claim.spec().volume_attributes_class_name())
+  if (volume.spec().volume_attributes_class_name() != claim.spec().volume_attributes_class_name()) {
     return false;
+  }
   if (Size(volume.spec().capacity()) < Size(claim.spec().resources().requests())) return false;
   for (const std::string& mode : claim.spec().access_modes()) {
     const auto& modes = volume.spec().access_modes();

@@ -22,8 +22,9 @@ uint64_t VersionOf(const T& object) {
 template <typename T>
 void VolumeCatalog::AssumeCache<T>::Set(const std::string& key, Ptr<T> object) {
   const auto kept = assumed.find(key);
-  if (kept != assumed.end() && (!object || VersionOf(*object) > VersionOf(*kept->second)))
+  if (kept != assumed.end() && (!object || VersionOf(*object) > VersionOf(*kept->second))) {
     assumed.erase(kept);
+  }
   if (object) {
     shown[key] = std::move(object);
   } else {

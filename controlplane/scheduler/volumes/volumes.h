@@ -61,16 +61,16 @@ class VolumeCatalog {  // thread safe
     void Assume(const std::string& key, const T& object);
     Ptr<T> Find(std::string_view key) const;
   };
-  void Changed() REQUIRES(mutex_);
+  void Changed() KEELSON_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  std::function<void()> changed_ GUARDED_BY(mutex_);
-  AssumeCache<Claim> claims_ GUARDED_BY(mutex_);
-  AssumeCache<Volume> volumes_ GUARDED_BY(mutex_);
-  AssumeCache<storagev1::StorageClass> classes_ GUARDED_BY(mutex_);
-  AssumeCache<storagev1::CSINode> node_drivers_ GUARDED_BY(mutex_);
-  AssumeCache<storagev1::CSIDriver> drivers_ GUARDED_BY(mutex_);
-  AssumeCache<storagev1::CSIStorageCapacity> capacities_ GUARDED_BY(mutex_);
+  std::function<void()> changed_ KEELSON_GUARDED_BY(mutex_);
+  AssumeCache<Claim> claims_ KEELSON_GUARDED_BY(mutex_);
+  AssumeCache<Volume> volumes_ KEELSON_GUARDED_BY(mutex_);
+  AssumeCache<storagev1::StorageClass> classes_ KEELSON_GUARDED_BY(mutex_);
+  AssumeCache<storagev1::CSINode> node_drivers_ KEELSON_GUARDED_BY(mutex_);
+  AssumeCache<storagev1::CSIDriver> drivers_ KEELSON_GUARDED_BY(mutex_);
+  AssumeCache<storagev1::CSIStorageCapacity> capacities_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::scheduler

@@ -85,8 +85,9 @@ class FakeNode : public NodeView {
   }
   Result<Hop> Route(const IpAddress& to) override {
     if (IsLocal(to)) return Hop{true, "lo", std::nullopt, to};
-    if (IpPrefix::Parse("10.244.0.0/24")->Contains(to))
+    if (IpPrefix::Parse("10.244.0.0/24")->Contains(to)) {
       return Hop{false, "cni0", std::nullopt, Ip("10.244.0.1")};
+    }
     if (IpPrefix::Parse("10.244.9.0/24")->Contains(to)) return Error::FromErrno(ENETUNREACH, "look up route");
     return Hop{false, "eth0", Ip("192.0.2.254"), Ip(kNodeIp)};
   }

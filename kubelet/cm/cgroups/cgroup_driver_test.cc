@@ -14,9 +14,11 @@ class FakeUnits : public linux::SystemdUnits {
   explicit FakeUnits(std::vector<std::string>& log) : log_(log) {}
   Result<> Start(const std::string& name, const linux::UnitProperties& properties) override {
     std::string line = "start " + name;
-    for (const auto& [key, value] : properties)
-      if (const uint64_t* number = std::get_if<uint64_t>(&value))
+    for (const auto& [key, value] : properties) {
+      if (const uint64_t* number = std::get_if<uint64_t>(&value)) {
         line += " " + key + "=" + std::to_string(*number);
+      }
+    }
     log_.push_back(line);
     return {};
   }
@@ -106,9 +108,11 @@ TEST_F(CgroupDriverTest, SystemdMakesSlicesWithTheLimits) {
                 "CPUQuotaPeriodUSec=100000 MemoryLimit=67108864 TasksMax=100"}));
   log_.clear();
   // Files in a real cgroup go with its directory.
-  for (const auto& [name, mount] : controllers_)
-    for (const auto& file : std::filesystem::directory_iterator(mount + pods->Parent(pod)))
+  for (const auto& [name, mount] : controllers_) {
+    for (const auto& file : std::filesystem::directory_iterator(mount + pods->Parent(pod))) {
       std::filesystem::remove(file.path());
+    }
+  }
   ASSERT_TRUE(pods->Remove("0a-1b"));
   EXPECT_EQ(log_, (std::vector<std::string>{"stop kubepods-burstable-pod0a_1b.slice"}));
   EXPECT_TRUE(pods->Uids().empty());
@@ -147,9 +151,10 @@ TEST(QosCgroupLimits, KeepMemoryForThosePromisedIt) {
   (*resources.mutable_requests())["memory"].set_string("100");
   auto guaranteed = std::make_shared<corev1::Pod>(*burstable);
   for (auto& [name, amount] :
-       *guaranteed->mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_limits())
+       *guaranteed->mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_limits()) {
     amount =
         (*guaranteed->mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_requests())[name];
+  }
   NodeContext node;
   QosCgroupLimits plain = PlanQosCgroupLimits({burstable, guaranteed}, node, std::nullopt, 1000);
   EXPECT_EQ(plain.burstable.cpu_shares, 512u);
@@ -177,8 +182,9 @@ TEST(QosCgroupLimits, ReservationsAreReadAsUpstreamReadsThem) {
        "failed to parse percentage \"x%\" for \"memory\" resource: invalid number in percentage 'x%'"},
       {"memory", "101%",
        "failed to parse percentage \"101%\" for \"memory\" resource: percentage must be between 0 and 100"}};
-  for (const auto& test : kCases)
+  for (const auto& test : kCases) {
     EXPECT_EQ(ParseQosReserved({{test.resource, test.text}}).error().message(), test.error);
+  }
 }
 
 TEST_F(CgroupDriverTest, LimitsOnVersionTwo) {

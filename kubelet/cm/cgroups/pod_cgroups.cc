@@ -22,24 +22,27 @@ class PodCgroupsImpl : public PodCgroups {
   PodCgroupsImpl(linux::Cgroups cgroups, std::unique_ptr<CgroupDriver> driver, const CgroupOptions& options)
       : cgroups_(std::move(cgroups)), driver_(std::move(driver)), options_(options) {
     std::istringstream in(options.root);
-    for (std::string part; std::getline(in, part, '/');)
+    for (std::string part; std::getline(in, part, '/');) {
       if (!part.empty()) root_.push_back(part);
+    }
   }
 
   Result<> Start(const NodeContext&) override {
     for (const ReservedCgroup& reserved : options_.reserved) {
       const std::string failed =
           "failed to enforce " + reserved.what + " Cgroup Limits on \"" + reserved.path + "\"";
-      if (!cgroups_.Exists(reserved.path))
+      if (!cgroups_.Exists(reserved.path)) {
         return Error(Code::kNotFound, failed + ": \"" + reserved.path + "\" cgroup does not exist");
-      if (auto held = cgroups_.Update(reserved.path, reserved.limits); !held)
+      }
+      if (auto held = cgroups_.Update(reserved.path, reserved.limits); !held) {
         return held.error().Wrap(failed);
+      }
     }
     if (!options_.per_qos) return {};
-    RETURN_IF_ERROR(driver_->Create(Class(k8s::kGuaranteed), options_.all_pods));
+    KEELSON_RETURN_IF_ERROR(driver_->Create(Class(k8s::kGuaranteed), options_.all_pods));
     linux::CgroupLimits least;
     least.cpu_shares = 2;
-    RETURN_IF_ERROR(driver_->Create(Class(k8s::kBestEffort), least));
+    KEELSON_RETURN_IF_ERROR(driver_->Create(Class(k8s::kBestEffort), least));
     return driver_->Create(Class(k8s::kBurstable), least);
   }
 
@@ -50,9 +53,9 @@ class PodCgroupsImpl : public PodCgroups {
     MutexLock lock(mutex_);
     if (classes_ == limits) return false;
     if (limits.all.memory_min_bytes && node.memory_qos.tiered) TellReservations(limits.all);
-    RETURN_IF_ERROR(driver_->Create(Class(k8s::kGuaranteed), limits.all));
-    RETURN_IF_ERROR(Limit(k8s::kBurstable, limits.burstable));
-    RETURN_IF_ERROR(Limit(k8s::kBestEffort, limits.best_effort));
+    KEELSON_RETURN_IF_ERROR(driver_->Create(Class(k8s::kGuaranteed), limits.all));
+    KEELSON_RETURN_IF_ERROR(Limit(k8s::kBurstable, limits.burstable));
+    KEELSON_RETURN_IF_ERROR(Limit(k8s::kBestEffort, limits.best_effort));
     classes_ = limits;
     return true;
   }
@@ -87,8 +90,9 @@ class PodCgroupsImpl : public PodCgroups {
       CgroupName parent = Class(qos);
       for (const std::string& directory : cgroups_.Children(driver_->Path(parent))) {
         auto name = driver_->LastPart(parent, directory);
-        if (name && name->compare(0, kPodPrefix.size(), kPodPrefix) == 0)
+        if (name && name->compare(0, kPodPrefix.size(), kPodPrefix) == 0) {
           uids.insert(name->substr(kPodPrefix.size()));
+        }
       }
     }
     return uids;
@@ -185,7 +189,7 @@ class PodCgroupsImpl : public PodCgroups {
   const CgroupOptions options_;
   CgroupName root_;
   Mutex mutex_;  // one update of the classes at a time
-  std::optional<QosCgroupLimits> classes_ GUARDED_BY(mutex_);
+  std::optional<QosCgroupLimits> classes_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace

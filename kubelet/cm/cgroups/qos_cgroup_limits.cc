@@ -31,13 +31,15 @@ Asked AskedBy(const std::vector<std::shared_ptr<const corev1::Pod>>& pods) {
 }
 
 Result<int> ParsePercentage(const std::string& text) {
-  if (text.empty() || text.back() != '%')
+  if (text.empty() || text.back() != '%') {
     return Error(Code::kInvalid, "percentage expected, got '" + text + "'");
+  }
   int out = 0;
   const char* end = text.data() + text.size() - 1;
   auto [rest, failed] = std::from_chars(text.data(), end, out);
-  if (failed != std::errc() || rest != end)
+  if (failed != std::errc() || rest != end) {
     return Error(Code::kInvalid, "invalid number in percentage '" + text + "'");
+  }
   if (out < 0 || out > 100) return Error(Code::kInvalid, "percentage must be between 0 and 100");
   return out;
 }
@@ -70,9 +72,10 @@ Result<std::optional<int>> ParseQosReserved(const std::map<std::string, std::str
   for (const auto& [resource, text] : reserved) {
     if (resource != "memory") return Error(Code::kInvalid, "cannot reserve \"" + resource + "\" resource");
     auto percent = ParsePercentage(text);
-    if (!percent)
+    if (!percent) {
       return percent.error().Wrap("failed to parse percentage \"" + text + "\" for \"" + resource +
                                   "\" resource");
+    }
     out = *percent;
   }
   return out;

@@ -46,17 +46,19 @@ linux::UnitProperties PropertiesOf(const std::string& unit, const linux::CgroupL
                                {"TasksAccounting", true},
                                {v2 ? "IOAccounting" : "BlockIOAccounting", true}};
   if (limits.cpu_shares) {
-    if (v2)
+    if (v2) {
       out.emplace_back("CPUWeight", linux::Cgroups::WeightOfShares(*limits.cpu_shares));
-    else
+    } else {
       out.emplace_back("CPUShares", *limits.cpu_shares);
+    }
   }
   if (limits.cpu_quota_us) {
     out.emplace_back("CPUQuotaPerSecUSec", QuotaPerSecond(*limits.cpu_quota_us, limits.cpu_period_us));
     out.emplace_back("CPUQuotaPeriodUSec", limits.cpu_period_us);
   }
-  if (limits.memory_limit_bytes)
+  if (limits.memory_limit_bytes) {
     out.emplace_back(v2 ? "MemoryMax" : "MemoryLimit", OrInfinity(*limits.memory_limit_bytes));
+  }
   if (v2 && limits.memory_min_bytes) out.emplace_back("MemoryMin", OrInfinity(*limits.memory_min_bytes));
   if (v2 && limits.memory_low_bytes) out.emplace_back("MemoryLow", OrInfinity(*limits.memory_low_bytes));
   if (limits.pids_max) out.emplace_back("TasksMax", OrInfinity(*limits.pids_max));
@@ -79,22 +81,24 @@ class SystemdDriver : public CgroupDriver {
     if (!prefix.empty()) prefix.replace(prefix.size() - kSuffix.size(), kSuffix.size(), "-");
     if (directory.size() <= prefix.size() + kSuffix.size() ||
         directory.compare(0, prefix.size(), prefix) != 0 ||
-        directory.compare(directory.size() - kSuffix.size(), kSuffix.size(), kSuffix) != 0)
+        directory.compare(directory.size() - kSuffix.size(), kSuffix.size(), kSuffix) != 0) {
       return std::nullopt;
+    }
     return Unescape(directory.substr(prefix.size(), directory.size() - prefix.size() - kSuffix.size()));
   }
 
   Result<> Create(const CgroupName& name, const linux::CgroupLimits& limits) override {
     const std::string unit = UnitName(name);
-    RETURN_IF_ERROR(units_->Start(unit, PropertiesOf(unit, limits, cgroups_.unified())));
+    KEELSON_RETURN_IF_ERROR(units_->Start(unit, PropertiesOf(unit, limits, cgroups_.unified())));
     // On v1 systemd makes no cgroups for controllers that it does not use.
     return cgroups_.Create(Path(name), limits);
   }
 
   Result<> Remove(const CgroupName& name) override {
-    if (!cgroups_.Processes(Path(name)).empty())
+    if (!cgroups_.Processes(Path(name)).empty()) {
       return Error(Code::kUnavailable, "remove cgroup " + Path(name) + ": processes are inside");
-    if (cgroups_.Exists(Path(name))) RETURN_IF_ERROR(units_->Stop(UnitName(name)));
+    }
+    if (cgroups_.Exists(Path(name))) KEELSON_RETURN_IF_ERROR(units_->Stop(UnitName(name)));
     return cgroups_.Remove(Path(name));
   }
 

@@ -15,8 +15,9 @@ std::string Show(const std::string& unit, const std::string& property) {
   std::string command = "systemctl show --value -p " + property + " " + unit;
   FILE* out = ::popen(command.c_str(), "r");
   std::string text;
-  for (int c = 0; out && (c = ::fgetc(out)) != EOF;)
+  for (int c = 0; out && (c = ::fgetc(out)) != EOF;) {
     if (c != '\n') text += static_cast<char>(c);
+  }
   if (out) ::pclose(out);
   return text;
 }

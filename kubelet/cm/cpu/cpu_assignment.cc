@@ -39,17 +39,23 @@ class Picker {
   }
 
   void TakeSingle() {
-    for (int core : Cores())
-      for (int cpu : machine_.Of(&CpuPlace::core, core).Intersection(free_))
+    for (int core : Cores()) {
+      for (int cpu : machine_.Of(&CpuPlace::core, core).Intersection(free_)) {
         if (left_ > 0) Take(CpuSet{cpu});
+      }
+    }
   }
 
   // One CPU of each core, then a second one of each, ...
   void TakeSpread() {
-    while (left_ > 0 && !free_.empty())
-      for (int core : Cores())
-        if (CpuSet part = machine_.Of(&CpuPlace::core, core).Intersection(free_); left_ > 0 && !part.empty())
+    while (left_ > 0 && !free_.empty()) {
+      for (int core : Cores()) {
+        if (CpuSet part = machine_.Of(&CpuPlace::core, core).Intersection(free_);
+            left_ > 0 && !part.empty()) {
           Take(CpuSet{*part.begin()});
+        }
+      }
+    }
   }
 
  private:
@@ -75,8 +81,9 @@ class Picker {
       CpuSet in_socket = machine_.Of(&CpuPlace::socket, socket).Intersection(free_);
       for (int numa : Ordered(&CpuPlace::numa, in_socket)) {
         CpuSet in_node = machine_.Of(&CpuPlace::numa, numa).Intersection(in_socket);
-        for (int core : Ordered(&CpuPlace::core, in_node))
+        for (int core : Ordered(&CpuPlace::core, in_node)) {
           if (std::find(out.begin(), out.end(), core) == out.end()) out.push_back(core);
+        }
       }
     }
     return out;
@@ -129,9 +136,11 @@ std::optional<std::map<int, int>> Deal(const std::map<int, int>& free, const Num
   if (static_cast<int>(out.size()) != nodes) return std::nullopt;
   for (int rest = count - each * nodes; rest > 0;) {
     int step = std::min(rest, group), best = -1;
-    for (const auto& [id, given] : out)
-      if (free.at(id) - given >= step && (best < 0 || free.at(id) - given > free.at(best) - out[best]))
+    for (const auto& [id, given] : out) {
+      if (free.at(id) - given >= step && (best < 0 || free.at(id) - given > free.at(best) - out[best])) {
         best = id;
+      }
+    }
     if (best < 0) return std::nullopt;
     out[best] += step;
     rest -= step;
@@ -162,8 +171,9 @@ std::optional<CpuSet> Distributed(const MachineTopology& machine, const CpuSet& 
   }
   if (!best) return std::nullopt;
   CpuSet out;
-  for (const auto& [id, amount] : *best)
+  for (const auto& [id, amount] : *best) {
     out.Add(Packed(machine, machine.nodes.at(id).cpus.Intersection(available), amount, options));
+  }
   return out;
 }
 
@@ -171,12 +181,14 @@ std::optional<CpuSet> Distributed(const MachineTopology& machine, const CpuSet& 
 
 Result<CpuSet> AssignCpus(const MachineTopology& machine, const CpuSet& available, int count,
                           const CpuAssignOptions& options) {
-  if (available.size() < count)
+  if (available.size() < count) {
     return Error(Code::kConflict,
                  "not enough cpus available to satisfy request: requested=" + std::to_string(count) +
                      ", available=" + std::to_string(available.size()));
-  if (options.distribute_numa)
+  }
+  if (options.distribute_numa) {
     if (auto cpus = Distributed(machine, available, count, options)) return *cpus;
+  }
   return Packed(machine, available, count, options);
 }
 

@@ -62,21 +62,25 @@ Result<> ParseCpuManagerOptions(const std::map<std::string, std::string>& from, 
                                               {"prefer-align-cpus-by-uncorecache", &to.assign.align_cache}};
   for (const auto& [name, value] : from) {
     auto it = known.find(name);
-    if (it == known.end())
+    if (it == known.end()) {
       return Error(Code::kInvalid, "unknown CPU Manager Policy option: \"" + name + "\"");
-    if (value != "true" && value != "false")
+    }
+    if (value != "true" && value != "false") {
       return Error(Code::kInvalid,
                    "bad value for option \"" + name + "\": \"" + value + "\" is not a boolean");
+    }
     *it->second = value == "true";
   }
-  if (to.full_cores_only && to.assign.spread_cores)
+  if (to.full_cores_only && to.assign.spread_cores) {
     return Error(Code::kInvalid,
                  "static policy options full-pcpus-only and distribute-cpus-across-cores can not be used at "
                  "the same time");
-  if (to.assign.distribute_numa && to.assign.align_cache)
+  }
+  if (to.assign.distribute_numa && to.assign.align_cache) {
     return Error(Code::kInvalid,
                  "static policy options prefer-align-cpus-by-uncorecache and distribute-cpus-across-numa can "
                  "not be used at the same time");
+  }
   to.assign.whole_cores = to.full_cores_only;
   return {};
 }
@@ -85,30 +89,34 @@ Result<std::unique_ptr<CpuManager>> CpuManager::Make(const MachineTopology& mach
                                                      const CpuManagerOptions& given, Clock& clock) {
   CpuManagerOptions options = given;
   CpuSet all = machine.All();
-  if (options.reserved.empty() && options.reserved_count <= 0)
+  if (options.reserved.empty() && options.reserved_count <= 0) {
     return Error(Code::kInvalid, "[cpumanager] unable to determine reserved CPU resources for static policy");
+  }
   if (options.reserved.empty()) {
     auto chosen = AssignCpus(machine, all, options.reserved_count, {});
     if (!chosen) return chosen.error().Wrap("[cpumanager] unable to reserve the required amount of CPUs");
     options.reserved = *chosen;
   }
-  if (!all.ContainsAll(options.reserved))
+  if (!all.ContainsAll(options.reserved)) {
     return Error(Code::kInvalid, "[cpumanager] unable to reserve the required amount of CPUs (size of " +
                                      options.reserved.Intersection(all).Format() + " did not equal " +
                                      std::to_string(options.reserved.size()) + ")");
+  }
   CpuAssignments nothing{options.strict_reservation ? all.Minus(options.reserved) : all, {}};
   auto state = LoadCpuAssignments(options.state_file, kPolicy, nothing);
   std::string problem =
       state ? state->Problem(all, options.reserved, options.strict_reservation) : state.error().message();
-  if (!problem.empty())
+  if (!problem.empty()) {
     return Error(Code::kInvalid,
                  "could not restore state from checkpoint: " + problem +
                      ", please drain this node and delete the CPU manager checkpoint file \"" +
                      options.state_file + "\" before restarting Kubelet");
+  }
   // Nothing is promised yet that the file does not say: on a full disk the kubelet has to start, to make
   // room.
-  if (auto saved = SaveCpuAssignments(options.state_file, kPolicy, *state); !saved)
+  if (auto saved = SaveCpuAssignments(options.state_file, kPolicy, *state); !saved) {
     log::Warn("Cannot save which CPUs are whose", {{"err", saved.error()}});
+  }
   return std::unique_ptr<CpuManager>(new CpuManager(machine, options, std::move(*state), clock));
 }
 
@@ -154,8 +162,9 @@ TopologyHints CpuManager::Hints(const corev1::Pod& pod, const corev1::Container&
   if (count == 0) return {};
   MutexLock lock(mutex_);
   auto entry = state_.own.find(pod.metadata().uid());
-  if (entry != state_.own.end() && entry->second.count(container.name()))
+  if (entry != state_.own.end() && entry->second.count(container.name())) {
     return HintsFor(entry->second.at(container.name()), {}, count);
+  }
   return HintsFor(Available(), Reusable(pod, container.name()), count);
 }
 
@@ -164,8 +173,9 @@ TopologyHints CpuManager::PodHints(const corev1::Pod& pod) {
   if (count == 0) return {};
   MutexLock lock(mutex_);
   CpuSet own;
-  if (auto entry = state_.own.find(pod.metadata().uid()); entry != state_.own.end())
+  if (auto entry = state_.own.find(pod.metadata().uid()); entry != state_.own.end()) {
     for (const auto& [name, cpus] : entry->second) own.Add(cpus);
+  }
   if (own.size() >= count) return HintsFor(own, {}, count);
   return HintsFor(Available(), own, count);
 }
@@ -173,10 +183,11 @@ TopologyHints CpuManager::PodHints(const corev1::Pod& pod) {
 std::optional<k8s::AdmitFailure> CpuManager::CheckCores(int count, const CpuSet& free) const {
   int per_core = machine_.CpusPerCore();
   if (!options_.full_cores_only || per_core == 0) return std::nullopt;
-  if (count % per_core != 0)
+  if (count % per_core != 0) {
     return k8s::AdmitFailure{"SMTAlignmentError",
                              "SMT Alignment Error: requested " + std::to_string(count) +
                                  " cpus not multiple cpus per core = " + std::to_string(per_core)};
+  }
   int physical = 0;
   for (int core : machine_.Ids(&CpuPlace::core, free)) {
     CpuSet cpus = machine_.Of(&CpuPlace::core, core);
@@ -234,8 +245,9 @@ std::optional<k8s::AdmitFailure> CpuManager::Pin(const corev1::Pod& pod, const c
 
 void CpuManager::UpdateCpuPoolMetrics() const {
   CpuSet own;
-  for (const auto& [uid, containers] : state_.own)
+  for (const auto& [uid, containers] : state_.own) {
     for (const auto& [name, cpus] : containers) own.Add(cpus);
+  }
   metrics::Gauge("kubelet_cpu_manager_exclusive_cpu_allocation_count",
                  "The total number of CPUs exclusively allocated to containers running on this node")
       .With()
@@ -246,12 +258,13 @@ void CpuManager::UpdateCpuPoolMetrics() const {
       .Set(Available().size() * 1000);
   metrics::Family& by_node = metrics::Gauge("kubelet_cpu_manager_allocation_per_numa",
                                             "Number of CPUs allocated per NUMA node", {"numa_node"});
-  for (const auto& [id, node] : machine_.nodes)
+  for (const auto& [id, node] : machine_.nodes) {
     by_node.With({std::to_string(id)}).Set(own.Intersection(node.cpus).size());
+  }
 }
 
 Result<> CpuManager::Commit(CpuAssignments next) {
-  RETURN_IF_ERROR(SaveCpuAssignments(options_.state_file, kPolicy, next));
+  KEELSON_RETURN_IF_ERROR(SaveCpuAssignments(options_.state_file, kPolicy, next));
   state_ = std::move(next);
   UpdateCpuPoolMetrics();
   ++changes_;
@@ -279,8 +292,9 @@ void CpuManager::Release(const std::string& uid) {
   CpuAssignments next = state_;
   for (const auto& [name, cpus] : entry->second) next.shared.Add(cpus);
   next.own.erase(uid);
-  if (auto saved = Commit(std::move(next)); !saved)
+  if (auto saved = Commit(std::move(next)); !saved) {
     log::Error("Cannot save which CPUs are whose", {{"err", saved.error()}});  // tried again: they stay taken
+  }
 }
 
 std::set<std::string> CpuManager::Uids() const {
@@ -335,8 +349,9 @@ void CpuManager::Run(const Runtime& runtime, std::stop_token stop) {
     Reconcile(runtime, told, stop);
     SteadyTime until = clock_.SteadyNow() + options_.reconcile_period;
     MutexLock lock(mutex_);
-    while (!stop.stop_requested() && changes_ == seen && clock_.SteadyNow() < until)
+    while (!stop.stop_requested() && changes_ == seen && clock_.SteadyNow() < until) {
       clock_.WaitUntil(mutex_, changed_, until);
+    }
   }
 }
 

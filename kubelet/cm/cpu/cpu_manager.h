@@ -68,13 +68,13 @@ class CpuManager : public ResourceProvider {  // thread safe
     UpdateCpuPoolMetrics();
   }
   TopologyHints HintsFor(const CpuSet& available, const CpuSet& reusable, int count) const;
-  CpuSet Available() const REQUIRES(mutex_);
-  CpuSet Reusable(const corev1::Pod& pod, const std::string& except) const REQUIRES(mutex_);
+  CpuSet Available() const KEELSON_REQUIRES(mutex_);
+  CpuSet Reusable(const corev1::Pod& pod, const std::string& except) const KEELSON_REQUIRES(mutex_);
   std::optional<k8s::AdmitFailure> CheckCores(int count, const CpuSet& free) const;
   std::optional<k8s::AdmitFailure> Pin(const corev1::Pod& pod, const corev1::Container& container,
-                                       const TopologyHint& affinity, int count) REQUIRES(mutex_);
-  Result<> Commit(CpuAssignments next) REQUIRES(mutex_);
-  void UpdateCpuPoolMetrics() const REQUIRES(mutex_);
+                                       const TopologyHint& affinity, int count) KEELSON_REQUIRES(mutex_);
+  Result<> Commit(CpuAssignments next) KEELSON_REQUIRES(mutex_);
+  void UpdateCpuPoolMetrics() const KEELSON_REQUIRES(mutex_);
   void Reconcile(const Runtime& runtime, std::map<std::string, CpuSet>& told, std::stop_token stop);
 
   const MachineTopology machine_;
@@ -82,8 +82,8 @@ class CpuManager : public ResourceProvider {  // thread safe
   Clock& clock_;
   mutable Mutex mutex_;
   CondVar changed_;
-  uint64_t changes_ GUARDED_BY(mutex_) = 0;
-  CpuAssignments state_ GUARDED_BY(mutex_);
+  uint64_t changes_ KEELSON_GUARDED_BY(mutex_) = 0;
+  CpuAssignments state_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

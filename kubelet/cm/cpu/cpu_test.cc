@@ -72,10 +72,13 @@ class CpuManagerTest : public testing::Test {
   }
   // "" or the reason and message of the refusal.
   std::string Allocate(const corev1::Pod& pod, const TopologyHint& affinity = {}) {
-    for (const auto* list : {&pod.spec().init_containers(), &pod.spec().containers()})
-      for (const auto& container : *list)
-        if (auto failure = manager_->Allocate(pod, container, affinity))
+    for (const auto* list : {&pod.spec().init_containers(), &pod.spec().containers()}) {
+      for (const auto& container : *list) {
+        if (auto failure = manager_->Allocate(pod, container, affinity)) {
           return failure->reason + ": " + failure->message;
+        }
+      }
+    }
     return "";
   }
   std::string CpusOf(const corev1::Pod& pod, int container = 0) {
@@ -107,8 +110,9 @@ TEST_F(CpuManagerTest, WholeCpusOfGuaranteedPodsAreTheirOwn) {
        {"kubelet_cpu_manager_exclusive_cpu_allocation_count 2\n",
         "kubelet_cpu_manager_allocation_per_numa{numa_node=\"0\"} 2\n",
         "kubelet_cpu_manager_allocation_per_numa{numa_node=\"1\"} 0\n",
-        "kubelet_cpu_manager_shared_pool_size_millicores 13000\n"})  // without the reserved one
+        "kubelet_cpu_manager_shared_pool_size_millicores 13000\n"}) {  // without the reserved one
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
   cri::ContainerConfig config;
   config.resources.cpu_quota = 200000;
   ASSERT_TRUE(manager_->Configure(own, own.spec().containers(0), config, {}));
@@ -183,8 +187,9 @@ TEST_F(CpuManagerTest, ContainersAfterInitContainersTakeTheirCpus) {
 TEST_F(CpuManagerTest, HintsNameTheNodesThatHaveEnough) {
   auto bits = [](const TopologyHints& hints) {
     std::string out;
-    for (const auto& hint : hints.at("cpu"))
+    for (const auto& hint : hints.at("cpu")) {
       out += hint.nodes->to_string().substr(62) + (hint.preferred ? "! " : " ");
+    }
     return out;
   };
   corev1::Pod two = GuaranteedPod("two", "2", "1Mi"), eight = GuaranteedPod("eight", "8", "1Mi"),

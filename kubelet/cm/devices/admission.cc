@@ -31,10 +31,11 @@ Result<> CheckRegistration(const RegistrationRequest& request) {
 }
 
 Result<> CheckRegistration(const std::string& resource, const std::vector<std::string>& versions) {
-  if (std::find(versions.begin(), versions.end(), kVersion) == versions.end())
+  if (std::find(versions.begin(), versions.end(), kVersion) == versions.end()) {
     return Error(Code::kInvalid, "manager version, " + std::string(kVersion) +
                                      ", is not among plugin supported versions [" +
                                      fmt::format("{}", fmt::join(versions, " ")) + "]");
+  }
   Result<> valid = CheckResource(resource);
   return valid ? valid : valid.error().Wrap("invalid name of device plugin socket");
 }
@@ -49,8 +50,9 @@ void RemoveSockets(const std::string& dir) {
     std::string path = dir + "/" + name;
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) continue;
-    if (Result<> done = RemoveFile(path); !done)
+    if (Result<> done = RemoveFile(path); !done) {
       log::Error("Failed to remove a stale socket", {{"path", path}, {"err", done.error()}});
+    }
   }
 }
 

@@ -40,8 +40,9 @@ Ids DeviceManager::Free(const std::string& resource, const Resource& state) cons
   Ids free = state.Healthy();
   for (const std::string& id : pods_.InUse(resource)) free.erase(id);
   auto reserved = reserved_.find(resource);
-  if (reserved != reserved_.end())
+  if (reserved != reserved_.end()) {
     for (const std::string& id : reserved->second) free.erase(id);
+  }
   return free;
 }
 
@@ -107,14 +108,15 @@ Result<> DeviceManager::AllocateAll(const corev1::Pod& pod, const corev1::Contai
   if (options_.running && options_.running(pod.metadata().uid(), container.name())) return {};
   bool any = false;
   for (const auto& [resource, required] : requests) {
-    ASSIGN_OR_RETURN(bool added, AllocateResource({pod, container, affinity, resource, required}, stop));
+    KEELSON_ASSIGN_OR_RETURN(bool added,
+                             AllocateResource({pod, container, affinity, resource, required}, stop));
     any |= added;
   }
   return any ? WriteCheckpoint() : Result<>();
 }
 
 Result<bool> DeviceManager::AllocateResource(const Target& target, std::stop_token stop) {
-  ASSIGN_OR_RETURN(std::optional<Reservation> reservation, Reserve(target, stop));
+  KEELSON_ASSIGN_OR_RETURN(std::optional<Reservation> reservation, Reserve(target, stop));
   if (!reservation) return false;
   SteadyTime begin = std::chrono::steady_clock::now();
   Result<Grant> grant = reservation->plugin->Allocate(reservation->ids, stop);
@@ -145,24 +147,29 @@ Result<bool> DeviceManager::AllocateResource(const Target& target, std::stop_tok
 // may be gone.
 Result<> DeviceManager::CheckHealth(const Target& target) const {
   const Allocation* held = pods_.Find(target.uid(), target.container.name(), target.resource);
-  if (held && held->devices.size() != target.required)
+  if (held && held->devices.size() != target.required) {
     return Error(Code::kInvalid,
                  "pod " + k8s::Quote(target.uid()) + " container " + k8s::Quote(target.container.name()) +
                      " changed request for resource " + k8s::Quote(target.resource) + " from " +
                      std::to_string(held->devices.size()) + " to " + std::to_string(target.required));
+  }
   const Resource* state = inventory_.Find(target.resource);
   if (!state) return Error(Code::kInvalid, "cannot allocate unregistered device " + target.resource);
   Ids healthy = state->Healthy();
-  if (healthy.empty())
+  if (healthy.empty()) {
     return Error(Code::kInvalid,
                  "no healthy devices present; cannot allocate unhealthy devices " + target.resource);
-  if (held)
-    for (const auto& [id, nodes] : held->devices)
-      if (!healthy.count(id))
+  }
+  if (held) {
+    for (const auto& [id, nodes] : held->devices) {
+      if (!healthy.count(id)) {
         return Error(
             Code::kInvalid,
             "previously allocated devices are no longer healthy; cannot allocate unhealthy devices " +
                 target.resource);
+      }
+    }
+  }
   return {};
 }
 
@@ -175,9 +182,10 @@ Result<std::optional<DeviceManager::Reservation>> DeviceManager::Reserve(const T
     std::shared_ptr<DevicePlugin> plugin;
     {
       MutexLock lock(mutex_);
-      RETURN_IF_ERROR(CheckHealth(target));
-      if (pods_.Find(target.uid(), target.container.name(), target.resource))
+      KEELSON_RETURN_IF_ERROR(CheckHealth(target));
+      if (pods_.Find(target.uid(), target.container.name(), target.resource)) {
         return std::optional<Reservation>();
+      }
       const Resource& state = *inventory_.Find(target.resource);
       DeviceRequest request{target.resource,
                             target.required,
@@ -185,12 +193,13 @@ Result<std::optional<DeviceManager::Reservation>> DeviceManager::Reserve(const T
                             Free(target.resource, state),
                             state.devices,
                             target.affinity};
-      ASSIGN_OR_RETURN(plan, PlanDevices(request));
+      KEELSON_ASSIGN_OR_RETURN(plan, PlanDevices(request));
       bool ask = plan.missing > 0 && state.options.preferred_allocation && !preferred;
       if (!ask) {
         Reservation out{ChooseDevices(plan, preferred.value_or(Ids())), {}, state.plugin};
-        for (const std::string& id : out.ids)
+        for (const std::string& id : out.ids) {
           if (!request.reusable.count(id)) out.added.insert(id);
+        }
         reserved_[target.resource].insert(out.added.begin(), out.added.end());
         return std::optional<Reservation>(std::move(out));
       }

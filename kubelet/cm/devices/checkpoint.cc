@@ -36,8 +36,9 @@ Result<std::map<std::string, std::vector<int64_t>>> Devices(const json::value& v
   for (const auto& [key, ids] : value.as_object()) {
     int64_t node = 0;
     auto [end, failure] = std::from_chars(key.data(), key.data() + key.size(), node);
-    if (failure != std::errc() || end != key.data() + key.size() || !ids.is_array())
+    if (failure != std::errc() || end != key.data() + key.size() || !ids.is_array()) {
       return Malformed("DeviceIDs");
+    }
     for (const json::value& id : ids.as_array()) {
       if (!id.is_string()) return Malformed("DeviceIDs");
       auto& nodes = out[std::string(id.as_string())];
@@ -56,16 +57,16 @@ Result<std::string> Text(const json::object& object, std::string_view field) {
 Result<> ReadEntry(const json::value& value, PodDevices& pods) {
   if (!value.is_object()) return Malformed("PodDeviceEntries");
   const json::object& entry = value.as_object();
-  ASSIGN_OR_RETURN(std::string uid, Text(entry, "PodUID"));
-  ASSIGN_OR_RETURN(std::string container, Text(entry, "ContainerName"));
-  ASSIGN_OR_RETURN(std::string resource, Text(entry, "ResourceName"));
-  ASSIGN_OR_RETURN(std::string encoded, Text(entry, "AllocResp"));
-  ASSIGN_OR_RETURN(std::string bytes, DecodeBase64(encoded, Base64::kStd, "\r\n"));
+  KEELSON_ASSIGN_OR_RETURN(std::string uid, Text(entry, "PodUID"));
+  KEELSON_ASSIGN_OR_RETURN(std::string container, Text(entry, "ContainerName"));
+  KEELSON_ASSIGN_OR_RETURN(std::string resource, Text(entry, "ResourceName"));
+  KEELSON_ASSIGN_OR_RETURN(std::string encoded, Text(entry, "AllocResp"));
+  KEELSON_ASSIGN_OR_RETURN(std::string bytes, DecodeBase64(encoded, Base64::kStd, "\r\n"));
   Allocation allocation;
-  ASSIGN_OR_RETURN(allocation.grant, GrantFromBytes(bytes));
+  KEELSON_ASSIGN_OR_RETURN(allocation.grant, GrantFromBytes(bytes));
   const json::value* ids = entry.if_contains("DeviceIDs");
   if (!ids) return Malformed("DeviceIDs");
-  ASSIGN_OR_RETURN(allocation.devices, Devices(*ids));
+  KEELSON_ASSIGN_OR_RETURN(allocation.devices, Devices(*ids));
   pods.Insert(uid, container, resource, std::move(allocation));
   return {};
 }
@@ -74,17 +75,21 @@ Result<> ReadEntry(const json::value& value, PodDevices& pods) {
 
 std::string EncodeCheckpoint(const PodDevices& pods, const std::map<std::string, Ids>& healthy_devices) {
   json::array entries;
-  for (const auto& [uid, containers] : pods.pods())
-    for (const auto& [container, allocations] : containers)
-      for (const auto& [resource, allocation] : allocations)
+  for (const auto& [uid, containers] : pods.pods()) {
+    for (const auto& [container, allocations] : containers) {
+      for (const auto& [resource, allocation] : allocations) {
         entries.push_back({{"PodUID", uid},
                            {"ContainerName", container},
                            {"ResourceName", resource},
                            {"DeviceIDs", DeviceIds(allocation)},
                            {"AllocResp", EncodeBase64(GrantToBytes(allocation.grant))}});
+      }
+    }
+  }
   json::object registered;
-  for (const auto& [resource, ids] : healthy_devices)
+  for (const auto& [resource, ids] : healthy_devices) {
     registered[resource] = json::array(ids.begin(), ids.end());
+  }
   json::object data;
   data["PodDeviceEntries"] = std::move(entries);
   data["RegisteredDevices"] = std::move(registered);
@@ -102,11 +107,13 @@ Result<Checkpoint> DecodeCheckpoint(std::string_view text) {
   Checkpoint out;
   // Go writes null for an empty list.
   const json::value* entries = data->as_object().if_contains("PodDeviceEntries");
-  if (entries && entries->is_array())
-    for (const json::value& entry : entries->as_array()) RETURN_IF_ERROR(ReadEntry(entry, out.pods));
+  if (entries && entries->is_array()) {
+    for (const json::value& entry : entries->as_array()) KEELSON_RETURN_IF_ERROR(ReadEntry(entry, out.pods));
+  }
   const json::value* registered = data->as_object().if_contains("RegisteredDevices");
-  if (registered && registered->is_object())
+  if (registered && registered->is_object()) {
     for (const auto& [resource, ids] : registered->as_object()) out.resources.insert(std::string(resource));
+  }
   return out;
 }
 

@@ -53,8 +53,9 @@ TEST(Checkpoint, RefusesWhatItDoesNotUnderstand) {
        R"({"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"c","ResourceName":"r","AllocResp":"",)"
        R"("DeviceIDs":{"x":["a"]}}]}})",
        R"({"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"c","ResourceName":"r","AllocResp":"?",)"
-       R"("DeviceIDs":{}}]}})"})
+       R"("DeviceIDs":{}}]}})"}) {
     EXPECT_FALSE(DecodeCheckpoint(text)) << text;
+  }
 }
 
 TEST(AddGrants, FirstPluginWinsAndThePodsOwnCome) {

@@ -14,12 +14,12 @@ Result<> DeviceManager::Configure(const corev1::Pod& pod, const corev1::Containe
   if (requests.empty()) return {};
   bool missing = false;
   for (const auto& [resource, required] : requests) {
-    RETURN_IF_ERROR(PreStart(uid, container.name(), resource, stop));
+    KEELSON_RETURN_IF_ERROR(PreStart(uid, container.name(), resource, stop));
     MutexLock lock(mutex_);
     missing |= !pods_.Find(uid, container.name(), resource);
   }
   // The pod was admitted before the plugin was there, when the node booted.
-  if (missing) RETURN_IF_ERROR(AllocateAll(pod, container, {}, stop));
+  if (missing) KEELSON_RETURN_IF_ERROR(AllocateAll(pod, container, {}, stop));
   MutexLock lock(mutex_);
   if (const auto* allocations = pods_.Find(uid, container.name())) AddGrants(*allocations, config);
   return {};
@@ -33,15 +33,18 @@ Result<> DeviceManager::PreStart(const std::string& uid, const std::string& cont
   {
     MutexLock lock(mutex_);
     const Resource* state = inventory_.Find(resource);
-    if (!state)
+    if (!state) {
       return Error(Code::kUnavailable, "endpoint not found in cache for a registered resource: " + resource);
+    }
     if (!state->options.pre_start) return {};
     const Allocation* held = pods_.Find(uid, container, resource);
-    if (!held)
+    if (!held) {
       return Error(Code::kNotFound, "no devices found allocated in local cache for pod " + uid +
                                         ", container " + container + ", resource " + resource);
-    if (!state->plugin)
+    }
+    if (!state->plugin) {
       return Error(Code::kUnavailable, "endpoint of " + resource + " has been stopped").Wrap(kFailed);
+    }
     ids = held->ids();
     plugin = state->plugin;
   }

@@ -57,19 +57,19 @@ class DevicesInContainerd : public testing::Test {
     sandbox.log_directory = dir_ + "/logs";
     sandbox.cgroup_parent = root_;
     sandbox.namespaces.network = cri::NamespaceMode::kNode;
-    ASSIGN_OR_RETURN(std::string sandbox_id, cri_.runtime->RunPodSandbox(sandbox, ""));
+    KEELSON_ASSIGN_OR_RETURN(std::string sandbox_id, cri_.runtime->RunPodSandbox(sandbox, ""));
     cri::ContainerConfig config;
     config.name = container;
     config.image = config.user_specified_image = "docker.io/library/busybox:test";
     config.command = {"sh", "-c", "while true; do sleep 0.1; done"};
     config.log_path = container + ".log";
-    RETURN_IF_ERROR(manager_->Configure(pod, ContainerOf(pod, container), config, {}));
+    KEELSON_RETURN_IF_ERROR(manager_->Configure(pod, ContainerOf(pod, container), config, {}));
     config.cdi_devices.clear();  // would need files that describe them
-    ASSIGN_OR_RETURN(std::string id, cri_.runtime->CreateContainer(sandbox_id, config, sandbox));
-    RETURN_IF_ERROR(cri_.runtime->StartContainer(id));
+    KEELSON_ASSIGN_OR_RETURN(std::string id, cri_.runtime->CreateContainer(sandbox_id, config, sandbox));
+    KEELSON_RETURN_IF_ERROR(cri_.runtime->StartContainer(id));
     auto result = cri_.runtime->ExecSync(id, command, std::chrono::seconds(10));
-    RETURN_IF_ERROR(cri_.runtime->StopPodSandbox(sandbox_id));
-    RETURN_IF_ERROR(cri_.runtime->RemovePodSandbox(sandbox_id));
+    KEELSON_RETURN_IF_ERROR(cri_.runtime->StopPodSandbox(sandbox_id));
+    KEELSON_RETURN_IF_ERROR(cri_.runtime->RemovePodSandbox(sandbox_id));
     if (!result) return result.error();
     return result->output;
   }

@@ -54,7 +54,7 @@ class DeviceStream final : public grpc::ClientReadReactor<v1beta1::ListAndWatchR
   v1beta1::ListAndWatchResponse response_;
   Mutex mutex_;
   CondVar done_changed_;
-  bool done_ GUARDED_BY(mutex_) = false;
+  bool done_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 class GrpcPlugin : public DevicePlugin {
@@ -67,7 +67,7 @@ class GrpcPlugin : public DevicePlugin {
   Result<PluginOptions> Options(std::stop_token stop) override {
     v1beta1::Empty request;
     v1beta1::DevicePluginOptions reply;
-    RETURN_IF_ERROR(Invoke(&Stub::GetDevicePluginOptions, request, reply, kOptionsTimeout, stop));
+    KEELSON_RETURN_IF_ERROR(Invoke(&Stub::GetDevicePluginOptions, request, reply, kOptionsTimeout, stop));
     return PluginOptions{reply.pre_start_required(), reply.get_preferred_allocation_available()};
   }
 
@@ -81,7 +81,7 @@ class GrpcPlugin : public DevicePlugin {
     for (const std::string& id : available) container.add_available_deviceids(id);
     for (const std::string& id : must_include) container.add_must_include_deviceids(id);
     container.set_allocation_size(static_cast<int32_t>(size));
-    RETURN_IF_ERROR(Invoke(&Stub::GetPreferredAllocation, request, reply, kNoDeadline, stop));
+    KEELSON_RETURN_IF_ERROR(Invoke(&Stub::GetPreferredAllocation, request, reply, kNoDeadline, stop));
     if (reply.container_responses().empty()) return Ids();
     const auto& ids = reply.container_responses(0).deviceids();
     return Ids(ids.begin(), ids.end());
@@ -92,11 +92,12 @@ class GrpcPlugin : public DevicePlugin {
     v1beta1::AllocateResponse reply;
     auto& container = *request.add_container_requests();
     for (const std::string& id : ids) container.add_devices_ids(id);
-    RETURN_IF_ERROR(Invoke(&Stub::Allocate, request, reply, kNoDeadline, stop));
-    if (reply.container_responses().empty())
+    KEELSON_RETURN_IF_ERROR(Invoke(&Stub::Allocate, request, reply, kNoDeadline, stop));
+    if (reply.container_responses().empty()) {
       return Error(Code::kInternal,
                    "no containers return in allocation response "
                    "&AllocateResponse{ContainerResponses:[]*ContainerAllocateResponse{},}");
+    }
     return FromWire(reply.container_responses(0));
   }
 
@@ -128,8 +129,9 @@ class GrpcPlugin : public DevicePlugin {
 
 Result<std::unique_ptr<DevicePlugin>> DialPlugin(const std::string& socket, std::stop_token stop) {
   auto channel = rpc::UnixChannel(socket);
-  if (!rpc::AwaitConnected(*channel, kDialTimeout, stop))
+  if (!rpc::AwaitConnected(*channel, kDialTimeout, stop)) {
     return Error(Code::kTimeout, "failed to dial device plugin: context deadline exceeded");
+  }
   return std::unique_ptr<DevicePlugin>(new GrpcPlugin(socket, channel));
 }
 

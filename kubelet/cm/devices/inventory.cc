@@ -12,8 +12,9 @@ bool Resource::HasTopology() const {
 Ids Resource::Healthy() const {
   Ids ids;
   if (!current) return ids;
-  for (const auto& [id, device] : devices)
+  for (const auto& [id, device] : devices) {
     if (device.healthy) ids.insert(ids.end(), id);
+  }
   return ids;
 }
 
@@ -38,8 +39,9 @@ std::shared_ptr<DevicePlugin> Inventory::Connect(const std::string& name, uint64
 
 std::optional<Ids> Inventory::List(const std::string& name, uint64_t connection, DeviceMap devices) {
   auto it = resources_.find(name);
-  if (it == resources_.end() || it->second.connection != connection || !it->second.plugin)
+  if (it == resources_.end() || it->second.connection != connection || !it->second.plugin) {
     return std::nullopt;
+  }
   Resource& resource = it->second;
   Ids changed;
   for (const auto& [id, device] : devices) {
@@ -76,8 +78,9 @@ bool Inventory::Expire(SteadyTime now) {
 
 SteadyTime Inventory::NextExpiry() const {
   SteadyTime next = SteadyTime::max();
-  for (const auto& [name, resource] : resources_)
+  for (const auto& [name, resource] : resources_) {
     if (resource.gone_since) next = std::min(next, *resource.gone_since + kStopGracePeriod);
+  }
   return next;
 }
 
@@ -105,22 +108,25 @@ std::map<std::string, NodeResource> Inventory::NodeResources() const {
 
 std::map<std::string, Ids> Inventory::HealthyDevices() const {
   std::map<std::string, Ids> out;
-  for (const auto& [name, resource] : resources_)
+  for (const auto& [name, resource] : resources_) {
     if (resource.known) out[name] = resource.Healthy();
+  }
   return out;
 }
 
 std::vector<ResourceDevice> Inventory::AllocatableDevices() const {
   std::vector<ResourceDevice> out;
-  for (const auto& [name, resource] : resources_)
+  for (const auto& [name, resource] : resources_) {
     for (const std::string& id : resource.Healthy()) out.push_back({name, id, resource.devices.at(id).nodes});
+  }
   return out;
 }
 
 std::vector<std::shared_ptr<DevicePlugin>> Inventory::Clear() {
   std::vector<std::shared_ptr<DevicePlugin>> plugins;
-  for (auto& [name, resource] : resources_)
+  for (auto& [name, resource] : resources_) {
     if (resource.plugin) plugins.push_back(std::move(resource.plugin));
+  }
   resources_.clear();
   return plugins;
 }

@@ -43,7 +43,7 @@ DeviceManager::~DeviceManager() {
 }
 
 Result<> DeviceManager::Run(std::stop_token stop, const std::function<void()>& ready) {
-  RETURN_IF_ERROR(MakeDirs(options_.dir, 0750));
+  KEELSON_RETURN_IF_ERROR(MakeDirs(options_.dir, 0750));
   RemoveSockets(options_.dir);
   std::stop_callback wake(stop, [this] {
     MutexLock lock(mutex_);
@@ -86,13 +86,14 @@ Result<> DeviceManager::Accept(const RegistrationRequest& request) {
   registrations.With({request.resource}).Increment();
   Result<> done = CheckRegistration(request);
   if (done) done = Connect(request.resource, options_.dir + "/" + request.endpoint);
-  if (!done)
+  if (!done) {
     log::Warn("Device plugin was not registered", {{"resource", request.resource}, {"err", done.error()}});
+  }
   return done;
 }
 
 Result<> DeviceManager::Connect(const std::string& resource, const std::string& socket) {
-  ASSIGN_OR_RETURN(std::shared_ptr<DevicePlugin> plugin, options_.dial(socket, calls_.get_token()));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<DevicePlugin> plugin, options_.dial(socket, calls_.get_token()));
   auto options = plugin->Options(calls_.get_token());
   if (!options) return options.error().Wrap("failed to get device plugin options");
   uint64_t connection = 0;
@@ -162,8 +163,9 @@ void DeviceManager::HandleChanges() {
     uids.swap(health_changed_);
   }
   dropped.clear();
-  if (Result<> done = WriteCheckpoint(); !done)
+  if (Result<> done = WriteCheckpoint(); !done) {
     log::Error("Failed to write the device checkpoint", {{"err", done.error()}});
+  }
   auto resources = NodeResources();
   if (resources != reported_ && options_.resources_changed) options_.resources_changed();
   reported_ = std::move(resources);

@@ -82,12 +82,12 @@ class DeviceManager : public ResourceProvider, public PluginHandler {  // thread
 
  private:
   // Amounts of device plugins' resources, of those not zero.
-  std::map<std::string, size_t> RequestsOf(const corev1::Container& container) const REQUIRES(mutex_);
-  bool IsDeviceResource(const std::string& resource) const REQUIRES(mutex_);
-  Ids Free(const std::string& resource, const Resource& state) const REQUIRES(mutex_);
+  std::map<std::string, size_t> RequestsOf(const corev1::Container& container) const KEELSON_REQUIRES(mutex_);
+  bool IsDeviceResource(const std::string& resource) const KEELSON_REQUIRES(mutex_);
+  Ids Free(const std::string& resource, const Resource& state) const KEELSON_REQUIRES(mutex_);
   std::optional<std::vector<TopologyHint>> HintsFor(const std::string& resource, const Ids& allocated,
                                                     const Ids& reusable, size_t required) const
-      REQUIRES(mutex_);
+      KEELSON_REQUIRES(mutex_);
 
   struct Target;  // of an allocation: whom, what, where
   struct Reservation;
@@ -96,8 +96,8 @@ class DeviceManager : public ResourceProvider, public PluginHandler {  // thread
   // Whether anything has been given that the container did not have.
   Result<bool> AllocateResource(const Target& target, std::stop_token stop);
   Result<std::optional<Reservation>> Reserve(const Target& target, std::stop_token stop);
-  Result<> CheckHealth(const Target& target) const REQUIRES(mutex_);
-  void Unreserve(const std::string& resource, const Ids& ids) REQUIRES(mutex_);
+  Result<> CheckHealth(const Target& target) const KEELSON_REQUIRES(mutex_);
+  void Unreserve(const std::string& resource, const Ids& ids) KEELSON_REQUIRES(mutex_);
   Result<> PreStart(const std::string& uid, const std::string& container, const std::string& resource,
                     std::stop_token stop);
 
@@ -105,8 +105,8 @@ class DeviceManager : public ResourceProvider, public PluginHandler {  // thread
   void OnListed(const std::string& resource, uint64_t connection, DeviceMap devices);
   void OnGone(const std::string& resource, uint64_t connection, const Error& why);
   // False when the plugin has been replaced or is gone already.
-  bool Disconnect(const std::string& resource, uint64_t connection) REQUIRES(mutex_);
-  void Changed() REQUIRES(mutex_);
+  bool Disconnect(const std::string& resource, uint64_t connection) KEELSON_REQUIRES(mutex_);
+  void Changed() KEELSON_REQUIRES(mutex_);
   // True when there is more to do than wait.
   bool Await(SteadyTime deadline, std::stop_token stop);
   void HandleChanges();
@@ -121,18 +121,19 @@ class DeviceManager : public ResourceProvider, public PluginHandler {  // thread
 
   mutable Mutex mutex_;
   CondVar changed_;
-  Inventory inventory_ GUARDED_BY(mutex_);
-  PodDevices pods_ GUARDED_BY(mutex_);
-  std::map<std::string, Ids> reserved_ GUARDED_BY(mutex_);  // by resource: chosen, and the plugin is asked
-  uint64_t connections_ GUARDED_BY(mutex_) = 0;
+  Inventory inventory_ KEELSON_GUARDED_BY(mutex_);
+  PodDevices pods_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, Ids> reserved_
+      KEELSON_GUARDED_BY(mutex_);  // by resource: chosen, and the plugin is asked
+  uint64_t connections_ KEELSON_GUARDED_BY(mutex_) = 0;
   // For Run() to do: plugins to let go, pods to tell of, whether there is news at all.
-  std::vector<std::shared_ptr<DevicePlugin>> dropped_ GUARDED_BY(mutex_);
-  std::set<std::string> health_changed_ GUARDED_BY(mutex_);
-  bool dirty_ GUARDED_BY(mutex_) = false;
+  std::vector<std::shared_ptr<DevicePlugin>> dropped_ KEELSON_GUARDED_BY(mutex_);
+  std::set<std::string> health_changed_ KEELSON_GUARDED_BY(mutex_);
+  bool dirty_ KEELSON_GUARDED_BY(mutex_) = false;
   std::map<std::string, NodeResource> reported_;  // of Run()'s thread
 
   Mutex file_mutex_;  // held while writing, so that the last file is of the last state; before mutex_
-  std::string written_ GUARDED_BY(file_mutex_);
+  std::string written_ KEELSON_GUARDED_BY(file_mutex_);
 };
 
 }  // namespace keelson::kubelet::devices

@@ -65,8 +65,9 @@ TEST_F(DeviceManagerTest, LaterContainersReuseWhatInitContainersHad) {
   Connect({"a", "b", "c", "d"});
   auto pod =
       DevicePod("p", {{"init1", 2}, {"init2", 1}, {"sidecar", 1}, {"init3", 2}, {"app1", 2}, {"app2", 0}});
-  for (const char* name : {"init1", "init2", "sidecar", "init3", "app1", "app2"})
+  for (const char* name : {"init1", "init2", "sidecar", "init3", "app1", "app2"}) {
     EXPECT_EQ(Allocate(pod, name), "") << name;
+  }
   EXPECT_EQ(Held("p", "init1"), (Ids{"a", "b"}));
   EXPECT_EQ(Held("p", "init2"), (Ids{"a"}));
   EXPECT_EQ(Held("p", "sidecar"), (Ids{"a"})) << "and keeps it";
@@ -265,9 +266,11 @@ TEST_F(DeviceManagerTest, TellsTheHealthOfWhatContainersHave) {
   auto health = [&] {
     manager_->FillResourceHealth("p", status);
     std::string out;
-    for (const auto& resource : status.container_statuses(0).allocated_resources_status())
-      for (const auto& device : resource.resources())
+    for (const auto& resource : status.container_statuses(0).allocated_resources_status()) {
+      for (const auto& device : resource.resources()) {
         out += resource.name() + " " + device.resource_id() + " " + device.health() + "; ";
+      }
+    }
     return out;
   };
   EXPECT_EQ(health(), "example.com/dev a Healthy; example.com/dev b Healthy; ");

@@ -36,9 +36,11 @@ const Allocation* PodDevices::Find(const std::string& uid, const std::string& co
 }
 
 bool PodDevices::Any(const std::string& resource) const {
-  for (const auto& [uid, containers] : pods_)
-    for (const auto& [container, allocations] : containers)
+  for (const auto& [uid, containers] : pods_) {
+    for (const auto& [container, allocations] : containers) {
       if (allocations.count(resource)) return true;
+    }
+  }
   return false;
 }
 
@@ -63,8 +65,9 @@ Ids PodDevices::Holders(const std::string& resource, const Ids& devices) const {
   Ids out;
   for (const auto& [uid, containers] : pods_) {
     Ids held = OfPod(uid, resource);
-    if (std::any_of(held.begin(), held.end(), [&](const std::string& id) { return devices.count(id); }))
+    if (std::any_of(held.begin(), held.end(), [&](const std::string& id) { return devices.count(id); })) {
       out.insert(uid);
+    }
   }
   return out;
 }
@@ -94,9 +97,10 @@ namespace {
 bool Claim(std::map<std::string, std::string>& seen, const std::string& key, const std::string& value,
            std::string_view what) {
   auto [it, fresh] = seen.emplace(key, value);
-  if (!fresh && it->second != value)
+  if (!fresh && it->second != value) {
     log::Error("Device plugins disagree on what a container gets",
                {{"what", what}, {"key", key}, {"taken", it->second}, {"ignored", value}});
+  }
   return fresh;
 }
 
@@ -108,14 +112,18 @@ void AddGrants(const PodDevices::Allocations& allocations, cri::ContainerConfig&
   std::vector<cri::Mount> new_mounts;
   for (const auto& [resource, allocation] : allocations) {
     const Grant& grant = allocation.grant;
-    for (const auto& [name, value] : grant.envs)
+    for (const auto& [name, value] : grant.envs) {
       if (Claim(envs, name, value, "environment variable")) new_envs.emplace_back(name, value);
-    for (const cri::Mount& mount : grant.mounts)
+    }
+    for (const cri::Mount& mount : grant.mounts) {
       if (Claim(mounts, mount.container_path, mount.host_path, "mount")) new_mounts.push_back(mount);
-    for (const cri::Device& device : grant.devices)
+    }
+    for (const cri::Device& device : grant.devices) {
       if (Claim(devices, device.container_path, device.host_path, "device")) config.devices.push_back(device);
-    for (const std::string& name : grant.cdi_devices)
+    }
+    for (const std::string& name : grant.cdi_devices) {
       if (Claim(cdi, name, "", "CDI device")) config.cdi_devices.push_back(name);
+    }
     // The kubelet's own annotations stay.
     config.annotations.insert(grant.annotations.begin(), grant.annotations.end());
   }

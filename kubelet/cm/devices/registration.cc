@@ -34,7 +34,8 @@ struct RegistrationServer::Impl {
 
 Result<std::unique_ptr<RegistrationServer>> RegistrationServer::Start(const std::string& dir, Accept accept) {
   auto impl = std::make_unique<Impl>(std::move(accept));
-  ASSIGN_OR_RETURN(impl->server, rpc::UnixServer::Start(dir + "/" + kRegistrationSocket, {&impl->service}));
+  KEELSON_ASSIGN_OR_RETURN(impl->server,
+                           rpc::UnixServer::Start(dir + "/" + kRegistrationSocket, {&impl->service}));
   return std::unique_ptr<RegistrationServer>(new RegistrationServer(std::move(impl)));
 }
 

@@ -65,8 +65,9 @@ class RegistrationTest : public testing::Test {
   bool Await(const std::function<bool()>& condition) {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     MutexLock lock(mutex_);
-    while (!condition())
+    while (!condition()) {
       if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) return condition();
+    }
     return true;
   }
   bool AwaitResource(const std::string& resource, NodeResource expected) {
@@ -114,9 +115,10 @@ TEST_F(RegistrationTest, RefusesInUpstreamsWords) {
   EXPECT_EQ(
       plugin.Register(kubelet_socket_, kResource, "v1alpha3"),
       R"(requested API version "v1alpha3" is not supported by kubelet. Supported version is ["v1beta1"])");
-  for (const char* name : {"cpu", "kubernetes.io/x", "requests.example.com/x", "example.com/", "a/b/c", ""})
+  for (const char* name : {"cpu", "kubernetes.io/x", "requests.example.com/x", "example.com/", "a/b/c", ""}) {
     EXPECT_EQ(plugin.Register(kubelet_socket_, name),
               "the ResourceName \"" + std::string(name) + "\" is invalid");
+  }
   EXPECT_TRUE(manager_->NodeResources().empty());
 }
 
@@ -192,14 +194,16 @@ TEST_F(RegistrationTest, ManyAtOnce) {
   }
   {
     std::vector<std::jthread> threads;
-    for (int i = 0; i < kPlugins; ++i)
+    for (int i = 0; i < kPlugins; ++i) {
       threads.emplace_back([&, i] {
         EXPECT_EQ(plugins[i]->Register(kubelet_socket_, "example.com/own" + std::to_string(i)), "");
         EXPECT_EQ(plugins[i]->Register(kubelet_socket_, kResource), "") << "all the same";
       });
+    }
   }
-  for (int i = 0; i < kPlugins; ++i)
+  for (int i = 0; i < kPlugins; ++i) {
     EXPECT_TRUE(AwaitResource("example.com/own" + std::to_string(i), {1, 1}));
+  }
   EXPECT_TRUE(AwaitResource(kResource, {1, 1})) << "the last has it";
 }
 

@@ -12,12 +12,13 @@ void DeviceManager::RaiseAllocatable(const std::string& uid, k8s::ResourceList& 
   MutexLock lock(mutex_);
   auto pod = pods_.pods().find(uid);
   if (pod == pods_.pods().end()) return;
-  for (const auto& [container, allocations] : pod->second)
+  for (const auto& [container, allocations] : pod->second) {
     for (const auto& [resource, allocation] : allocations) {
       auto in_use = api::Amount::FromInt(static_cast<int64_t>(pods_.InUse(resource).size()));
       api::Amount& amount = allocatable[resource];
       amount = std::max(amount, in_use);
     }
+  }
 }
 
 std::vector<ResourceDevice> DeviceManager::ContainerDevices(const std::string& uid,
@@ -26,9 +27,11 @@ std::vector<ResourceDevice> DeviceManager::ContainerDevices(const std::string& u
   MutexLock lock(mutex_);
   const PodDevices::Allocations* allocations = pods_.Find(uid, container);
   if (!allocations) return out;
-  for (const auto& [resource, allocation] : *allocations)
-    for (const auto& [id, nodes] : allocation.devices)
+  for (const auto& [resource, allocation] : *allocations) {
+    for (const auto& [id, nodes] : allocation.devices) {
       out.push_back({resource, id, nodes.empty() ? NumaNodes() : NumaNodes(nodes)});
+    }
+  }
   return out;
 }
 

@@ -47,10 +47,11 @@ Result<DevicePlan> PlanDevices(const DeviceRequest& request) {
   plan.missing = request.required;
   Take(request.reusable, plan.taken, plan.missing);
   if (plan.missing == 0) return plan;
-  if (request.free.size() < plan.missing)
+  if (request.free.size() < plan.missing) {
     return Error(Code::kInvalid, "requested number of devices unavailable for " + request.resource +
                                      ". Requested: " + std::to_string(plan.missing) +
                                      ", Available: " + std::to_string(request.free.size()));
+  }
   ByAffinity sorted = Sort(request);
   if (plan.missing < sorted.aligned.size()) {
     plan.offered = sorted.aligned;

@@ -71,8 +71,9 @@ std::string Text(const std::vector<TopologyHint>& hints) {
   std::string out;
   for (const TopologyHint& hint : hints) {
     std::string nodes;
-    for (size_t node = 0; node < hint.nodes->size(); ++node)
+    for (size_t node = 0; node < hint.nodes->size(); ++node) {
       if (hint.nodes->test(node)) nodes += (nodes.empty() ? "" : "+") + std::to_string(node);
+    }
     out += (out.empty() ? "" : " ") + nodes + (hint.preferred ? "*" : "");
   }
   return out;

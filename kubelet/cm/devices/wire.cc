@@ -26,8 +26,9 @@ Grant FromWire(const v1beta1::ContainerAllocateResponse& in) {
     mount.host_path = item.host_path();
     mount.readonly = item.read_only();
   }
-  for (const v1beta1::DeviceSpec& item : in.devices())
+  for (const v1beta1::DeviceSpec& item : in.devices()) {
     out.devices.push_back({item.container_path(), item.host_path(), item.permissions()});
+  }
   for (const v1beta1::CDIDevice& item : in.cdi_devices()) out.cdi_devices.push_back(item.name());
   return out;
 }
@@ -54,8 +55,9 @@ std::string GrantToBytes(const Grant& grant) {
 
 Result<Grant> GrantFromBytes(std::string_view bytes) {
   v1beta1::ContainerAllocateResponse in;
-  if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+  if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Error(Code::kInvalid, "not an allocation response");
+  }
   return FromWire(in);
 }
 

@@ -17,9 +17,11 @@ bool Managed(std::string_view resource) { return resource == "memory" || k8s::Is
 MemoryAmounts Wanted(const corev1::Pod& pod, const corev1::Container& container) {
   MemoryAmounts out;
   if (k8s::QosClass(pod) != k8s::kGuaranteed) return out;
-  for (const auto& [name, quantity] : container.resources().requests())
-    if (Managed(name))
+  for (const auto& [name, quantity] : container.resources().requests()) {
+    if (Managed(name)) {
       if (int64_t bytes = api::Amount::Of(quantity).Value(); bytes > 0) out[name] = bytes;
+    }
+  }
   return out;
 }
 
@@ -28,8 +30,9 @@ MemoryAmounts WantedByPod(const corev1::Pod& pod) {
   if (k8s::QosClass(pod) != k8s::kGuaranteed) return out;
   k8s::PodResourcesOptions options;
   options.exclude_overhead = true;
-  for (const auto& [name, amount] : k8s::PodRequests(pod, options))
+  for (const auto& [name, amount] : k8s::PodRequests(pod, options)) {
     if (Managed(name) && amount.Value() > 0) out[name] = amount.Value();
+  }
   return out;
 }
 
@@ -42,17 +45,19 @@ bool Ends(const corev1::Pod& pod, const std::string& container) {
 // What is reserved of the nodes has to add up to what is reserved of the machine.
 Result<> CheckReserved(const MemoryManagerOptions& options) {
   MemoryAmounts sum;
-  for (const auto& [node, amounts] : options.reserved)
+  for (const auto& [node, amounts] : options.reserved) {
     for (const auto& [type, bytes] : amounts) sum[type] += bytes;
+  }
   MemoryAmounts both = sum;
   both.insert(options.node_reserved.begin(), options.node_reserved.end());
   for (const auto& [type, unused] : both) {
     auto total = options.node_reserved.find(type);
     int64_t a = sum[type], b = total == options.node_reserved.end() ? 0 : total->second;
-    if (a != b)
+    if (a != b) {
       return Error(Code::kInvalid, "the total amount \"" + std::to_string(a) + "\" of type \"" + type +
                                        "\" is not equal to the value \"" + std::to_string(b) +
                                        "\" determined by Node Allocatable feature");
+    }
   }
   return {};
 }
@@ -61,7 +66,7 @@ Result<> CheckReserved(const MemoryManagerOptions& options) {
 
 Result<std::unique_ptr<MemoryManager>> MemoryManager::Make(const MachineTopology& machine,
                                                            const MemoryManagerOptions& options) {
-  RETURN_IF_ERROR(CheckReserved(options));
+  KEELSON_RETURN_IF_ERROR(CheckReserved(options));
   std::map<int, MemoryAmounts> allocatable;
   for (const auto& [id, node] : machine.nodes) {
     allocatable[id] = node.huge_pages;
@@ -70,18 +75,21 @@ Result<std::unique_ptr<MemoryManager>> MemoryManager::Make(const MachineTopology
     allocatable[id]["memory"] = node.memory_bytes - huge;
   }
   for (const auto& [id, amounts] : options.reserved) {
-    if (!allocatable.count(id))
+    if (!allocatable.count(id)) {
       return Error(Code::kInvalid, "[memorymanager] NUMA node " + std::to_string(id) +
                                        " of reservedMemory is not on this machine");
-    for (const auto& [type, bytes] : amounts)
+    }
+    for (const auto& [type, bytes] : amounts) {
       allocatable[id][type] = std::max<int64_t>(allocatable[id][type] - bytes, 0);
+    }
   }
   auto grants = LoadMemoryGrants(options.state_file);
-  if (!grants)
+  if (!grants) {
     return Error(Code::kInvalid,
                  "could not restore state from checkpoint: " + grants.error().message() +
                      ", please drain this node and delete the memory manager checkpoint file \"" +
                      options.state_file + "\" before restarting Kubelet");
+  }
   return std::unique_ptr<MemoryManager>(
       new MemoryManager(machine, options.state_file, std::move(allocatable), std::move(*grants)));
 }
@@ -89,9 +97,11 @@ Result<std::unique_ptr<MemoryManager>> MemoryManager::Make(const MachineTopology
 // As one more container of the pod finds it: its init containers, whose memory was enough, are over by then.
 MemoryTable MemoryManager::TableFor(const std::string& uid) const {
   MemoryGrants grants = grants_;
-  if (auto own = grants.pods.find(uid); own != grants.pods.end())
-    for (auto it = own->second.begin(); it != own->second.end();)
+  if (auto own = grants.pods.find(uid); own != grants.pods.end()) {
+    for (auto it = own->second.begin(); it != own->second.end();) {
       it = it->second.passing ? own->second.erase(it) : std::next(it);
+    }
+  }
   return MemoryTable(allocatable_, grants);
 }
 
@@ -114,10 +124,11 @@ TopologyHints MemoryManager::Hints(const corev1::Pod& pod, const corev1::Contain
   MutexLock lock(mutex_);
   std::vector<TopologyHint> hints;
   auto entry = grants_.pods.find(pod.metadata().uid());
-  if (entry != grants_.pods.end() && entry->second.count(container.name()))
+  if (entry != grants_.pods.end() && entry->second.count(container.name())) {
     hints = {{entry->second.at(container.name()).nodes, true}};
-  else
+  } else {
     hints = HintsFor(TableFor(pod.metadata().uid()), wanted);
+  }
   for (const auto& [type, bytes] : wanted) out[type] = hints;
   return out;
 }
@@ -136,8 +147,9 @@ TopologyHints MemoryManager::PodHints(const corev1::Pod& pod) {
 Result<NumaMask> MemoryManager::Choose(const MemoryTable& table, const MemoryAmounts& wanted,
                                        const TopologyHint& affinity) const {
   if (affinity.nodes && table.Fits(*affinity.nodes, wanted)) return *affinity.nodes;
-  for (const TopologyHint& hint : HintsFor(table, wanted))  // the small ones first
+  for (const TopologyHint& hint : HintsFor(table, wanted)) {  // the small ones first
     if (!affinity.nodes || (*hint.nodes & *affinity.nodes) == *affinity.nodes) return *hint.nodes;
+  }
   return Error(Code::kConflict,
                affinity.nodes
                    ? "[memorymanager] failed to find NUMA nodes to extend the current topology hint"
@@ -180,8 +192,9 @@ Result<> MemoryManager::Configure(const corev1::Pod& pod, const corev1::Containe
   auto grant = Granted(pod.metadata().uid(), container.name());
   if (!grant) return {};
   CpuSet nodes;  // the kernel writes lists of nodes as it does lists of CPUs
-  for (const auto& [id, node] : machine_.nodes)
+  for (const auto& [id, node] : machine_.nodes) {
     if (grant->nodes.test(id)) nodes.Add(id);
+  }
   config.resources.cpuset_mems = nodes.Format();
   return {};
 }
@@ -191,11 +204,12 @@ void MemoryManager::Release(const std::string& uid) {
   if (!grants_.pods.count(uid)) return;
   MemoryGrants next = grants_;
   next.pods.erase(uid);
-  if (auto saved = SaveMemoryGrants(state_file_, next); !saved)
+  if (auto saved = SaveMemoryGrants(state_file_, next); !saved) {
     log::Error("Cannot save whose memory is where",
                {{"err", saved.error()}});  // stays granted until the next try
-  else
+  } else {
     grants_ = std::move(next);
+  }
 }
 
 std::set<std::string> MemoryManager::Uids() const {

@@ -43,7 +43,7 @@ class MemoryManager : public ResourceProvider {  // thread safe
         state_file_(std::move(state_file)),
         allocatable_(std::move(allocatable)),
         grants_(std::move(grants)) {}
-  MemoryTable TableFor(const std::string& uid) const REQUIRES(mutex_);
+  MemoryTable TableFor(const std::string& uid) const KEELSON_REQUIRES(mutex_);
   std::vector<TopologyHint> HintsFor(const MemoryTable& table, const MemoryAmounts& wanted) const;
   Result<NumaMask> Choose(const MemoryTable& table, const MemoryAmounts& wanted,
                           const TopologyHint& affinity) const;
@@ -52,7 +52,7 @@ class MemoryManager : public ResourceProvider {  // thread safe
   const std::string state_file_;
   const std::map<int, MemoryAmounts> allocatable_;
   mutable Mutex mutex_;
-  MemoryGrants grants_ GUARDED_BY(mutex_);
+  MemoryGrants grants_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet

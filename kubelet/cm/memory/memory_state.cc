@@ -17,13 +17,16 @@ MemoryTable::MemoryTable(std::map<int, MemoryAmounts> allocatable, const MemoryG
     std::map<unsigned long long, MemoryAmounts> passing, lasting;
     for (const auto& [name, grant] : containers) {
       MemoryAmounts& amounts = (grant.passing ? passing : lasting)[grant.nodes.to_ullong()];
-      for (const auto& [type, bytes] : grant.amounts)
+      for (const auto& [type, bytes] : grant.amounts) {
         amounts[type] = grant.passing ? std::max(amounts[type], bytes) : amounts[type] + bytes;
+      }
     }
-    for (const auto& [group, amounts] : passing)
+    for (const auto& [group, amounts] : passing) {
       for (const auto& [type, bytes] : amounts) lasting[group][type] = std::max(lasting[group][type], bytes);
-    for (const auto& [group, amounts] : lasting)
+    }
+    for (const auto& [group, amounts] : lasting) {
       for (const auto& [type, bytes] : amounts) used_[group][type] += bytes;
+    }
   }
 }
 
@@ -52,8 +55,9 @@ bool MemoryTable::Fits(const NumaMask& nodes, const MemoryAmounts& wanted) const
   auto group = used_.find(nodes.to_ullong());
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& item) {
     int64_t used = 0;
-    if (group != used_.end())
+    if (group != used_.end()) {
       if (auto it = group->second.find(item.first); it != group->second.end()) used = it->second;
+    }
     return Total(nodes, item.first) - used >= item.second;
   });
 }
@@ -67,10 +71,12 @@ Result<MemoryGrants> LoadMemoryGrants(const std::string& path) {
     for (const auto& [uid, containers] : root.at("pods").as_object()) {
       for (const auto& [name, value] : containers.as_object()) {
         MemoryGrant grant;
-        for (const json::value& node : value.at("nodes").as_array())
+        for (const json::value& node : value.at("nodes").as_array()) {
           grant.nodes.set(static_cast<size_t>(node.as_int64()));
-        for (const auto& [type, bytes] : value.at("amounts").as_object())
+        }
+        for (const auto& [type, bytes] : value.at("amounts").as_object()) {
           grant.amounts[std::string(type)] = bytes.as_int64();
+        }
         grant.passing = value.at("passing").as_bool();
         out.pods[std::string(uid)][std::string(name)] = std::move(grant);
       }
@@ -87,8 +93,9 @@ Result<> SaveMemoryGrants(const std::string& path, const MemoryGrants& grants) {
     json::object inside;
     for (const auto& [name, grant] : containers) {
       json::array nodes;
-      for (size_t node = 0; node < grant.nodes.size(); ++node)
+      for (size_t node = 0; node < grant.nodes.size(); ++node) {
         if (grant.nodes.test(node)) nodes.push_back(static_cast<int64_t>(node));
+      }
       json::object amounts;
       for (const auto& [type, bytes] : grant.amounts) amounts[type] = bytes;
       inside[name] = {{"nodes", nodes}, {"amounts", amounts}, {"passing", grant.passing}};

@@ -28,10 +28,13 @@ class MemoryManagerTest : public testing::Test {
     manager_ = std::move(*made);
   }
   std::string Allocate(const corev1::Pod& pod, const TopologyHint& affinity = {}) {
-    for (const auto* list : {&pod.spec().init_containers(), &pod.spec().containers()})
-      for (const auto& container : *list)
-        if (auto failure = manager_->Allocate(pod, container, affinity))
+    for (const auto* list : {&pod.spec().init_containers(), &pod.spec().containers()}) {
+      for (const auto& container : *list) {
+        if (auto failure = manager_->Allocate(pod, container, affinity)) {
           return failure->reason + ": " + failure->message;
+        }
+      }
+    }
     return "";
   }
   std::string NodesOf(const corev1::Pod& pod) {
@@ -43,8 +46,9 @@ class MemoryManagerTest : public testing::Test {
     std::string out;
     for (const auto& [type, hints] : manager_->PodHints(pod)) {
       out += type + ":";
-      for (const auto& hint : hints)
+      for (const auto& hint : hints) {
         out += " " + hint.nodes->to_string().substr(62) + (hint.preferred ? "!" : "");
+      }
     }
     return out;
   }
@@ -145,8 +149,9 @@ TEST_F(MemoryManagerTest, HugePagesAreMemoryOfTheirOwn) {
   EXPECT_EQ((*made)->allocatable().at(1).at("memory"), 7 * kGi);
   corev1::Pod pod = GuaranteedPod("pod", "1", "1Gi");
   for (auto* list : {pod.mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_requests(),
-                     pod.mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_limits()})
+                     pod.mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_limits()}) {
     (*list)["hugepages-2Mi"].set_string("512Mi");
+  }
   auto hints = (*made)->Hints(pod, pod.spec().containers(0));
   ASSERT_EQ(hints.size(), 2u);
   EXPECT_EQ(hints["hugepages-2Mi"].size(), 2u);

@@ -29,8 +29,9 @@ Result<CpuSet> CpuSet::Parse(const std::string& text) {
     bool good = ParseNumber(range.substr(0, dash), first);
     good = good && (dash == std::string_view::npos ? (last = first, true)
                                                    : ParseNumber(range.substr(dash + 1), last));
-    if (!good || last < first || comma == rest.size() - 1)
+    if (!good || last < first || comma == rest.size() - 1) {
       return Error(Code::kInvalid, "invalid list of CPUs \"" + text + "\"");
+    }
     for (int cpu = first; cpu <= last; ++cpu) out.cpus_.insert(out.cpus_.end(), cpu);
     rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
   }

@@ -38,8 +38,9 @@ class Merger {
     for (const auto& [id, node] : machine.nodes) all_.set(id);
     for (const HintList& list : lists_) {
       size_t least = all_.count();
-      for (const TopologyHint& hint : list)
+      for (const TopologyHint& hint : list) {
         if (hint.nodes) least = std::min(least, hint.nodes->count());
+      }
       bool any =
           std::any_of(list.begin(), list.end(), [](const auto& hint) { return hint.nodes.has_value(); });
       if (any) needed_ = std::max(needed_, least);

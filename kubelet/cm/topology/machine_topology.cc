@@ -111,8 +111,9 @@ Result<MachineTopology> MachineTopology::Read(int64_t memory_bytes, const std::s
   for (const auto& [id, node] : out.nodes) ids.push_back(id);
   for (auto& [id, node] : out.nodes) {
     std::map<int, int> by_id;
-    for (auto [index, distance] : node.distance)
+    for (auto [index, distance] : node.distance) {
       if (static_cast<size_t>(index) < ids.size()) by_id[ids[index]] = distance;
+    }
     node.distance = std::move(by_id);
   }
   if (out.nodes.empty()) out.nodes[0] = {online, memory_bytes, {}, {{0, 10}}};
@@ -127,8 +128,9 @@ CpuSet MachineTopology::All() const {
 
 std::set<int> MachineTopology::Ids(int CpuPlace::*level, const CpuSet& among) const {
   std::set<int> out;
-  for (int cpu : among)
+  for (int cpu : among) {
     if (auto it = cpus.find(cpu); it != cpus.end()) out.insert(it->second.*level);
+  }
   return out;
 }
 
@@ -137,28 +139,33 @@ int MachineTopology::Cores() const { return static_cast<int>(Ids(&CpuPlace::core
 
 CpuSet MachineTopology::Of(int CpuPlace::*level, int id) const {
   CpuSet out;
-  for (const auto& [cpu, place] : cpus)
+  for (const auto& [cpu, place] : cpus) {
     if (place.*level == id) out.Add(cpu);
+  }
   return out;
 }
 
 CpuSet MachineTopology::OfNodes(const NumaMask& mask) const {
   CpuSet out;
-  for (const auto& [cpu, place] : cpus)
-    if (place.numa >= 0 && static_cast<size_t>(place.numa) < mask.size() && mask.test(place.numa))
+  for (const auto& [cpu, place] : cpus) {
+    if (place.numa >= 0 && static_cast<size_t>(place.numa) < mask.size() && mask.test(place.numa)) {
       out.Add(cpu);
+    }
+  }
   return out;
 }
 
 std::vector<NumaMask> MachineTopology::NodeSets() const {
   std::vector<int> ids;
-  for (const auto& [id, node] : nodes)
+  for (const auto& [id, node] : nodes) {
     if (static_cast<size_t>(id) < NumaMask().size() && ids.size() < kMaxNodes) ids.push_back(id);
+  }
   std::vector<NumaMask> out;
   for (unsigned chosen = 1; chosen < 1u << ids.size(); ++chosen) {
     NumaMask mask;
-    for (size_t i = 0; i < ids.size(); ++i)
+    for (size_t i = 0; i < ids.size(); ++i) {
       if (chosen >> i & 1) mask.set(ids[i]);
+    }
     out.push_back(mask);
   }
   std::stable_sort(out.begin(), out.end(),

@@ -49,8 +49,9 @@ Result<bool> ParseBool(const std::string& name, const std::string& value) {
 
 // Only one policy promises that what is given is of one node.
 void CountScope(const TopologyOptions& options, bool aligned) {
-  if (options.merge.policy == TopologyPolicy::kSingleNumaNode)
+  if (options.merge.policy == TopologyPolicy::kSingleNumaNode) {
     CountAlignment(options.scope == TopologyScope::kPod ? "pod" : "container", "numa_node", aligned);
+  }
 }
 
 }  // namespace
@@ -61,16 +62,18 @@ Result<TopologyOptions> ParseTopologyOptions(const std::string& policy, const st
   auto found = Policies().find(policy.empty() ? "none" : policy);
   if (found == Policies().end()) return Error(Code::kInvalid, "unknown policy: \"" + policy + "\"");
   out.merge.policy = found->second;
-  if (scope != "container" && scope != "pod" && !scope.empty())
+  if (scope != "container" && scope != "pod" && !scope.empty()) {
     return Error(Code::kInvalid, "unknown scope: \"" + scope + "\"");
+  }
   out.scope = scope == "pod" ? TopologyScope::kPod : TopologyScope::kContainer;
   for (const auto& [name, value] : options) {
     if (name == "prefer-closest-numa-nodes") {
-      ASSIGN_OR_RETURN(out.merge.prefer_closest, ParseBool(name, value));
+      KEELSON_ASSIGN_OR_RETURN(out.merge.prefer_closest, ParseBool(name, value));
     } else if (name == "max-allowable-numa-nodes") {
       auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), out.max_numa_nodes);
-      if (problem != std::errc() || end != value.data() + value.size() || out.max_numa_nodes < 8)
+      if (problem != std::errc() || end != value.data() + value.size() || out.max_numa_nodes < 8) {
         return Error(Code::kInvalid, "bad value for option \"" + name + "\": the minimum is 8");
+      }
     } else {
       return Error(Code::kInvalid, "unknown Topology Manager Policy option: \"" + name + "\"");
     }
@@ -82,9 +85,10 @@ Result<std::unique_ptr<TopologyManager>> TopologyManager::Make(const MachineTopo
                                                                const TopologyOptions& options,
                                                                std::vector<ResourceProvider*> providers) {
   if (options.merge.policy != TopologyPolicy::kNone &&
-      machine.nodes.size() > static_cast<size_t>(options.max_numa_nodes))
+      machine.nodes.size() > static_cast<size_t>(options.max_numa_nodes)) {
     return Error(Code::kInvalid, "unsupported on machines with more than " +
                                      std::to_string(options.max_numa_nodes) + " NUMA Nodes");
+  }
   return std::unique_ptr<TopologyManager>(new TopologyManager(machine, options, std::move(providers)));
 }
 
@@ -149,15 +153,17 @@ std::optional<k8s::AdmitFailure> TopologyManager::AdmitContainer(const corev1::P
 std::optional<k8s::AdmitFailure> TopologyManager::Allocate(const corev1::Pod& pod,
                                                            const corev1::Container& container,
                                                            const TopologyHint& affinity) {
-  for (ResourceProvider* provider : providers_)
+  for (ResourceProvider* provider : providers_) {
     if (auto failure = provider->Allocate(pod, container, affinity)) return failure;
+  }
   return std::nullopt;
 }
 
 Result<> TopologyManager::Configure(const corev1::Pod& pod, const corev1::Container& container,
                                     cri::ContainerConfig& config, std::stop_token stop) {
-  for (ResourceProvider* provider : providers_)
-    RETURN_IF_ERROR(provider->Configure(pod, container, config, stop));
+  for (ResourceProvider* provider : providers_) {
+    KEELSON_RETURN_IF_ERROR(provider->Configure(pod, container, config, stop));
+  }
   return {};
 }
 
@@ -166,9 +172,11 @@ void TopologyManager::Release(const std::string& uid) {
 }
 
 void TopologyManager::RemoveStaleState(const std::set<std::string>& uids) {
-  for (ResourceProvider* provider : providers_)
-    for (const std::string& uid : provider->Uids())
+  for (ResourceProvider* provider : providers_) {
+    for (const std::string& uid : provider->Uids()) {
       if (!uids.count(uid)) provider->Release(uid);
+    }
+  }
 }
 
 }  // namespace keelson::kubelet

@@ -62,9 +62,10 @@ void FakeRuntime::Exit(ContainerEntry& container, int code, const std::string& r
 
 void FakeRuntime::Happened(const ContainerEntry& container, ContainerEvent::Type type) {
   auto sandbox = sandboxes_.find(container.sandbox_id);
-  if (events_supported_ && sandbox != sandboxes_.end())
+  if (events_supported_ && sandbox != sandboxes_.end()) {
     events_.push_back(
         {container.status.id, type, events_name_pods_ ? sandbox->second.config.metadata.uid : std::string()});
+  }
   changed_.notify_all();
 }
 
@@ -93,8 +94,9 @@ void FakeRuntime::SetFeatures(std::vector<RuntimeHandler> handlers, bool supplem
 
 std::string FakeRuntime::HandlerOf(const std::string& pod_uid) const {
   MutexLock lock(mutex_);
-  for (const auto& [id, sandbox] : sandboxes_)
+  for (const auto& [id, sandbox] : sandboxes_) {
     if (sandbox.config.metadata.uid == pod_uid) return sandbox.handler;
+  }
   return "";
 }
 
@@ -104,8 +106,9 @@ void FakeRuntime::ExitContainer(const std::string& pod_uid, const std::string& n
   for (auto& [id, container] : containers_) {
     auto sandbox = sandboxes_.find(container.sandbox_id);
     if (sandbox == sandboxes_.end() || sandbox->second.config.metadata.uid != pod_uid) continue;
-    if (container.config.name == name && container.status.state == ContainerState::kRunning)
+    if (container.config.name == name && container.status.state == ContainerState::kRunning) {
       Exit(container, exit_code, reason);
+    }
   }
 }
 
@@ -114,9 +117,11 @@ void FakeRuntime::KillSandbox(const std::string& pod_uid) {
   for (auto& [id, sandbox] : sandboxes_) {
     if (sandbox.config.metadata.uid != pod_uid) continue;
     sandbox.status.state = SandboxState::kNotReady;
-    for (auto& [cid, container] : containers_)
-      if (container.sandbox_id == id && container.status.state == ContainerState::kRunning)
+    for (auto& [cid, container] : containers_) {
+      if (container.sandbox_id == id && container.status.state == ContainerState::kRunning) {
         Exit(container, 137, "Error");
+      }
+    }
   }
 }
 
@@ -177,19 +182,23 @@ size_t FakeRuntime::Count(const std::string& call) const {
 ContainerConfig FakeRuntime::LastConfig(const std::string& name) const {
   MutexLock lock(mutex_);
   const ContainerEntry* last = nullptr;
-  for (const auto& [id, container] : containers_)
-    if (container.config.name == name && (!last || container.status.created_at > last->status.created_at))
+  for (const auto& [id, container] : containers_) {
+    if (container.config.name == name && (!last || container.status.created_at > last->status.created_at)) {
       last = &container;
+    }
+  }
   return last ? last->config : ContainerConfig();
 }
 
 SandboxConfig FakeRuntime::LastSandboxConfig(const std::string& pod_uid) const {
   MutexLock lock(mutex_);
   const SandboxEntry* last = nullptr;
-  for (const auto& [id, sandbox] : sandboxes_)
+  for (const auto& [id, sandbox] : sandboxes_) {
     if (sandbox.config.metadata.uid == pod_uid &&
-        (!last || sandbox.status.created_at > last->status.created_at))
+        (!last || sandbox.status.created_at > last->status.created_at)) {
       last = &sandbox;
+    }
+  }
   return last ? last->config : SandboxConfig();
 }
 
@@ -198,8 +207,9 @@ std::string FakeRuntime::RunningContainer(const std::string& pod_uid, const std:
   for (const auto& [id, container] : containers_) {
     auto sandbox = sandboxes_.find(container.sandbox_id);
     if (sandbox != sandboxes_.end() && sandbox->second.config.metadata.uid == pod_uid &&
-        container.config.name == name && container.status.state == ContainerState::kRunning)
+        container.config.name == name && container.status.state == ContainerState::kRunning) {
       return id;
+    }
   }
   return "";
 }
@@ -225,10 +235,12 @@ Result<std::vector<Image>> FakeRuntime::ListImages(std::stop_token) {
 
 Result<std::optional<Image>> FakeRuntime::ImageStatus(const std::string& image, std::stop_token) {
   MutexLock lock(mutex_);
-  RETURN_IF_ERROR(Begin("ImageStatus", image));
-  for (const auto& [name, known] : images_)
-    if (name == image || known.id == image || known.repo_digests.front() == image)
+  KEELSON_RETURN_IF_ERROR(Begin("ImageStatus", image));
+  for (const auto& [name, known] : images_) {
+    if (name == image || known.id == image || known.repo_digests.front() == image) {
       return std::optional(known);
+    }
+  }
   return std::optional<Image>();
 }
 
@@ -236,11 +248,12 @@ Result<std::string> FakeRuntime::PullImage(const std::string& image, const std::
                                            const SandboxConfig&, std::stop_token) {
   {
     MutexLock lock(mutex_);
-    RETURN_IF_ERROR(Begin("PullImage", image));
+    KEELSON_RETURN_IF_ERROR(Begin("PullImage", image));
     auto it = pullable_.find(image);
     if (it == pullable_.end()) return NoSuch("image", image);
-    if (!it->second.empty() && (!auth || auth->username != it->second))
+    if (!it->second.empty() && (!auth || auth->username != it->second)) {
       return Error(Code::kForbidden, "pull access denied");
+    }
   }
   AddImage(image);
   MutexLock lock(mutex_);
@@ -250,7 +263,7 @@ Result<std::string> FakeRuntime::PullImage(const std::string& image, const std::
 
 Result<> FakeRuntime::RemoveImage(const std::string& image, std::stop_token) {
   MutexLock lock(mutex_);
-  RETURN_IF_ERROR(Begin("RemoveImage", image));
+  KEELSON_RETURN_IF_ERROR(Begin("RemoveImage", image));
   std::erase_if(images_, [&](const auto& item) { return item.first == image || item.second.id == image; });
   return {};
 }

@@ -109,37 +109,38 @@ class FakeRuntime : public RuntimeService, public ImageService {  // thread safe
     bool half_started = false;
   };
   static Error NoSuch(const std::string& what, const std::string& id);
-  void Happened(const ContainerEntry& container, ContainerEvent::Type type) REQUIRES(mutex_);
-  Result<> Begin(const std::string& method, const std::string& detail) REQUIRES(mutex_);
-  int64_t NowNanos() REQUIRES(mutex_);
-  void Exit(ContainerEntry& container, int code, const std::string& reason) REQUIRES(mutex_);
+  void Happened(const ContainerEntry& container, ContainerEvent::Type type) KEELSON_REQUIRES(mutex_);
+  Result<> Begin(const std::string& method, const std::string& detail) KEELSON_REQUIRES(mutex_);
+  int64_t NowNanos() KEELSON_REQUIRES(mutex_);
+  void Exit(ContainerEntry& container, int code, const std::string& reason) KEELSON_REQUIRES(mutex_);
 
   Clock& clock_;
   mutable Mutex mutex_;
   CondVar changed_;
-  int next_id_ GUARDED_BY(mutex_) = 1;
-  int64_t last_time_ GUARDED_BY(mutex_) = 0;
-  bool follow_clock_ GUARDED_BY(mutex_) = false;
-  std::map<std::string, SandboxEntry> sandboxes_ GUARDED_BY(mutex_);
-  std::map<std::string, ContainerEntry> containers_ GUARDED_BY(mutex_);
-  std::map<std::string, Image> images_ GUARDED_BY(mutex_);
-  std::map<std::string, std::string> pullable_ GUARDED_BY(mutex_);  // image -> user, may be empty
-  std::map<std::string, std::pair<Error, bool>> failures_ GUARDED_BY(mutex_);
-  std::map<std::string, int> exit_on_start_ GUARDED_BY(mutex_);
-  std::map<std::string, std::string> abandoned_starts_ GUARDED_BY(mutex_);
-  std::set<std::string> half_starts_ GUARDED_BY(mutex_);
+  int next_id_ KEELSON_GUARDED_BY(mutex_) = 1;
+  int64_t last_time_ KEELSON_GUARDED_BY(mutex_) = 0;
+  bool follow_clock_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::map<std::string, SandboxEntry> sandboxes_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, ContainerEntry> containers_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, Image> images_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> pullable_ KEELSON_GUARDED_BY(mutex_);  // image -> user, may be empty
+  std::map<std::string, std::pair<Error, bool>> failures_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, int> exit_on_start_ KEELSON_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> abandoned_starts_ KEELSON_GUARDED_BY(mutex_);
+  std::set<std::string> half_starts_ KEELSON_GUARDED_BY(mutex_);
   std::function<Result<ExecResult>(const std::string&, const std::vector<std::string>&)> exec_
-      GUARDED_BY(mutex_);
-  std::vector<std::string> calls_ GUARDED_BY(mutex_);
-  std::chrono::seconds last_grace_ GUARDED_BY(mutex_){0};
-  bool runtime_ready_ GUARDED_BY(mutex_) = true;
-  bool network_ready_ GUARDED_BY(mutex_) = true;
-  std::vector<RuntimeHandler> handlers_ GUARDED_BY(mutex_);
-  bool supplemental_groups_policy_ GUARDED_BY(mutex_) = false;
-  bool as_crio_ GUARDED_BY(mutex_) = false;
-  bool events_supported_ GUARDED_BY(mutex_) = false, events_name_pods_ GUARDED_BY(mutex_) = true;
-  int streams_broken_ GUARDED_BY(mutex_) = 0, streams_opened_ GUARDED_BY(mutex_) = 0;
-  std::vector<ContainerEvent> events_ GUARDED_BY(mutex_);
+      KEELSON_GUARDED_BY(mutex_);
+  std::vector<std::string> calls_ KEELSON_GUARDED_BY(mutex_);
+  std::chrono::seconds last_grace_ KEELSON_GUARDED_BY(mutex_){0};
+  bool runtime_ready_ KEELSON_GUARDED_BY(mutex_) = true;
+  bool network_ready_ KEELSON_GUARDED_BY(mutex_) = true;
+  std::vector<RuntimeHandler> handlers_ KEELSON_GUARDED_BY(mutex_);
+  bool supplemental_groups_policy_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool as_crio_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool events_supported_ KEELSON_GUARDED_BY(mutex_) = false, events_name_pods_
+                                                             KEELSON_GUARDED_BY(mutex_) = true;
+  int streams_broken_ KEELSON_GUARDED_BY(mutex_) = 0, streams_opened_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::vector<ContainerEvent> events_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet::cri

@@ -34,11 +34,12 @@ Result<bool> FakeRuntime::CgroupDriver(bool&, std::stop_token) { return false; }
 Result<std::string> FakeRuntime::RunPodSandbox(const SandboxConfig& config, const std::string& handler,
                                                std::stop_token) {
   MutexLock lock(mutex_);
-  RETURN_IF_ERROR(Begin("RunPodSandbox", config.metadata.name));
+  KEELSON_RETURN_IF_ERROR(Begin("RunPodSandbox", config.metadata.name));
   bool known = std::any_of(handlers_.begin(), handlers_.end(),
                            [&](const RuntimeHandler& item) { return item.name == handler; });
-  if (!handler.empty() && !known)
+  if (!handler.empty() && !known) {
     return Error(Code::kInternal, "no runtime for \"" + handler + "\" is configured");
+  }
   std::string id = "sandbox" + std::to_string(next_id_);
   SandboxEntry entry;
   entry.config = config;
@@ -48,8 +49,9 @@ Result<std::string> FakeRuntime::RunPodSandbox(const SandboxConfig& config, cons
   entry.status.state = SandboxState::kReady;
   entry.status.created_at = NowNanos();
   entry.status.network = config.namespaces.network;
-  if (config.namespaces.network != NamespaceMode::kNode)
+  if (config.namespaces.network != NamespaceMode::kNode) {
     entry.status.ips = {"10.99.0." + std::to_string(next_id_ % 250 + 1)};
+  }
   entry.status.labels = config.labels;
   entry.status.annotations = config.annotations;
   ++next_id_;
@@ -60,19 +62,23 @@ Result<std::string> FakeRuntime::RunPodSandbox(const SandboxConfig& config, cons
 Result<> FakeRuntime::StopPodSandbox(const std::string& id, std::stop_token) {
   MutexLock lock(mutex_);
   auto it = sandboxes_.find(id);
-  RETURN_IF_ERROR(Begin("StopPodSandbox", it == sandboxes_.end() ? id : it->second.config.metadata.name));
+  KEELSON_RETURN_IF_ERROR(
+      Begin("StopPodSandbox", it == sandboxes_.end() ? id : it->second.config.metadata.name));
   if (it == sandboxes_.end()) return {};
   it->second.status.state = SandboxState::kNotReady;
-  for (auto& [cid, container] : containers_)
-    if (container.sandbox_id == id && container.status.state == ContainerState::kRunning)
+  for (auto& [cid, container] : containers_) {
+    if (container.sandbox_id == id && container.status.state == ContainerState::kRunning) {
       Exit(container, 137, "Error");
+    }
+  }
   return {};
 }
 
 Result<> FakeRuntime::RemovePodSandbox(const std::string& id, std::stop_token) {
   MutexLock lock(mutex_);
   auto it = sandboxes_.find(id);
-  RETURN_IF_ERROR(Begin("RemovePodSandbox", it == sandboxes_.end() ? id : it->second.config.metadata.name));
+  KEELSON_RETURN_IF_ERROR(
+      Begin("RemovePodSandbox", it == sandboxes_.end() ? id : it->second.config.metadata.name));
   sandboxes_.erase(id);
   std::erase_if(containers_, [&](const auto& item) { return item.second.sandbox_id == id; });
   return {};
@@ -101,11 +107,12 @@ Result<std::vector<Sandbox>> FakeRuntime::ListPodSandbox(const Filter& filter, s
 Result<std::string> FakeRuntime::CreateContainer(const std::string& sandbox_id, const ContainerConfig& config,
                                                  const SandboxConfig&, std::stop_token) {
   MutexLock lock(mutex_);
-  RETURN_IF_ERROR(Begin("CreateContainer", config.name));
+  KEELSON_RETURN_IF_ERROR(Begin("CreateContainer", config.name));
   auto sandbox = sandboxes_.find(sandbox_id);
   if (sandbox == sandboxes_.end()) return NoSuch("sandbox", sandbox_id);
-  if (sandbox->second.status.state != SandboxState::kReady)
+  if (sandbox->second.status.state != SandboxState::kReady) {
     return Error(Code::kInternal, "sandbox container \"" + sandbox_id + "\" is not running");
+  }
   std::string id = "container" + std::to_string(next_id_++);
   ContainerEntry entry;
   entry.sandbox_id = sandbox_id;
@@ -131,10 +138,11 @@ Result<std::string> FakeRuntime::CreateContainer(const std::string& sandbox_id, 
 Result<> FakeRuntime::StartContainer(const std::string& id, std::stop_token) {
   MutexLock lock(mutex_);
   auto it = containers_.find(id);
-  RETURN_IF_ERROR(Begin("StartContainer", it == containers_.end() ? id : it->second.config.name));
+  KEELSON_RETURN_IF_ERROR(Begin("StartContainer", it == containers_.end() ? id : it->second.config.name));
   if (it == containers_.end()) return NoSuch("container", id);
-  if (it->second.status.state != ContainerState::kCreated)
+  if (it->second.status.state != ContainerState::kCreated) {
     return Error(Code::kInternal, "container " + id + " is not in created state");
+  }
   if (auto abandoned = abandoned_starts_.extract(it->second.config.name)) {
     Exit(it->second, 128, "StartError");
     it->second.status.message = abandoned.mapped();
@@ -147,15 +155,16 @@ Result<> FakeRuntime::StartContainer(const std::string& id, std::stop_token) {
   it->second.status.state = ContainerState::kRunning;
   it->second.status.started_at = NowNanos();
   Happened(it->second, ContainerEvent::Type::kStarted);
-  if (auto exit = exit_on_start_.find(it->second.config.name); exit != exit_on_start_.end())
+  if (auto exit = exit_on_start_.find(it->second.config.name); exit != exit_on_start_.end()) {
     Exit(it->second, exit->second, "");
+  }
   return {};
 }
 
 Result<> FakeRuntime::StopContainer(const std::string& id, std::chrono::seconds grace, std::stop_token) {
   MutexLock lock(mutex_);
   auto it = containers_.find(id);
-  RETURN_IF_ERROR(Begin("StopContainer", it == containers_.end() ? id : it->second.config.name));
+  KEELSON_RETURN_IF_ERROR(Begin("StopContainer", it == containers_.end() ? id : it->second.config.name));
   last_grace_ = grace;
   if (it == containers_.end()) return {};
   if (it->second.status.state == ContainerState::kRunning) Exit(it->second, 143, "Error");
@@ -165,11 +174,12 @@ Result<> FakeRuntime::StopContainer(const std::string& id, std::chrono::seconds 
 Result<> FakeRuntime::RemoveContainer(const std::string& id, std::stop_token) {
   MutexLock lock(mutex_);
   auto it = containers_.find(id);
-  RETURN_IF_ERROR(Begin("RemoveContainer", it == containers_.end() ? id : it->second.config.name));
+  KEELSON_RETURN_IF_ERROR(Begin("RemoveContainer", it == containers_.end() ? id : it->second.config.name));
   if (it == containers_.end()) return {};
-  if (it->second.half_started)
+  if (it->second.half_started) {
     return Error(Code::kInternal, "failed to delete containerd container \"" + id +
                                       "\": cannot delete running task " + id + ": failed precondition");
+  }
   Happened(it->second, ContainerEvent::Type::kDeleted);
   containers_.erase(it);
   return {};
@@ -229,7 +239,7 @@ Result<ExecResult> FakeRuntime::ExecSync(const std::string& id, const std::vecto
     auto it = containers_.find(id);
     if (it == containers_.end()) return NoSuch("container", id);
     name = it->second.config.name;
-    RETURN_IF_ERROR(Begin("ExecSync", name));
+    KEELSON_RETURN_IF_ERROR(Begin("ExecSync", name));
     exec = exec_;
   }
   return exec ? exec(name, command) : Result<ExecResult>(ExecResult{});

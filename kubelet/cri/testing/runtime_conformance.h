@@ -35,9 +35,11 @@ class EventLog {
     MutexLock lock(mutex_);
     while (std::chrono::steady_clock::now() < until) {
       if (ended_ && !supported_) return true;
-      for (const auto& event : events_)
-        if (event.container_id == id && event.type == type)
+      for (const auto& event : events_) {
+        if (event.container_id == id && event.type == type) {
           return event.pod_uid == "uid-conformance" || event.pod_uid.empty();
+        }
+      }
       changed_.wait_for(mutex_, std::chrono::milliseconds(100));
     }
     return false;
@@ -46,8 +48,8 @@ class EventLog {
  private:
   Mutex mutex_;
   CondVar changed_;
-  std::vector<ContainerEvent> events_ GUARDED_BY(mutex_);
-  bool ended_ GUARDED_BY(mutex_) = false, supported_ GUARDED_BY(mutex_) = false;
+  std::vector<ContainerEvent> events_ KEELSON_GUARDED_BY(mutex_);
+  bool ended_ KEELSON_GUARDED_BY(mutex_) = false, supported_ KEELSON_GUARDED_BY(mutex_) = false;
   std::jthread thread_;
 };
 

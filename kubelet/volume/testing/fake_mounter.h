@@ -26,8 +26,9 @@ class FakeDisks : public Disks {
     runs.push_back(Join(argv, " "));
     auto it = ends.find(argv.front());
     if (it != ends.end()) return it->second;
-    if (argv.front().compare(0, 5, "mkfs.") == 0)
+    if (argv.front().compare(0, 5, "mkfs.") == 0) {
       devices[argv.back()] = linux::DiskContents{argv.front().substr(5), ""};
+    }
     return ProgramEnd{event::ExitStatus{}, ""};
   }
 
@@ -72,9 +73,11 @@ class FakeMounter : public Mounter {
   }
   Result<std::vector<std::string>> MountPointsUnder(const std::string& prefix) override {
     std::vector<std::string> out;
-    for (const auto& [point, what] : mounts)
-      if (point == prefix || point.compare(0, prefix.size() + 1, prefix + "/") == 0)
+    for (const auto& [point, what] : mounts) {
+      if (point == prefix || point.compare(0, prefix.size() + 1, prefix + "/") == 0) {
         out.insert(out.begin(), point);
+      }
+    }
     return out;
   }
   Result<> MakeShared(const std::string&) override { return {}; }

@@ -34,8 +34,9 @@ class VolumeTest : public ::testing::Test {
                                    pod);
     EXPECT_TRUE(decoded) << decoded.error().message();
     pod.mutable_metadata()->set_uid(uid);
-    for (const auto& volume : pod.spec().volumes())
+    for (const auto& volume : pod.spec().volumes()) {
       pod.mutable_spec()->mutable_containers(0)->add_volume_mounts()->set_name(volume.name());
+    }
     return pod;
   }
   std::string Problem(const corev1::Pod& pod) {

@@ -218,8 +218,9 @@ bool CanonicalStep(std::string_view text, std::string& step, bool& known) {
   }
   if (!value.is_object()) return false;
   std::vector<std::pair<std::string_view, std::string>> keys;
-  for (const auto& member : value.get_object())
+  for (const auto& member : value.get_object()) {
     keys.emplace_back(std::string_view(member.key().data(), member.key().size()), Canonical(member.value()));
+  }
   std::sort(keys.begin(), keys.end());
   step = "k:{";
   Sink sink(step);

@@ -93,13 +93,15 @@ void CompareRuns(const Shape& element, const std::string& step, const Run& befor
                            [](const value* a, const value* b) { return SameJson(*a, *b); });
     if (!same) fate = Fate::kModified;
   } else if (before.size() >= 2) {
-    if (!after.empty() && Compare(element, nullptr, after[0], below) == Fate::kAdded)
+    if (!after.empty() && Compare(element, nullptr, after[0], below) == Fate::kAdded) {
       out.added.Append(step, true, std::move(below.added));
+    }
     below = {};
     fate = Fate::kRemoved;
   } else {
-    if (!before.empty() && Compare(element, before[0], nullptr, below) == Fate::kRemoved)
+    if (!before.empty() && Compare(element, before[0], nullptr, below) == Fate::kRemoved) {
       out.removed.Append(step, true, std::move(below.removed));
+    }
     below = {};
     fate = Fate::kAdded;
   }
@@ -129,8 +131,9 @@ void CompareMaps(const Shape& shape, const value* before, const value* after, Co
     Attach(FieldStep(View(key)), fate, below, out);
   };
   if (a) {
-    for (const auto& entry : *a)
+    for (const auto& entry : *a) {
       member(entry.key(), &entry.value(), b ? b->if_contains(entry.key()) : nullptr);
+    }
   }
   if (!b) return;
   for (const auto& entry : *b) {
@@ -140,8 +143,9 @@ void CompareMaps(const Shape& shape, const value* before, const value* after, Co
 
 Fate Compare(const Shape& shape, const value* before, const value* after, Comparison& out) {
   if (shape.kind == Shape::Kind::kScalar || shape.kind == Shape::Kind::kAny || shape.atomic ||
-      (IsEmpty(before) && IsEmpty(after)))
+      (IsEmpty(before) && IsEmpty(after))) {
     return Leaf(before, after);
+  }
   if (shape.kind == Shape::Kind::kList) {
     CompareLists(shape, before, after, out);
   } else {
@@ -198,8 +202,9 @@ value Carve(const Shape& shape, const value& v, const FieldSet& fields, bool ext
   if (shape.kind == Shape::Kind::kAny && !v.is_array() && !v.is_object()) return v;
   if (IsEmpty(&v)) return nullptr;
   if (shape.atomic || shape.kind == Shape::Kind::kAny) return extract ? v : value();
-  if (const auto* list = v.if_array())
+  if (const auto* list = v.if_array()) {
     return shape.kind == Shape::Kind::kList ? CarveList(shape, *list, fields, extract) : value();
+  }
   const auto* map = v.if_object();
   return map && shape.kind == Shape::Kind::kMap ? CarveMap(shape, *map, fields, extract) : value();
 }

@@ -43,8 +43,9 @@ std::string GoText(const value& v) {
   }
   if (const auto* map = v.if_object()) {
     std::set<std::string> members;
-    for (const auto& member : *map)
+    for (const auto& member : *map) {
       members.insert(std::string(View(member.key())) + ":" + GoText(member.value()));
+    }
     return fmt::format("map[{}]", fmt::join(members, " "));
   }
   return v.is_null() ? "<nil>" : ScalarText(v);
@@ -109,8 +110,9 @@ class Checker {
       if (!shape.atomic) {
         Result<std::string> step = ItemStep(shape, list[i]);
         if (!step) return Add(path, fmt::format("element {}: {}", i, step.error().message()));
-        if (!seen.insert(*step).second && !allow_duplicates_)
+        if (!seen.insert(*step).second && !allow_duplicates_) {
           return Add(path, "duplicate entries for key " + PrintStep(*step));
+        }
         inner = path + PrintStep(*step);
       }
       Check(*shape.element, list[i], inner);
@@ -221,8 +223,9 @@ bool MergeMaps(const Shape& shape, const value* live, const value* config, value
     if (type && Merge(*type, x, y, inner)) map[key] = std::move(inner);
   };
   if (a) {
-    for (const auto& entry : *a)
+    for (const auto& entry : *a) {
       member(entry.key(), &entry.value(), b ? b->if_contains(entry.key()) : nullptr);
+    }
   }
   if (b) {
     for (const auto& entry : *b) {
@@ -259,8 +262,9 @@ Result<std::string> ItemStep(const Shape& list, const value& item) {
   if (list.set) {
     if (item.is_object()) return BadItem("associative list without keys has an element that's a map type");
     if (item.is_array()) return BadItem("not supported: associative list with lists as elements");
-    if (item.is_null())
+    if (item.is_null()) {
       return BadItem("associative list without keys has an element that's an explicit null");
+    }
     return ValueStep(ScalarText(item));
   }
   if (item.is_null()) return BadItem("associative list with keys may not have a null element");

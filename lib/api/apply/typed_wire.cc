@@ -149,8 +149,9 @@ Fate Walker::Leaf(const FieldInfo& info, const Side& before, const Side& after) 
 }
 
 Fate Walker::Object(const Shape& shape, const Side& before, const Side& after, Comparison& out) {
-  if (!before.absent() && before.state == after.state && before.slot.bytes == after.slot.bytes)
+  if (!before.absent() && before.state == after.state && before.slot.bytes == after.slot.bytes) {
     return Fate::kNone;
+  }
   Frame old_frame{}, new_frame{};
   const size_t rollback = slots_.size();
   if (before.state == Side::kPresent) Read(shape, before.slot.bytes, old_frame);
@@ -173,8 +174,9 @@ Fate Walker::Object(const Shape& shape, const Side& before, const Side& after, C
 
 Fate Walker::Value(const Shape& shape, const FieldInfo& info, const Side& before, const Side& after,
                    Comparison& out) {
-  if (shape.kind == Shape::Kind::kScalar || shape.kind == Shape::Kind::kAny || shape.atomic)
+  if (shape.kind == Shape::Kind::kScalar || shape.kind == Shape::Kind::kAny || shape.atomic) {
     return Leaf(info, before, after);
+  }
   if (info.repeated) return List(shape, info, before, after, out);
   if (info.map) return Map(shape, info, before, after, out);
   return Object(shape, before, after, out);
@@ -258,8 +260,9 @@ std::vector<Item> Walker::Entries(const FieldInfo& info, const Side& side) {
     entries.push_back(std::move(entry));
   }
   auto by_step = [](const Item& a, const Item& b) { return a.step < b.step; };
-  if (!std::is_sorted(entries.begin(), entries.end(), by_step))
+  if (!std::is_sorted(entries.begin(), entries.end(), by_step)) {
     std::stable_sort(entries.begin(), entries.end(), by_step);
+  }
   return entries;
 }
 
@@ -271,8 +274,9 @@ Fate Walker::ItemPair(const Shape& shape, const FieldInfo& info, const Item* bef
     return side;
   };
   const Shape& element = *shape.element;
-  if (element.kind == Shape::Kind::kMap && !element.atomic && info.kind == ValueKind::kMessage)
+  if (element.kind == Shape::Kind::kMap && !element.atomic && info.kind == ValueKind::kMessage) {
     return Object(element, to_side(before), to_side(after), out);
+  }
   if (!before) return Fate::kAdded;
   if (!after) return Fate::kRemoved;
   bool same = IsText(info.kind) ? before->bytes == after->bytes : before->number == after->number;

@@ -134,8 +134,9 @@ bool JsonDecoder::List(const FieldInfo& field, const JsonPath& path, int depth) 
   const MessageInfo* owner = struct_;
   for (bool more = true; more; ++at.index) {
     struct_ = owner;
-    if (!Value(field, field.number, true, at, depth + 1) || !reader_.Next(']', "after array element", more))
+    if (!Value(field, field.number, true, at, depth + 1) || !reader_.Next(']', "after array element", more)) {
       return false;
+    }
   }
   return true;
 }
@@ -167,8 +168,9 @@ bool JsonDecoder::Value(const FieldInfo& field, uint32_t number, bool keep_zero,
                         int depth) {
   if (field.kind != ValueKind::kMessage) return Scalar(field, number, keep_zero, path);
   wire::Open open = wire::Begin(out_, number);
-  if (reader_.Peek() == 'n' ? !reader_.Literal("null") : !Message(*field.message, path, depth + 1))
+  if (reader_.Peek() == 'n' ? !reader_.Literal("null") : !Message(*field.message, path, depth + 1)) {
     return false;
+  }
   bool zero = out_.size() == open.start;
   if (!zero && !keep_zero && field.message->form == JSON_QUANTITY) {
     zero = std::string_view(out_.data() + open.start, out_.size() - open.start) == wire_parse::kZeroQuantity;
@@ -189,7 +191,7 @@ Result<> JsonToWire(const Descriptor* descriptor, std::string_view json, std::st
 
 Result<> DecodeJson(std::string_view json, Message& object, DecodeReport* report, TypeMeta* type_meta) {
   std::string wire;
-  RETURN_IF_ERROR(JsonToWire(object.GetDescriptor(), json, wire, report, type_meta));
+  KEELSON_RETURN_IF_ERROR(JsonToWire(object.GetDescriptor(), json, wire, report, type_meta));
   return wire_parse::Parse(wire, object);
 }
 
@@ -222,8 +224,9 @@ Result<TypeMeta> PeekTypeMeta(std::string_view json) {
     }
     return reader.AtEnd() || reader.Unexpected("after top-level value");
   };
-  if (!scan())
+  if (!scan()) {
     return Error(Code::kBadRequest, "couldn't get version/kind; json parse error: " + reader.error());
+  }
   return meta;
 }
 

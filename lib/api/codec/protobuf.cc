@@ -24,8 +24,9 @@ class Normalizer {
 
   bool Message(const MessageInfo& info, std::string_view bytes, int depth) {
     if (depth > kMaxWireDepth) return false;
-    if (info.form == JSON_TIME || info.form == JSON_MICRO_TIME)
+    if (info.form == JSON_TIME || info.form == JSON_MICRO_TIME) {
       return Time(bytes, info.form == JSON_MICRO_TIME);
+    }
     if (info.form == JSON_QUANTITY) return Quantity(bytes);
     wire::Record record;
     for (const char *p = bytes.data(), *end = p + bytes.size(); p < end;) {
@@ -243,13 +244,13 @@ Result<> NormalizeWire(const Descriptor* descriptor, std::string_view raw, std::
 
 Result<> DecodeRaw(std::string_view raw, Message& object) {
   std::string normal;
-  RETURN_IF_ERROR(NormalizeWire(object.GetDescriptor(), raw, normal));
+  KEELSON_RETURN_IF_ERROR(NormalizeWire(object.GetDescriptor(), raw, normal));
   return wire_parse::Parse(normal, object);
 }
 
 Result<> DecodeProtobuf(std::string_view bytes, Message& object, TypeMeta* type_meta) {
-  ASSIGN_OR_RETURN(Envelope envelope, OpenEnvelope(bytes));
-  RETURN_IF_ERROR(DecodeRaw(envelope.raw, object));
+  KEELSON_ASSIGN_OR_RETURN(Envelope envelope, OpenEnvelope(bytes));
+  KEELSON_RETURN_IF_ERROR(DecodeRaw(envelope.raw, object));
   if (type_meta) *type_meta = std::move(envelope.type_meta);
   return {};
 }

@@ -157,8 +157,9 @@ void AppendTime(Instant time, bool micro, Sink& out) {
     --days;
   }
   Civil date = CivilFromDays(days);
-  if (date.year < 0 || date.year > 9999)
+  if (date.year < 0 || date.year > 9999) {
     date = {date.year < 0 ? 0 : 9999, 1, 1};  // Go refuses to print these
+  }
   char* to = out.Room(32);
   PutDigits(to, date.year, 4);
   to[4] = to[7] = '-';
@@ -241,11 +242,13 @@ Result<int64_t> ParseGoDuration(std::string_view text) {
     if (digits == 0) return invalid();
     rest.remove_prefix(i);
     size_t length = 0;
-    while (length < rest.size() && rest[length] != '.' && (rest[length] < '0' || rest[length] > '9'))
+    while (length < rest.size() && rest[length] != '.' && (rest[length] < '0' || rest[length] > '9')) {
       ++length;
+    }
     std::string_view unit = rest.substr(0, length);
-    if (unit.empty())
+    if (unit.empty()) {
       return Error(Code::kBadRequest, "time: missing unit in duration \"" + std::string(text) + "\"");
+    }
     int64_t factor = 0;
     for (const auto& [name, nanos] : kUnits) {
       if (name == unit) factor = nanos;
@@ -269,8 +272,8 @@ void AppendBase64(std::string_view bytes, Sink& out) {
 }
 
 Result<> DecodeBase64(std::string_view text, Sink& out) {
-  ASSIGN_OR_RETURN(const size_t size,
-                   DecodeBase64To(out.Room(text.size() / 4 * 3 + 3), text, Base64::kStd, "\r\n"));
+  KEELSON_ASSIGN_OR_RETURN(const size_t size,
+                           DecodeBase64To(out.Room(text.size() / 4 * 3 + 3), text, Base64::kStd, "\r\n"));
   out.Advance(size);
   return {};
 }

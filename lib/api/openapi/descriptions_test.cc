@@ -43,8 +43,9 @@ TEST(Descriptions, EveryServedTypeAndFieldHasOne) {
   for (const Descriptor* type : types) {
     EXPECT_EQ(FaultOf(DescriptionOf(type)), "") << type->full_name();
     if (InfoOf(type).form != JSON_OBJECT) continue;
-    for (const JsonKey& key : InfoOf(type).keys)
+    for (const JsonKey& key : InfoOf(type).keys) {
       EXPECT_EQ(FaultOf(DescriptionOf(key.field->descriptor)), "") << key.field->descriptor->full_name();
+    }
   }
 }
 

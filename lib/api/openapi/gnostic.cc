@@ -176,8 +176,9 @@ std::string GnosticPathItem(std::string_view text) {
   std::string out;
   Sink sink(out);
   for (const auto& [name, field] : kMethods) {
-    if (const json::value* operation = item.as_object().if_contains(name))
+    if (const json::value* operation = item.as_object().if_contains(name)) {
       PutOperation(sink, field, operation->as_object());
+    }
   }
   if (const json::value* parameters = item.as_object().if_contains("parameters")) {
     for (const json::value& parameter : parameters->as_array()) PutParameter(sink, 9, parameter.as_object());

@@ -81,8 +81,9 @@ void PutDefault(Sink& out, uint32_t field, const json::value& value) {
 void PutSchemaOrReference(Sink& out, const json::object& schema);
 
 void PutEach(Sink& out, uint32_t field, const json::value& schemas) {
-  for (const json::value& schema : schemas.as_array())
+  for (const json::value& schema : schemas.as_array()) {
     Nested(out, field, [&] { PutSchemaOrReference(out, schema.as_object()); });
+  }
 }
 
 void PutSchemaMember(Sink& out, std::string_view name, const json::value& value) {
@@ -106,8 +107,9 @@ void PutSchemaMember(Sink& out, std::string_view name, const json::value& value)
     Nested(out, 30, [&] { Nested(out, 1, [&] { PutSchemaOrReference(out, value.as_object()); }); });
   } else if (name == "properties") {
     Nested(out, 31, [&] {
-      for (const auto& property : value.as_object())
+      for (const auto& property : value.as_object()) {
         Named(out, 1, View(property.key()), [&] { PutSchemaOrReference(out, property.value().as_object()); });
+      }
     });
   } else if (name == "additionalProperties") {
     Nested(out, 32, [&] {
@@ -124,8 +126,9 @@ void PutSchemaMember(Sink& out, std::string_view name, const json::value& value)
 }
 
 void PutSchemaOrReference(Sink& out, const json::object& schema) {
-  if (const json::value* reference = schema.if_contains("$ref"))
+  if (const json::value* reference = schema.if_contains("$ref")) {
     return Nested(out, 2, [&] { wire::PutBytes(out, 1, Text(*reference)); });
+  }
   Nested(out, 1, [&] {
     for (const auto& member : schema) PutSchemaMember(out, View(member.key()), member.value());
     PutExtensions(out, 36, schema);
@@ -136,8 +139,9 @@ void PutContent(Sink& out, uint32_t field, const json::object& content) {
   Nested(out, field, [&] {
     for (const auto& type : content) {
       Named(out, 1, View(type.key()), [&] {
-        if (const json::value* schema = type.value().as_object().if_contains("schema"))
+        if (const json::value* schema = type.value().as_object().if_contains("schema")) {
           Nested(out, 1, [&] { PutSchemaOrReference(out, schema->as_object()); });
+        }
       });
     }
   });
@@ -164,10 +168,12 @@ void PutResponses(Sink& out, uint32_t field, const json::object& responses) {
     for (const auto& code : responses) {
       const json::object& response = code.value().as_object();
       auto write = [&] {
-        if (const json::value* text = response.if_contains("description"))
+        if (const json::value* text = response.if_contains("description")) {
           wire::PutBytes(out, 1, Text(*text));
-        if (const json::value* content = response.if_contains("content"))
+        }
+        if (const json::value* content = response.if_contains("content")) {
           PutContent(out, 3, content->as_object());
+        }
       };
       Named(out, 2, View(code.key()), [&] { Nested(out, 1, write); });
     }
@@ -190,8 +196,9 @@ void PutOperation(Sink& out, uint32_t field, const json::object& operation) {
       } else if (name == "requestBody") {
         const json::object& body = value.as_object();
         auto write = [&] {
-          if (const json::value* content = body.if_contains("content"))
+          if (const json::value* content = body.if_contains("content")) {
             PutContent(out, 2, content->as_object());
+          }
           if (const json::value* required = body.if_contains("required")) PutBool(out, 3, *required);
         };
         Nested(out, 7, [&] { Nested(out, 1, write); });
@@ -207,8 +214,9 @@ void PutPathItem(Sink& out, const json::object& item) {
   static constexpr std::pair<std::string_view, uint32_t> kMethods[] = {
       {"get", 4}, {"put", 5}, {"post", 6}, {"delete", 7}, {"options", 8}, {"head", 9}, {"patch", 10}};
   for (const auto& [name, field] : kMethods) {
-    if (const json::value* operation = item.if_contains(name))
+    if (const json::value* operation = item.if_contains(name)) {
       PutOperation(out, field, operation->as_object());
+    }
   }
   if (const json::value* parameters = item.if_contains("parameters")) {
     for (const json::value& parameter : parameters->as_array()) PutParameter(out, 13, parameter.as_object());
@@ -241,20 +249,23 @@ std::string GnosticDocumentV3(std::string_view text) {
     wire::PutBytes(sink, 6, Text(info.at("version")));
   });
   Nested(sink, 4, [&] {
-    for (const auto& path : document.at("paths").as_object())
+    for (const auto& path : document.at("paths").as_object()) {
       Named(sink, 1, View(path.key()), [&] { PutPathItem(sink, path.value().as_object()); });
+    }
   });
   const json::object& components = document.at("components").as_object();
   Nested(sink, 5, [&] {
     if (const json::value* schemas = components.if_contains("schemas")) {
       Nested(sink, 1, [&] {
-        for (const auto& schema : schemas->as_object())
+        for (const auto& schema : schemas->as_object()) {
           Named(sink, 1, View(schema.key()), [&] { PutSchemaOrReference(sink, schema.value().as_object()); });
+        }
       });
     }
     Nested(sink, 7, [&] {
-      for (const auto& scheme : components.at("securitySchemes").as_object())
+      for (const auto& scheme : components.at("securitySchemes").as_object()) {
         Named(sink, 1, View(scheme.key()), [&] { PutSecurityScheme(sink, scheme.value().as_object()); });
+      }
     });
   });
   sink.Finish();

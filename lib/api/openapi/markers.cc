@@ -47,8 +47,9 @@ std::string UnionsJson(const Descriptor* type) {
   for (const Union& one : kUnions) {
     if (type->full_name() != one.message) continue;
     std::string members;
-    for (const auto& [field, value] : one.members)
+    for (const auto& [field, value] : one.members) {
       members += fmt::format(R"({}"{}":"{}")", members.empty() ? "" : ",", field, value);
+    }
     return fmt::format(R"([{{"discriminator":"{}","fields-to-discriminateBy":{{{}}}}}])", one.discriminator,
                        members);
   }

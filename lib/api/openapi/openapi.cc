@@ -31,10 +31,12 @@ std::string DocumentOf(std::string_view group, std::string_view version) {
 
 // Visits every path of version 2.
 void ForEachPathV2(const OpenApiFilter& served, const PathVisitor& visit) {
-  for (const OpenApiPlace& place : OpenApiPlaces(served))
+  for (const OpenApiPlace& place : OpenApiPlaces(served)) {
     visit(place.path, PlaceJson(place, OpenApiVersion::kV2));
-  for (const auto& [group, version] : ServedGroupVersions(served))
+  }
+  for (const auto& [group, version] : ServedGroupVersions(served)) {
     ForEachPath(group, version, OpenApiVersion::kV2, served, visit);
+  }
 }
 
 // Sorted by name, like the documents.
@@ -46,8 +48,9 @@ std::map<std::string, const Descriptor*> ByName(const std::set<const Descriptor*
 
 std::map<std::string, const Descriptor*> AllTypes(const OpenApiFilter& served) {
   std::set<const Descriptor*> types;
-  for (const auto& [group, version] : ServedGroupVersions(served))
+  for (const auto& [group, version] : ServedGroupVersions(served)) {
     types.merge(TypesOf(group, version, served));
+  }
   for (const OpenApiPlace& place : OpenApiPlaces(served)) {
     if (place.reply) AddReferencedTypes(place.reply, types);
   }
@@ -76,8 +79,9 @@ std::string OpenApiV2Json(const OpenApiFilter& served) {
   ForEachPathV2(served,
                 [&](const std::string& path, const std::string& json) { AddMember(out, path, json); });
   out += "},\"definitions\":{";
-  for (const auto& [name, type] : AllTypes(served))
+  for (const auto& [name, type] : AllTypes(served)) {
     AddMember(out, name, SchemaJson(type, OpenApiVersion::kV2));
+  }
   AddMember(out, kVersionInfoSchema, NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2));
   return out +
          fmt::format(R"(}},"securityDefinitions":{},"security":[{{"BearerToken":[]}}]}})", kSecurityScheme);
@@ -103,8 +107,9 @@ std::string OpenApiV2Protobuf(const OpenApiFilter& served) {
   });
   wire::End(sink, paths);
   wire::Open definitions = wire::Begin(sink, 9);
-  for (const auto& [name, type] : AllTypes(served))
+  for (const auto& [name, type] : AllTypes(served)) {
     named(1, name, GnosticSchema(SchemaJson(type, OpenApiVersion::kV2)));
+  }
   named(1, kVersionInfoSchema, GnosticSchema(NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2)));
   wire::End(sink, definitions);
   sink.Append(GnosticSecurity(kSecurityScheme));
@@ -125,13 +130,15 @@ std::string OpenApiV3Json(std::string_view document, const OpenApiFilter& served
       if (place.document != document) continue;
       AddMember(paths, place.path, PlaceJson(place, OpenApiVersion::kV3));
       if (place.reply) AddReferencedTypes(place.reply, types);
-      if (!place.named_reply.empty())
+      if (!place.named_reply.empty()) {
         AddMember(schemas, place.named_reply, NamedSchema(place.named_reply, OpenApiVersion::kV3));
+      }
     }
     if (paths == "{") return "";
   }
-  for (const auto& [name, type] : ByName(types))
+  for (const auto& [name, type] : ByName(types)) {
     AddMember(schemas, name, SchemaJson(type, OpenApiVersion::kV3));
+  }
   return fmt::format(
       R"({{"openapi":"3.0.0","info":{},"paths":{}}},"components":{{"schemas":{}}},"securitySchemes":{}}}}})",
       InfoJson(), paths, schemas, kSecurityScheme);
@@ -145,8 +152,9 @@ std::string OpenApiV3Protobuf(std::string_view document, const OpenApiFilter& se
 std::vector<std::string> OpenApiV3Paths(const OpenApiFilter& served) {
   std::vector<std::string> paths;
   for (const OpenApiPlace& place : OpenApiPlaces(served)) paths.push_back(place.document);
-  for (const auto& [group, version] : ServedGroupVersions(served))
+  for (const auto& [group, version] : ServedGroupVersions(served)) {
     paths.push_back(DocumentOf(group, version));
+  }
   std::sort(paths.begin(), paths.end());
   return paths;
 }

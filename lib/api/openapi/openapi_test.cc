@@ -341,8 +341,9 @@ TEST(OpenApi, DefaultsUnionsAndEnums) {
       {"io.k8s.api.resource.v1.ExactDeviceRequest", "allocationMode", R"(["All","ExactCount"])"},
       {"io.k8s.api.resource.v1.DeviceSubRequest", "allocationMode", R"(["All","ExactCount"])"},
   };
-  for (const Enum& c : kEnums)
+  for (const Enum& c : kEnums) {
     EXPECT_EQ(json::serialize(At(two, {"definitions", c.type, "properties", c.field, "enum"})), c.values);
+  }
 }
 
 TEST(OpenApi, VersionTwo) {

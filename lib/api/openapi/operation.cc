@@ -39,8 +39,9 @@ json::array ParametersJson(std::vector<OpenApiParameter> parameters, OpenApiVers
 // The same schema for each media type.
 json::object Content(std::span<const std::string_view> types, const json::value& schema) {
   json::object out;
-  for (std::string_view type : types)
+  for (std::string_view type : types) {
     out.emplace(json::string_view(type.data(), type.size()), json::object{{"schema", schema}});
+  }
   return out;
 }
 

@@ -12,8 +12,9 @@ namespace {
 std::string TextOf(std::string_view name) {
   for (const Descriptor* options : {metav1::ListOptions::descriptor(), metav1::PatchOptions::descriptor(),
                                     metav1::DeleteOptions::descriptor()}) {
-    if (const auto* field = options->FindFieldByCamelcaseName(std::string(name)))
+    if (const auto* field = options->FindFieldByCamelcaseName(std::string(name))) {
       return std::string(DescriptionOf(field));
+    }
   }
   return "";
 }

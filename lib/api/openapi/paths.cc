@@ -92,8 +92,9 @@ class ResourcePaths {
     path = fmt::format("{}watch/{}{}", base_, scope, resource);
     Emit(path, {&kWatchList, 1});
     if (info_.HasVerb("get")) Emit(path + "/{name}", {&kWatchOne, 1});
-    if (info_.namespaced)
+    if (info_.namespaced) {
       Emit(fmt::format("{}watch/{}", base_, resource), {&kWatchList, 1}, Scope::kAllNamespaces);
+    }
   }
 
  private:
@@ -143,8 +144,9 @@ class ResourcePaths {
       for (std::string_view method : proxy ? std::span<const std::string_view>(kProxyMethods)
                                            : std::span<const std::string_view>(kStreamMethods)) {
         OpenApiOperation out = Begin(place, method, "connect");
-        for (OpenApiParameter& option : OptionParameters(info_.descriptor()))
+        for (OpenApiParameter& option : OptionParameters(info_.descriptor())) {
           out.parameters.push_back(std::move(option));
+        }
         out.description = fmt::format("Connect to the {} of the {}.", Subresource(), OwnerKind());
         out.id = "connect" + GroupVersion() + Capitalized(method) + ObjectName(Scope::kOwn) +
                  (place == path ? "" : "WithPath");
@@ -217,10 +219,12 @@ class ResourcePaths {
     if (action.verb == "watch") type = metav1::WatchEvent::descriptor();
     if (action.action == "list" || action.verb == "watch") out.produces = kListTypes;
     bool deletes = action.action == "delete";
-    if (action.action == "deletecollection" || (deletes && !DeleteReturnsObject(info_)))
+    if (action.action == "deletecollection" || (deletes && !DeleteReturnsObject(info_))) {
       type = metav1::Status::descriptor();
-    if (action.method == "post" || action.method == "put" || action.method == "patch")
+    }
+    if (action.method == "post" || action.method == "put" || action.method == "patch") {
       out.replies.emplace_back(201, "Created");
+    }
     if (deletes || action.method == "post") out.replies.emplace_back(202, "Accepted");
     if (IsLog()) {
       out.produces = kLogTypes;
@@ -270,8 +274,9 @@ void ForEachPath(std::string_view group, std::string_view version, OpenApiVersio
   visit(group.empty() ? fmt::format("/api/{}/", version) : fmt::format("/apis/{}/{}/", group, version),
         PathItemJson({discovery}, form));
   for (const ResourceInfo& info : Resources()) {
-    if (info.group == group && info.version == version && IsServed(served, info))
+    if (info.group == group && info.version == version && IsServed(served, info)) {
       ResourcePaths(info, form, visit).Visit();
+    }
   }
 }
 
@@ -279,8 +284,9 @@ std::set<const Descriptor*> TypesOf(std::string_view group, std::string_view ver
                                     const OpenApiFilter& served) {
   std::set<const Descriptor*> types;
   for (const ResourceInfo& info : Resources()) {
-    if (info.group != group || info.version != version || IsConnect(info) || !IsServed(served, info))
+    if (info.group != group || info.version != version || IsConnect(info) || !IsServed(served, info)) {
       continue;
+    }
     AddReferencedTypes(info.descriptor(), types);
     if (const Descriptor* list = ListOf(info)) AddReferencedTypes(list, types);
   }

@@ -132,21 +132,27 @@ void AddFieldFacts(const FieldInfo& field, OpenApiVersion version, ObjectText& o
       {LIST_ATOMIC, "atomic"}, {LIST_MAP, "map"}, {LIST_SET, "set"}};
   AddDescription(DescriptionOf(field.descriptor), out);
   const auto& options = field.descriptor->options();
-  if (std::string_view value = DefaultOf(field); !value.empty() && version == OpenApiVersion::kV3)
+  if (std::string_view value = DefaultOf(field); !value.empty() && version == OpenApiVersion::kV3) {
     out.Add("default", value);
+  }
   ListType list = options.GetExtension(list_type);
-  if (list == MAP_ATOMIC || list == MAP_GRANULAR)
+  if (list == MAP_ATOMIC || list == MAP_GRANULAR) {
     out.Add("x-kubernetes-map-type", list == MAP_ATOMIC ? "\"atomic\"" : "\"granular\"");
+  }
   std::vector<std::string> keys;
-  for (int i = 0; i < options.ExtensionSize(list_map_key); ++i)
+  for (int i = 0; i < options.ExtensionSize(list_map_key); ++i) {
     keys.push_back(options.GetExtension(list_map_key, i));
+  }
   if (!keys.empty()) out.Add("x-kubernetes-list-map-keys", QuotedList(keys));
-  if (auto it = kListTypes.find(list); it != kListTypes.end())
+  if (auto it = kListTypes.find(list); it != kListTypes.end()) {
     out.Add("x-kubernetes-list-type", JsonQuoted(it->second));
-  if (options.HasExtension(patch_merge_key))
+  }
+  if (options.HasExtension(patch_merge_key)) {
     out.Add("x-kubernetes-patch-merge-key", JsonQuoted(options.GetExtension(patch_merge_key)));
-  if (options.HasExtension(patch_strategy))
+  }
+  if (options.HasExtension(patch_strategy)) {
     out.Add("x-kubernetes-patch-strategy", JsonQuoted(options.GetExtension(patch_strategy)));
+  }
 }
 
 std::string WithoutBraces(std::string_view json) { return std::string(json.substr(1, json.size() - 2)); }
@@ -168,8 +174,9 @@ std::string ValueSchema(const FieldInfo& field, OpenApiVersion version) {
 bool IsRequired(const FieldInfo& field) {
   const auto& descriptor = *field.descriptor;
   // Upstream publishes no schema of this type, because it is inlined.
-  if (descriptor.name() == "name" && descriptor.containing_type()->name() == "EphemeralContainerCommon")
+  if (descriptor.name() == "name" && descriptor.containing_type()->name() == "EphemeralContainerCommon") {
     return true;
+  }
   return descriptor.options().GetExtension(api::required);
 }
 
@@ -187,8 +194,9 @@ std::string FieldSchema(const FieldInfo& field, OpenApiVersion version) {
   const auto& options = field.descriptor->options();
   std::string value = ValueSchema(field, version);
   std::vector<std::string> values;
-  for (int i = 0; i < options.ExtensionSize(enum_value); ++i)
+  for (int i = 0; i < options.ExtensionSize(enum_value); ++i) {
     values.push_back(options.GetExtension(enum_value, i));
+  }
   for (std::string_view one : ClosedValues(field.descriptor)) values.emplace_back(one);
   if (!values.empty()) {
     std::sort(values.begin(), values.end());
@@ -202,8 +210,9 @@ std::string FieldSchema(const FieldInfo& field, OpenApiVersion version) {
   if (field.map) return Joined(R"({"additionalProperties":)" + value + R"(,"type":"object"})", facts);
   if (field.repeated) return Joined(R"({"items":)" + value + R"(,"type":"array"})", facts);
   // In version 3 everything beside a reference is ignored, so the reference moves into allOf.
-  if (v3 && field.kind == ValueKind::kMessage && !facts.empty())
+  if (v3 && field.kind == ValueKind::kMessage && !facts.empty()) {
     return Joined("{\"allOf\":[" + value + "]}", facts);
+  }
   return Joined(value, facts);
 }
 

@@ -27,8 +27,9 @@ Error DoesNotApply(std::string_view operation, std::string_view path, std::strin
 Result<std::vector<std::string>> ParsePointer(std::string_view text) {
   std::vector<std::string> parts;
   if (text.empty()) return parts;
-  if (text.front() != '/')
+  if (text.front() != '/') {
     return Malformed(fmt::format("json patch path \"{}\" does not start with /", text));
+  }
   for (size_t start = 1; start <= text.size();) {
     size_t end = std::min(text.find('/', start), text.size());
     std::string part;
@@ -75,9 +76,9 @@ class JsonPatcher {
   Result<> Apply(const json::value& operation) {
     const json::object* fields = operation.if_object();
     if (!fields) return Malformed("json patch operation is not an object");
-    ASSIGN_OR_RETURN(name_, Text(*fields, "op"));
-    ASSIGN_OR_RETURN(text_, Text(*fields, "path"));
-    ASSIGN_OR_RETURN(Pointer path, ParsePointer(text_));
+    KEELSON_ASSIGN_OR_RETURN(name_, Text(*fields, "op"));
+    KEELSON_ASSIGN_OR_RETURN(text_, Text(*fields, "path"));
+    KEELSON_ASSIGN_OR_RETURN(Pointer path, ParsePointer(text_));
     if (name_ == "remove") return Remove(path);
     if (name_ == "move" || name_ == "copy") return MoveOrCopy(*fields, path);
     const json::value* value = fields->if_contains("value");
@@ -138,24 +139,25 @@ class JsonPatcher {
   }
 
   Result<> MoveOrCopy(const json::object& fields, const Pointer& path) {
-    ASSIGN_OR_RETURN(std::string from_text, Text(fields, "from"));
-    ASSIGN_OR_RETURN(Pointer from, ParsePointer(from_text));
+    KEELSON_ASSIGN_OR_RETURN(std::string from_text, Text(fields, "from"));
+    KEELSON_ASSIGN_OR_RETURN(Pointer from, ParsePointer(from_text));
     json::value* source = Walk(document_, from, from.size());
     if (!source) return DoesNotApply(name_, from_text, "doc is missing from path: missing value");
     json::value value = *source;
     if (name_ == "copy") {
       // Bound the total: copies of copies grow exponentially.
       copied_ += SizeOf(value);
-      if (copied_ > kMaxCopiedBytes)
+      if (copied_ > kMaxCopiedBytes) {
         return Error(Code::kTooLarge,
                      "Unable to complete the copy, the accumulated size increase of copy is too large");
+      }
       return Add(path, std::move(value));
     }
     bool inside = path.size() > from.size() && std::equal(from.begin(), from.end(), path.begin());
     if (inside) return DoesNotApply(name_, text_, "cannot move a value into itself");
     std::string target = text_;
     text_ = from_text;
-    RETURN_IF_ERROR(Remove(from));
+    KEELSON_RETURN_IF_ERROR(Remove(from));
     text_ = std::move(target);
     return Add(path, std::move(value));
   }
@@ -182,8 +184,9 @@ class JsonPatcher {
 std::string PrintGo(const json::value& value) {
   if (const json::object* object = value.if_object()) {
     std::vector<std::string> members;
-    for (const auto& member : *object)
+    for (const auto& member : *object) {
       members.push_back(std::string(member.key()) + ":" + PrintGo(member.value()));
+    }
     std::sort(members.begin(), members.end());
     return fmt::format("map[{}]", fmt::join(members, " "));
   }
@@ -204,7 +207,7 @@ Result<json::value> ApplyJsonPatch(json::value document, const json::value& patc
                                               kMaxJsonPatchOperations, operations->size()));
   }
   JsonPatcher patcher(document);
-  for (const json::value& operation : *operations) RETURN_IF_ERROR(patcher.Apply(operation));
+  for (const json::value& operation : *operations) KEELSON_RETURN_IF_ERROR(patcher.Apply(operation));
   return document;
 }
 

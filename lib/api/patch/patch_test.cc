@@ -54,8 +54,9 @@ TEST(JsonPatch, Operations) {
       {R"({"a":1})", R"({"op":"add"})", "!not an array"},
       {R"({"a":1})", R"([{"op":"add","path":"a","value":1}])", "!does not start with /"},
   };
-  for (const Case& c : kCases)
+  for (const Case& c : kCases) {
     Check(c, [](auto document, const auto& patch) { return ApplyJsonPatch(document, patch); });
+  }
   EXPECT_EQ(ApplyJsonPatch(json::parse("{}"), json::parse(R"([{"op":"test","path":"/a","value":2}])"))
                 .error()
                 .code(),

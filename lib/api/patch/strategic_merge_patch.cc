@@ -150,15 +150,15 @@ Result<> Merger::MergeObject(json::object& original, json::object patch, const T
     if (what != "merge") return BadPatchType(what, patch);
     patch.erase(kDirective);
   }
-  RETURN_IF_ERROR(RetainKeys(original, patch));
-  RETURN_IF_ERROR(OrderedLists(original, patch, type, is_map));
+  KEELSON_RETURN_IF_ERROR(RetainKeys(original, patch));
+  KEELSON_RETURN_IF_ERROR(OrderedLists(original, patch, type, is_map));
   for (auto& member : patch) {
     std::string name(View(member.key()));
     if (name.starts_with(kDeletePrimitive)) {
-      RETURN_IF_ERROR(
+      KEELSON_RETURN_IF_ERROR(
           DeletePrimitives(original, std::string_view(name).substr(kDeletePrimitive.size()), member.value()));
     } else {
-      RETURN_IF_ERROR(MergeMember(original, name, std::move(member.value()), type, is_map));
+      KEELSON_RETURN_IF_ERROR(MergeMember(original, name, std::move(member.value()), type, is_map));
     }
   }
   return {};
@@ -196,8 +196,9 @@ Result<> Merger::OrderedLists(json::object& original, json::object& patch, const
                               bool is_map) {
   std::vector<std::string> names;
   for (const auto& member : patch) {
-    if (View(member.key()).starts_with(kSetOrder))
+    if (View(member.key()).starts_with(kSetOrder)) {
       names.emplace_back(View(member.key()).substr(kSetOrder.size()));
+    }
   }
   for (const std::string& name : names) {
     std::string directive = std::string(kSetOrder) + name;
@@ -211,7 +212,7 @@ Result<> Merger::OrderedLists(json::object& original, json::object& patch, const
     if (!from && !changes) continue;
     json::array server = from ? from->get_array() : json::array(), merged;
     if (from && changes) {
-      ASSIGN_OR_RETURN(merged, MergeList(server, changes->get_array(), field, name));
+      KEELSON_ASSIGN_OR_RETURN(merged, MergeList(server, changes->get_array(), field, name));
     } else if (from) {
       merged = server;
     } else {
@@ -248,7 +249,8 @@ Result<> Merger::MergeMember(json::object& original, std::string_view name, json
     return MergeObject(from->get_object(), std::move(patch.get_object()), field.type, field.map);
   }
   if (from && from->is_array() && patch.is_array() && field.merge) {
-    ASSIGN_OR_RETURN(json::array merged, MergeList(from->get_array(), patch.get_array(), field, name));
+    KEELSON_ASSIGN_OR_RETURN(json::array merged,
+                             MergeList(from->get_array(), patch.get_array(), field, name));
     *from = std::move(merged);
     return {};
   }
@@ -306,7 +308,7 @@ Result<json::array> Merger::MergeList(const json::array& original, const json::a
     if (field.merge) return Malformed(fmt::format("cannot merge lists without merge key for {}", name));
     return Stripped(patch).get_array();
   }
-  RETURN_IF_ERROR(ListDirectives(merged, patch, key));
+  KEELSON_RETURN_IF_ERROR(ListDirectives(merged, patch, key));
   for (json::value& item : patch) {
     if (!item.is_object() || !item.get_object().contains(key)) {
       return NoMergeKey(item, key);
@@ -315,7 +317,7 @@ Result<json::array> Merger::MergeList(const json::array& original, const json::a
     if (at == kNone) {
       merged.push_back(Stripped(item));
     } else if (merged[at].is_object()) {
-      RETURN_IF_ERROR(MergeObject(merged[at].get_object(), item.get_object(), field.type, false));
+      KEELSON_RETURN_IF_ERROR(MergeObject(merged[at].get_object(), item.get_object(), field.type, false));
     }
   }
   return Order(std::move(merged), patch, original, key);
@@ -327,7 +329,7 @@ Result<json::value> ApplyStrategicMergePatch(json::value document, const json::v
                                              const TypeView& type) {
   if (!patch.is_object()) return Malformed("invalid JSON document");
   if (!document.is_object()) document.emplace_object();
-  RETURN_IF_ERROR(Merger().MergeObject(document.get_object(), patch.get_object(), &type, false));
+  KEELSON_RETURN_IF_ERROR(Merger().MergeObject(document.get_object(), patch.get_object(), &type, false));
   return document;
 }
 

@@ -206,10 +206,11 @@ void FillUsage(const metav1::ObjectMeta& meta, const std::vector<const Resources
     for (const Resources* one : used) {
       auto found = one->find(name);
       if (found == one->end()) continue;
-      if (sum.IsZero())
+      if (sum.IsZero()) {
         sum = Amount::Of(found->second);
-      else
+      } else {
         sum += Amount::Of(found->second);
+      }
     }
     cells.Text(sum.ToString());
   }

@@ -218,8 +218,9 @@ std::string TableRowConditions(const Message& object) {
 
 std::string TableRow(const Message& object, WallTime now, IncludeObject include, std::string_view version) {
   std::string out = "{\"cells\":" + RenderCells(TableCells(object), now);
-  if (std::string conditions = TableRowConditions(object); !conditions.empty())
+  if (std::string conditions = TableRowConditions(object); !conditions.empty()) {
     out += ",\"conditions\":" + conditions;
+  }
   out += ",\"object\":";
   if (include == IncludeObject::kObject) {
     GroupVersionKind gvk = GvkOf(object.GetDescriptor());

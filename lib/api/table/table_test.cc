@@ -35,8 +35,9 @@ TEST(HumanDuration, AsKubectl) {
       {150, "2m30s"},    {599, "9m59s"},   {600, "10m"},       {10799, "179m"},   {10800, "3h"},
       {11100, "3h5m"},   {28800, "8h"},    {172799, "47h"},    {172800, "2d"},    {180000, "2d2h"},
       {691200, "8d"},    {63072000, "2y"}, {63158400, "2y1d"}, {252288000, "8y"}, {283824000, "9y"}};
-  for (const auto& [seconds, want] : kCases)
+  for (const auto& [seconds, want] : kCases) {
     EXPECT_EQ(HumanDuration(std::chrono::seconds(seconds)), want) << seconds;
+  }
 }
 
 TEST(Table, PodStatus) {
@@ -70,8 +71,9 @@ TEST(Table, PodStatus) {
           "spec":{"containers":[{"name":"a"}]}})",
        R"("0/1","SchedulingGated","0")"},
   };
-  for (const auto& [json, want] : kCases)
+  for (const auto& [json, want] : kCases) {
     EXPECT_THAT(CellsOf(Object<corev1::Pod>(json)), HasSubstr(want)) << json;
+  }
 }
 
 TEST(Table, CommonKinds) {

@@ -93,19 +93,22 @@ void SummarizeContainers(const Pod& pod, PodSummary& summary) {
       ++summary.ready;
     }
   }
-  if (summary.reason == "Completed" && running)
+  if (summary.reason == "Completed" && running) {
     summary.reason = HasCondition(pod, "Ready", "True") ? "Running" : "NotReady";
+  }
 }
 
 PodSummary Summarize(const Pod& pod) {
   PodSummary summary, sidecars;
   summary.total = pod.spec().containers_size();
-  for (const auto& container : pod.spec().init_containers())
+  for (const auto& container : pod.spec().init_containers()) {
     summary.total += container.restart_policy() == "Always";
+  }
   summary.reason = pod.status().reason().empty() ? pod.status().phase() : pod.status().reason();
   for (const auto& condition : pod.status().conditions()) {
-    if (condition.type() == "PodScheduled" && condition.reason() == "SchedulingGated")
+    if (condition.type() == "PodScheduled" && condition.reason() == "SchedulingGated") {
       summary.reason = "SchedulingGated";
+    }
   }
   bool initializing = SummarizeInit(pod, summary, sidecars);
   if (!initializing || HasCondition(pod, "Initialized", "True")) {
@@ -139,8 +142,9 @@ void FillPod(const Pod& pod, Cells& cells) {
                "<none>");
   cells.TextOr(pod.spec().node_name(), "<none>").TextOr(pod.status().nominated_node_name(), "<none>");
   int passed = 0, gates = pod.spec().readiness_gates_size();
-  for (const auto& gate : pod.spec().readiness_gates())
+  for (const auto& gate : pod.spec().readiness_gates()) {
     passed += HasCondition(pod, gate.condition_type(), "True");
+  }
   cells.Text(gates == 0 ? "<none>" : fmt::format("{}/{}", passed, gates));
 }
 
@@ -206,8 +210,9 @@ void FillControllerRevision(const appsv1::ControllerRevision& object, Cells& cel
   std::string controller = "<none>";
   if (const metav1::OwnerReference* owner = ControllerOf(object.metadata())) {
     controller = owner->kind();
-    if (std::string group = SplitApiVersion(owner->api_version()).first; !group.empty())
+    if (std::string group = SplitApiVersion(owner->api_version()).first; !group.empty()) {
       controller += "." + group;
+    }
     controller = Lower(controller);
     controller += "/" + owner->name();
   }

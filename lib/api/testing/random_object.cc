@@ -152,11 +152,13 @@ void FillRandom(Message& object, std::mt19937& random, int depth) {
     if (field->is_map()) {
       FillMap(object, field, random, depth);
     } else if (!field->message_type()) {
-      for (int n = field->is_repeated() ? Below(random, 3) : 0; n >= 0; --n)
+      for (int n = field->is_repeated() ? Below(random, 3) : 0; n >= 0; --n) {
         FillScalar(object, field, random);
+      }
     } else if (field->is_repeated()) {
-      for (int n = Below(random, 2); n >= 0; --n)
+      for (int n = Below(random, 2); n >= 0; --n) {
         FillRandom(*reflection.AddMessage(&object, field), random, depth + 1);
+      }
     } else {
       Message& child = *reflection.MutableMessage(&object, field);
       FillRandom(child, random, depth + 1);

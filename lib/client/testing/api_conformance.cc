@@ -62,8 +62,9 @@ TEST_P(ApiConformance, GenerateNameMakesDifferentNames) {
   ASSERT_TRUE(a && b);
   EXPECT_EQ(a->metadata().name().rfind("generated-", 0), 0u);
   EXPECT_NE(a->metadata().name(), b->metadata().name());
-  for (const auto& map : {*a, *b})
+  for (const auto& map : {*a, *b}) {
     EXPECT_TRUE(api_.Delete<corev1::ConfigMap>("default", map.metadata().name()));
+  }
 }
 
 TEST_P(ApiConformance, StaleUpdateConflicts) {
@@ -280,15 +281,16 @@ TEST_P(ApiConformance, ListsBySelectorAndInPages) {
                             {.label_selector = "run=" + run, .metadata_only = true}, &version,
                             [&](std::string_view raw) -> Result<> {
                               metav1::PartialObjectMetadata object;
-                              RETURN_IF_ERROR(RestClient::DecodeInto(raw, object));
+                              KEELSON_RETURN_IF_ERROR(RestClient::DecodeInto(raw, object));
                               EXPECT_EQ(object.metadata().labels().at("run"), run);
                               ++metadata_only;
                               return {};
                             }));
   EXPECT_EQ(metadata_only, 5);
   EXPECT_FALSE(version.empty());
-  for (int i = 0; i < 5; ++i)
+  for (int i = 0; i < 5; ++i) {
     EXPECT_TRUE(api_.Delete<corev1::ConfigMap>("default", run + "-" + std::to_string(i)));
+  }
 }
 
 // Reads the next event that is no bookmark.
@@ -298,10 +300,10 @@ struct Seen {
 };
 Result<Seen> NextEvent(WatchStream& stream) {
   for (;;) {
-    ASSIGN_OR_RETURN(WatchEvent event, stream.Next(std::stop_token()));
+    KEELSON_ASSIGN_OR_RETURN(WatchEvent event, stream.Next(std::stop_token()));
     if (event.type == WatchEvent::Type::kBookmark) continue;
     Seen seen{event.type, {}};
-    RETURN_IF_ERROR(RestClient::DecodeInto(event.raw, seen.object));
+    KEELSON_RETURN_IF_ERROR(RestClient::DecodeInto(event.raw, seen.object));
     return seen;
   }
 }

@@ -31,8 +31,8 @@ struct Selection {
       auto it = parsed.query.find(name);
       return it == parsed.query.end() ? std::string() : it->second;
     };
-    ASSIGN_OR_RETURN(selection.labels, api::LabelSelector::Parse(text("labelSelector")));
-    ASSIGN_OR_RETURN(selection.fields, api::FieldSelector::Parse(text("fieldSelector")));
+    KEELSON_ASSIGN_OR_RETURN(selection.labels, api::LabelSelector::Parse(text("labelSelector")));
+    KEELSON_ASSIGN_OR_RETURN(selection.fields, api::FieldSelector::Parse(text("fieldSelector")));
     selection.metadata_only = request.accept.find("as=PartialObjectMetadata") != std::string::npos;
     return selection;
   }
@@ -48,14 +48,15 @@ metav1::PartialObjectMetadata MetadataOf(const Message& object) {
 }
 
 std::string Encode(const Message& object, bool metadata_only) {
-  if (metadata_only)
+  if (metadata_only) {
     return api::EncodeProtobuf(MetadataOf(object), {"meta.k8s.io", "v1", "PartialObjectMetadata"});
+  }
   return api::EncodeProtobuf(object, api::GvkOf(object.GetDescriptor()));
 }
 
 Result<std::unique_ptr<Message>> DecodeBody(const api::Descriptor* type, const std::string& body) {
   std::unique_ptr<Message> object = api::NewObject(type);
-  RETURN_IF_ERROR(api::DecodeProtobuf(body, *object));
+  KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf(body, *object));
   return object;
 }
 
@@ -65,17 +66,18 @@ Result<std::unique_ptr<Message>> Patched(const Message& object, const ApiRequest
   boost::json::value patch = boost::json::parse(request.body, malformed);
   if (malformed) return Error(Code::kBadRequest, "malformed patch: " + malformed.message());
   if (request.content_type == "application/json-patch+json") {
-    ASSIGN_OR_RETURN(document, api::ApplyJsonPatch(std::move(document), patch));
+    KEELSON_ASSIGN_OR_RETURN(document, api::ApplyJsonPatch(std::move(document), patch));
   } else if (request.content_type == "application/merge-patch+json") {
     document = api::ApplyMergePatch(std::move(document), patch);
   } else if (request.content_type == "application/strategic-merge-patch+json") {
-    ASSIGN_OR_RETURN(document, api::ApplyStrategicMergePatch(std::move(document), patch,
-                                                             api::TypeViewOf(object.GetDescriptor())));
+    KEELSON_ASSIGN_OR_RETURN(
+        document,
+        api::ApplyStrategicMergePatch(std::move(document), patch, api::TypeViewOf(object.GetDescriptor())));
   } else {
     return Error(Code::kUnsupportedMediaType, "unsupported patch type " + request.content_type);
   }
   std::unique_ptr<Message> out(object.New());
-  RETURN_IF_ERROR(api::DecodeJson(boost::json::serialize(document), *out));
+  KEELSON_RETURN_IF_ERROR(api::DecodeJson(boost::json::serialize(document), *out));
   return out;
 }
 
@@ -87,17 +89,17 @@ struct FakeApi::Impl {
   Clock& clock;
   Mutex mutex;
   // One per resource, so that a change wakes only the readers that follow it.
-  std::map<const api::ResourceInfo*, CondVar> changed GUARDED_BY(mutex);
+  std::map<const api::ResourceInfo*, CondVar> changed KEELSON_GUARDED_BY(mutex);
   CondVar waiting;  // for AwaitIdle(): a reader has begun to wait, or a stream was opened or closed
-  FakeStore store GUARDED_BY(mutex);
-  Interceptor interceptor GUARDED_BY(mutex);
-  std::vector<std::string> requests GUARDED_BY(mutex);
-  uint64_t watch_epoch GUARDED_BY(mutex) = 0;     // EndWatches() ends streams of older epochs
-  uint64_t bookmark_epoch GUARDED_BY(mutex) = 0;  // SendBookmarks()
-  std::set<const Stream*> streams GUARDED_BY(mutex);
+  FakeStore store KEELSON_GUARDED_BY(mutex);
+  Interceptor interceptor KEELSON_GUARDED_BY(mutex);
+  std::vector<std::string> requests KEELSON_GUARDED_BY(mutex);
+  uint64_t watch_epoch KEELSON_GUARDED_BY(mutex) = 0;     // EndWatches() ends streams of older epochs
+  uint64_t bookmark_epoch KEELSON_GUARDED_BY(mutex) = 0;  // SendBookmarks()
+  std::set<const Stream*> streams KEELSON_GUARDED_BY(mutex);
 
   // Wakes the readers of everything logged since `position`.
-  void WakeSince(size_t position) REQUIRES(mutex) {
+  void WakeSince(size_t position) KEELSON_REQUIRES(mutex) {
     const api::ResourceInfo* last = nullptr;
     for (; position < store.log_end(); ++position) {
       const api::ResourceInfo* info = store.At(position).info;
@@ -105,7 +107,7 @@ struct FakeApi::Impl {
       last = info;
     }
   }
-  void WakeAll() REQUIRES(mutex) {
+  void WakeAll() KEELSON_REQUIRES(mutex) {
     for (auto& [info, readers] : changed) readers.notify_all();
   }
 
@@ -120,13 +122,13 @@ struct FakeApi::Impl {
     return intercept(request);
   }
 
-  Result<ApiResponse> Serve(const ApiRequest& request) REQUIRES(mutex);
-  Result<ApiResponse> Post(const FakeRequest& at, const ApiRequest& request) REQUIRES(mutex);
-  Result<ApiResponse> PostSub(const FakeRequest& at, const ApiRequest& request) REQUIRES(mutex);
-  Result<ApiResponse> Put(const FakeRequest& at, const ApiRequest& request) REQUIRES(mutex);
-  Result<ApiResponse> Patch(const FakeRequest& at, const ApiRequest& request) REQUIRES(mutex);
-  Result<ApiResponse> Delete(const FakeRequest& at, const ApiRequest& request) REQUIRES(mutex);
-  Result<ApiResponse> List(const FakeRequest& at, const ApiRequest& request) REQUIRES(mutex);
+  Result<ApiResponse> Serve(const ApiRequest& request) KEELSON_REQUIRES(mutex);
+  Result<ApiResponse> Post(const FakeRequest& at, const ApiRequest& request) KEELSON_REQUIRES(mutex);
+  Result<ApiResponse> PostSub(const FakeRequest& at, const ApiRequest& request) KEELSON_REQUIRES(mutex);
+  Result<ApiResponse> Put(const FakeRequest& at, const ApiRequest& request) KEELSON_REQUIRES(mutex);
+  Result<ApiResponse> Patch(const FakeRequest& at, const ApiRequest& request) KEELSON_REQUIRES(mutex);
+  Result<ApiResponse> Delete(const FakeRequest& at, const ApiRequest& request) KEELSON_REQUIRES(mutex);
+  Result<ApiResponse> List(const FakeRequest& at, const ApiRequest& request) KEELSON_REQUIRES(mutex);
 };
 
 // A watch: a position in the store's log, and a filter.
@@ -170,13 +172,13 @@ class FakeApi::Stream : public ApiStream {
   }
 
   // Skips entries of other resources, for which nobody wakes this reader.
-  void SkipOthers() const REQUIRES(impl_->mutex) {
+  void SkipOthers() const KEELSON_REQUIRES(impl_->mutex) {
     if (position_ < impl_->store.log_start()) return;
     while (position_ < impl_->store.log_end() && impl_->store.At(position_).info != info_) ++position_;
   }
 
   // The reader has received everything, and waits for more.
-  bool CaughtUp() const REQUIRES(impl_->mutex) {
+  bool CaughtUp() const KEELSON_REQUIRES(impl_->mutex) {
     SkipOthers();
     return waiting_ && position_ == impl_->store.log_end() && epoch_ == impl_->watch_epoch &&
            bookmark_epoch_ == impl_->bookmark_epoch;
@@ -187,7 +189,7 @@ class FakeApi::Stream : public ApiStream {
     return object && (ns_.empty() || api::Meta(*object).namespace_() == ns_) && selection_.Matches(*object);
   }
 
-  void Collect() REQUIRES(impl_->mutex) {
+  void Collect() KEELSON_REQUIRES(impl_->mutex) {
     if (position_ < impl_->store.log_start()) {
       metav1::Status status = api::ToStatus(Error(Code::kGone, "the watch was too slow"));
       pending_ += EncodeWatchFrame("ERROR", api::EncodeProtobuf(status, {"", "v1", "Status"}));
@@ -239,9 +241,9 @@ ApiResponse FakeApi::Refuse(const Error& error) {
 }
 
 Result<ApiResponse> FakeApi::Impl::Post(const FakeRequest& at, const ApiRequest& request) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Message> object, DecodeBody(at.info->descriptor(), request.body));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> object, DecodeBody(at.info->descriptor(), request.body));
   if (at.info->namespaced) api::MutableMeta(*object).set_namespace_(at.ns);
-  ASSIGN_OR_RETURN(Object stored, store.Create(*at.info, *object));
+  KEELSON_ASSIGN_OR_RETURN(Object stored, store.Create(*at.info, *object));
   return Answer(*stored, 201);
 }
 
@@ -251,18 +253,18 @@ Result<ApiResponse> FakeApi::Impl::PostSub(const FakeRequest& at, const ApiReque
   done.set_code(201);
   if (at.subresource == "binding") {
     corev1::Binding binding;
-    RETURN_IF_ERROR(api::DecodeProtobuf(request.body, binding));
-    RETURN_IF_ERROR(store.Bind(at.Key(), binding));
+    KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf(request.body, binding));
+    KEELSON_RETURN_IF_ERROR(store.Bind(at.Key(), binding));
     return ApiResponse{201, kProtobuf, api::EncodeProtobuf(done, {"", "v1", "Status"})};
   }
   if (at.subresource == "eviction") {
-    RETURN_IF_ERROR(store.Delete(*at.info, at.Key(), metav1::DeleteOptions()));
+    KEELSON_RETURN_IF_ERROR(store.Delete(*at.info, at.Key(), metav1::DeleteOptions()));
     return ApiResponse{201, kProtobuf, api::EncodeProtobuf(done, {"", "v1", "Status"})};
   }
   if (at.subresource == "token") {
-    RETURN_IF_ERROR(store.Get(*at.info, at.Key()));
+    KEELSON_RETURN_IF_ERROR(store.Get(*at.info, at.Key()));
     authenticationv1::TokenRequest token;
-    RETURN_IF_ERROR(api::DecodeProtobuf(request.body, token));
+    KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf(request.body, token));
     int64_t seconds = token.spec().has_expiration_seconds() ? token.spec().expiration_seconds() : 3600;
     token.mutable_status()->set_token(fmt::format("token-of-{}-{}", at.name, store.version()));
     *token.mutable_status()->mutable_expiration_timestamp() =
@@ -273,31 +275,33 @@ Result<ApiResponse> FakeApi::Impl::PostSub(const FakeRequest& at, const ApiReque
 }
 
 Result<ApiResponse> FakeApi::Impl::Put(const FakeRequest& at, const ApiRequest& request) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Message> object, DecodeBody(at.info->descriptor(), request.body));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> object, DecodeBody(at.info->descriptor(), request.body));
   if (api::KeyOf(*object) != at.Key()) {
     return Error(Code::kBadRequest, "the name of the object does not match the name on the URL");
   }
-  ASSIGN_OR_RETURN(Object stored, store.Update(*at.info, at.subresource, *object));
+  KEELSON_ASSIGN_OR_RETURN(Object stored, store.Update(*at.info, at.subresource, *object));
   return Answer(*stored);
 }
 
 Result<ApiResponse> FakeApi::Impl::Patch(const FakeRequest& at, const ApiRequest& request) {
-  ASSIGN_OR_RETURN(Object before, store.Get(*at.info, at.Key()));
-  ASSIGN_OR_RETURN(std::unique_ptr<Message> after, Patched(*before, request));
-  ASSIGN_OR_RETURN(Object stored, store.Update(*at.info, at.subresource, *after));
+  KEELSON_ASSIGN_OR_RETURN(Object before, store.Get(*at.info, at.Key()));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> after, Patched(*before, request));
+  KEELSON_ASSIGN_OR_RETURN(Object stored, store.Update(*at.info, at.subresource, *after));
   return Answer(*stored);
 }
 
 Result<ApiResponse> FakeApi::Impl::Delete(const FakeRequest& at, const ApiRequest& request) {
   metav1::DeleteOptions options;
-  if (!request.body.empty()) RETURN_IF_ERROR(api::DecodeProtobuf(request.body, options));
+  if (!request.body.empty()) KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf(request.body, options));
   if (!at.name.empty()) {
-    ASSIGN_OR_RETURN(Object last, store.Delete(*at.info, at.Key(), options));
+    KEELSON_ASSIGN_OR_RETURN(Object last, store.Delete(*at.info, at.Key(), options));
     return Answer(*last);
   }
-  ASSIGN_OR_RETURN(Selection selection, Selection::From(at, request));
+  KEELSON_ASSIGN_OR_RETURN(Selection selection, Selection::From(at, request));
   for (const Object& object : store.List(*at.info, at.ns)) {
-    if (selection.Matches(*object)) RETURN_IF_ERROR(store.Delete(*at.info, api::KeyOf(*object), options));
+    if (selection.Matches(*object)) {
+      KEELSON_RETURN_IF_ERROR(store.Delete(*at.info, api::KeyOf(*object), options));
+    }
   }
   metav1::Status done;
   done.set_status("Success");
@@ -305,7 +309,7 @@ Result<ApiResponse> FakeApi::Impl::Delete(const FakeRequest& at, const ApiReques
 }
 
 Result<ApiResponse> FakeApi::Impl::List(const FakeRequest& at, const ApiRequest& request) {
-  ASSIGN_OR_RETURN(Selection selection, Selection::From(at, request));
+  KEELSON_ASSIGN_OR_RETURN(Selection selection, Selection::From(at, request));
   auto query = [&](const char* name) {
     auto it = at.query.find(name);
     return it == at.query.end() ? std::string() : it->second;
@@ -344,14 +348,14 @@ Result<ApiResponse> FakeApi::Impl::List(const FakeRequest& at, const ApiRequest&
 }
 
 Result<ApiResponse> FakeApi::Impl::Serve(const ApiRequest& request) {
-  ASSIGN_OR_RETURN(FakeRequest at, FakeRequest::Parse(request.target));
+  KEELSON_ASSIGN_OR_RETURN(FakeRequest at, FakeRequest::Parse(request.target));
   if (request.method == "POST") return at.subresource.empty() ? Post(at, request) : PostSub(at, request);
   if (request.method == "PUT") return Put(at, request);
   if (request.method == "PATCH") return Patch(at, request);
   if (request.method == "DELETE") return Delete(at, request);
   if (request.method != "GET") return Error(Code::kMethodNotAllowed, "method not allowed");
   if (at.name.empty()) return List(at, request);
-  ASSIGN_OR_RETURN(Object object, store.Get(*at.info, at.Key()));
+  KEELSON_ASSIGN_OR_RETURN(Object object, store.Get(*at.info, at.Key()));
   return Answer(*object);
 }
 
@@ -369,11 +373,11 @@ Result<std::unique_ptr<ApiStream>> FakeApi::Open(const ApiRequest& request, std:
   if (auto answer = impl_->Intercept(request)) {
     if (!*answer) return answer->error();
     metav1::Status status;
-    RETURN_IF_ERROR(api::DecodeProtobuf((*answer)->body, status));
+    KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf((*answer)->body, status));
     return api::FromStatus(status);
   }
-  ASSIGN_OR_RETURN(FakeRequest at, FakeRequest::Parse(request.target));
-  ASSIGN_OR_RETURN(Selection selection, Selection::From(at, request));
+  KEELSON_ASSIGN_OR_RETURN(FakeRequest at, FakeRequest::Parse(request.target));
+  KEELSON_ASSIGN_OR_RETURN(Selection selection, Selection::From(at, request));
   if (!at.name.empty()) return Error(Code::kMethodNotAllowed, "watch of one object by its path");
   const std::string from = at.query["resourceVersion"];
   auto stream = std::make_unique<Stream>(impl_, at.info, at.ns, selection);
@@ -439,7 +443,7 @@ void FakeApi::ForgetRequests() {
 
 void FakeApi::AwaitIdle(size_t watches) {
   MutexLock lock(impl_->mutex);
-  auto idle = [&]() NO_THREAD_SAFETY_ANALYSIS {
+  auto idle = [&]() KEELSON_NO_THREAD_SAFETY_ANALYSIS {
     return impl_->streams.size() == watches && std::all_of(impl_->streams.begin(), impl_->streams.end(),
                                                            [](const Stream* s) { return s->CaughtUp(); });
   };

@@ -42,10 +42,11 @@ FakeApiServer::FakeApiServer(const linux::NetNs& netns, std::shared_ptr<FakeApi>
     : impl_(std::make_unique<Impl>()) {
   impl_->api = std::move(api);
   Result<> listening = netns.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(impl_->server, http::Server::Listen({.worker_threads = 4},
-                                                         [impl = impl_.get()](auto request, auto writer) {
-                                                           impl->Serve(*request, *writer);
-                                                         }));
+    KEELSON_ASSIGN_OR_RETURN(
+        impl_->server,
+        http::Server::Listen({.worker_threads = 4}, [impl = impl_.get()](auto request, auto writer) {
+          impl->Serve(*request, *writer);
+        }));
     return {};
   });
   if (!listening) std::abort();

@@ -18,8 +18,9 @@ Result<FakeRequest> FakeRequest::Parse(std::string_view target) {
         equals < pair.size() ? QueryDecode(pair.substr(equals + 1)) : std::string();
   }
   std::vector<std::string> parts;
-  for (std::string_view part : SplitWords(target.substr(0, question), "/"))
+  for (std::string_view part : SplitWords(target.substr(0, question), "/")) {
     parts.push_back(QueryDecode(part));
+  }
 
   const bool core = !parts.empty() && parts[0] == "api";
   const size_t head = core ? 2 : 3;  // api/v1 or apis/group/version

@@ -209,7 +209,7 @@ Result<FakeStore::Object> FakeStore::Create(const api::ResourceInfo& info, const
 Result<FakeStore::Object> FakeStore::Update(const api::ResourceInfo& info, std::string_view subresource,
                                             const Message& object) {
   const metav1::ObjectMeta& sent = api::Meta(object);
-  ASSIGN_OR_RETURN(Object before, Get(info, api::KeyOf(object)));
+  KEELSON_ASSIGN_OR_RETURN(Object before, Get(info, api::KeyOf(object)));
   const metav1::ObjectMeta& had = api::Meta(*before);
   if (!sent.resource_version().empty() && sent.resource_version() != had.resource_version()) {
     return Conflict(info, sent.name(), kModified);
@@ -219,7 +219,7 @@ Result<FakeStore::Object> FakeStore::Update(const api::ResourceInfo& info, std::
                     fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
                                 sent.uid(), had.uid()));
   }
-  RETURN_IF_ERROR(CheckFinalizers(info, sent, had));
+  KEELSON_RETURN_IF_ERROR(CheckFinalizers(info, sent, had));
   const bool part = subresource == "status" || subresource == "approval";
   std::unique_ptr<Message> after = Clone(part ? *before : object);
   if (part) {
@@ -238,7 +238,7 @@ Result<FakeStore::Object> FakeStore::Update(const api::ResourceInfo& info, std::
 
 Result<FakeStore::Object> FakeStore::Delete(const api::ResourceInfo& info, const std::string& key,
                                             const metav1::DeleteOptions& options) {
-  ASSIGN_OR_RETURN(Object before, Get(info, key));
+  KEELSON_ASSIGN_OR_RETURN(Object before, Get(info, key));
   const metav1::ObjectMeta& had = api::Meta(*before);
   const metav1::Preconditions& wanted = options.preconditions();
   if (wanted.has_uid() && wanted.uid() != had.uid()) {
@@ -264,15 +264,16 @@ Result<FakeStore::Object> FakeStore::Delete(const api::ResourceInfo& info, const
     meta.set_deletion_grace_period_seconds(grace);
     if (meta.has_generation()) meta.set_generation(meta.generation() + 1);
   }
-  if (auto* ns = dynamic_cast<corev1::Namespace*>(after.get()))
+  if (auto* ns = dynamic_cast<corev1::Namespace*>(after.get())) {
     ns->mutable_status()->set_phase("Terminating");
+  }
   if (MessageDifferencer::Equals(*before, *after)) return before;
   return CommitOrRemove(info, before, std::move(after));
 }
 
 Result<> FakeStore::Bind(const std::string& pod_key, const corev1::Binding& binding) {
   const api::ResourceInfo& info = api::ResourceOf<corev1::Pod>();
-  ASSIGN_OR_RETURN(Object before, Get(info, pod_key));
+  KEELSON_ASSIGN_OR_RETURN(Object before, Get(info, pod_key));
   std::unique_ptr<Message> after = Clone(*before);
   auto& pod = static_cast<corev1::Pod&>(*after);
   if (pod.metadata().has_deletion_timestamp()) {

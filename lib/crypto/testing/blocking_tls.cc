@@ -17,8 +17,9 @@ struct BlockingTls::Impl {
 BlockingTls::BlockingTls(int fd, const std::string& protocol) : impl_(std::make_unique<Impl>()) {
   signal(SIGPIPE, SIG_IGN);
   const std::string alpn = static_cast<char>(protocol.size()) + protocol;
-  if (!protocol.empty())
+  if (!protocol.empty()) {
     SSL_CTX_set_alpn_protos(impl_->context.get(), Bytes(alpn), static_cast<unsigned>(alpn.size()));
+  }
   impl_->ssl.reset(SSL_new(impl_->context.get()));
   SSL_set_fd(impl_->ssl.get(), fd);
   if (SSL_connect(impl_->ssl.get()) != 1) abort();

@@ -122,8 +122,10 @@ void TestPki::RenewServer() {
   Key key = NewKey();
   Cert cert = NewCert("test-server", {}, key.get(), impl_->cert.get(), impl_->key.get(), "serverAuth",
                       "IP:127.0.0.1,IP:::1,DNS:localhost");
-  if (!WriteFile(server_cert_file(), CertPem(cert.get())) || !WriteFile(server_key_file(), KeyPem(key.get())))
+  if (!WriteFile(server_cert_file(), CertPem(cert.get())) ||
+      !WriteFile(server_key_file(), KeyPem(key.get()))) {
     abort();
+  }
 }
 
 }  // namespace keelson::crypto

@@ -93,8 +93,9 @@ void ClientCore::Shutdown() {
   shut_down_ = true;
   auto all = connections_;
   for (const auto& connection : all) connection->Close();
-  for (auto& exchange : std::exchange(waiting_, {}))
+  for (auto& exchange : std::exchange(waiting_, {})) {
     exchange->OnFail(Error(Code::kCancelled, "client closed"));
+  }
 }
 
 namespace {
@@ -123,7 +124,7 @@ class ClientImpl final : public Client {
   Result<ClientResponse> Do(const ClientRequest& request, std::chrono::milliseconds timeout,
                             std::stop_token stop) override {
     auto exchange = Begin(request, false, false);
-    RETURN_IF_ERROR(exchange->AwaitEnd(Exchange::DeadlineIn(timeout), std::move(stop)));
+    KEELSON_RETURN_IF_ERROR(exchange->AwaitEnd(Exchange::DeadlineIn(timeout), std::move(stop)));
     return ClientResponse{exchange->status(), std::move(exchange->headers()), std::move(exchange->body())};
   }
 
@@ -131,14 +132,14 @@ class ClientImpl final : public Client {
                                                std::chrono::milliseconds timeout,
                                                std::stop_token stop) override {
     auto exchange = Begin(request, true, false);
-    RETURN_IF_ERROR(exchange->AwaitHead(Exchange::DeadlineIn(timeout), std::move(stop)));
+    KEELSON_RETURN_IF_ERROR(exchange->AwaitHead(Exchange::DeadlineIn(timeout), std::move(stop)));
     return std::unique_ptr<ResponseReader>(new Reader(std::move(exchange)));
   }
 
   Result<Upgraded> Upgrade(const ClientRequest& request, std::chrono::milliseconds timeout,
                            std::stop_token stop, ClientResponse* refusal) override {
     auto exchange = Begin(request, false, true);
-    RETURN_IF_ERROR(exchange->AwaitEnd(Exchange::DeadlineIn(timeout), std::move(stop)));
+    KEELSON_RETURN_IF_ERROR(exchange->AwaitEnd(Exchange::DeadlineIn(timeout), std::move(stop)));
     if (auto stream = exchange->TakeStream()) {
       return Upgraded{std::move(exchange->headers()), MakeStream(std::move(stream))};
     }
@@ -160,13 +161,13 @@ class ClientImpl final : public Client {
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
-  ASSIGN_OR_RETURN(Endpoint endpoint, ParseBaseUrl(options.base_url));
+  KEELSON_ASSIGN_OR_RETURN(Endpoint endpoint, ParseBaseUrl(options.base_url));
   std::shared_ptr<const crypto::TlsContext> any, http1_only;
   if (endpoint.tls) {
-    ASSIGN_OR_RETURN(http1_only, crypto::TlsContext::ForClient(options.tls, false));
+    KEELSON_ASSIGN_OR_RETURN(http1_only, crypto::TlsContext::ForClient(options.tls, false));
     any = http1_only;
     if (options.http2) {
-      ASSIGN_OR_RETURN(any, crypto::TlsContext::ForClient(options.tls, true));
+      KEELSON_ASSIGN_OR_RETURN(any, crypto::TlsContext::ForClient(options.tls, true));
     }
   }
   auto core = std::make_shared<ClientCore>(event::Loop::Shared(), std::move(options), std::move(endpoint),

@@ -69,8 +69,9 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
       self->End(Error(Code::kUnavailable, "connect to " + self->Name() + ": timed out"));
     });
     if (!endpoint_.unix_path.empty()) return BeginUnix();
-    if (Result<std::vector<SocketAddress>> literal = Resolve(endpoint_, true))
+    if (Result<std::vector<SocketAddress>> literal = Resolve(endpoint_, true)) {
       return Resolved(std::move(literal));
+    }
     // getaddrinfo blocks and cannot be cancelled: run it in a detached thread.
     std::thread([self = shared_from_this(), loop = loop_, endpoint = endpoint_]() mutable {
       auto result = Resolve(endpoint, false);
@@ -114,8 +115,9 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
         continue;
       }
       if (address.storage.ss_family != AF_UNIX) TuneTcp(fd_.get());
-      if (connect(fd_.get(), reinterpret_cast<sockaddr*>(&address.storage), address.size) == 0)
+      if (connect(fd_.get(), reinterpret_cast<sockaddr*>(&address.storage), address.size) == 0) {
         return Connected();
+      }
       if (errno == EINPROGRESS) {
         watch_ = std::make_unique<event::FdWatch>(*loop_, fd_.get());
         watch_->AwaitWritable([self = shared_from_this()] { self->Outcome(); });

@@ -57,9 +57,10 @@ Exchange::Deadline Exchange::DeadlineIn(std::chrono::milliseconds timeout) {
 }
 
 Result<> Exchange::Await(Deadline deadline, std::stop_token stop,
-                         const std::function<bool()>& ready) NO_THREAD_SAFETY_ANALYSIS {
+                         const std::function<bool()>& ready) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
   std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, stop, deadline, [&]() NO_THREAD_SAFETY_ANALYSIS { return failure_ || ready(); });
+  changed_.wait_until(lock, stop, deadline,
+                      [&]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return failure_ || ready(); });
   if (ready()) return {};
   if (failure_) return *failure_;
   std::string what = request.method + " " + request.target;
@@ -67,22 +68,25 @@ Result<> Exchange::Await(Deadline deadline, std::stop_token stop,
   return Error(Code::kTimeout, what + ": timed out");
 }
 
-Result<> Exchange::AwaitHead(Deadline deadline, std::stop_token stop) NO_THREAD_SAFETY_ANALYSIS {
-  Result<> result = Await(deadline, std::move(stop), [this]() NO_THREAD_SAFETY_ANALYSIS { return head_; });
+Result<> Exchange::AwaitHead(Deadline deadline, std::stop_token stop) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
+  Result<> result =
+      Await(deadline, std::move(stop), [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return head_; });
   if (!result) GiveUp();
   return result;
 }
 
-Result<> Exchange::AwaitEnd(Deadline deadline, std::stop_token stop) NO_THREAD_SAFETY_ANALYSIS {
-  Result<> result = Await(deadline, std::move(stop), [this]() NO_THREAD_SAFETY_ANALYSIS { return ended_; });
+Result<> Exchange::AwaitEnd(Deadline deadline, std::stop_token stop) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
+  Result<> result =
+      Await(deadline, std::move(stop), [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return ended_; });
   if (!result) GiveUp();
   return result;
 }
 
 Result<std::string> Exchange::Read(std::stop_token stop,
-                                   std::chrono::milliseconds idle) NO_THREAD_SAFETY_ANALYSIS {
-  RETURN_IF_ERROR(Await(DeadlineIn(idle), std::move(stop),
-                        [this]() NO_THREAD_SAFETY_ANALYSIS { return !body_.empty() || ended_; }));
+                                   std::chrono::milliseconds idle) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
+  KEELSON_RETURN_IF_ERROR(Await(DeadlineIn(idle), std::move(stop),
+                                [this]()
+                                    KEELSON_NO_THREAD_SAFETY_ANALYSIS { return !body_.empty() || ended_; }));
   std::string piece;
   bool was_behind;
   {

@@ -66,14 +66,14 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   Mutex mutex_;
   CondVar changed_;
   bool head_seen_ = false, over_ = false;  // loop thread
-  bool head_ GUARDED_BY(mutex_) = false;
-  bool ended_ GUARDED_BY(mutex_) = false;
-  std::optional<Error> failure_ GUARDED_BY(mutex_);
+  bool head_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool ended_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::optional<Error> failure_ KEELSON_GUARDED_BY(mutex_);
   int status_ = 0;
   Headers headers_;
-  std::string body_;  // GUARDED_BY(mutex_) until the end
-  bool behind_ GUARDED_BY(mutex_) = false;
-  std::shared_ptr<StreamCore> stream_ GUARDED_BY(mutex_);
+  std::string body_;  // KEELSON_GUARDED_BY(mutex_) until the end
+  bool behind_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<StreamCore> stream_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::http

@@ -127,8 +127,9 @@ void Http2Connection::Submit(std::shared_ptr<Exchange> exchange) {
   nghttp2_data_provider provider = Provider();
   int32_t id = nghttp2_submit_request(session_.get(), nullptr, list.get().data(), list.get().size(),
                                       request.body.empty() ? nullptr : &provider, nullptr);
-  if (id < 0)
+  if (id < 0) {
     return exchange->OnFail(Error(Code::kUnavailable, std::string("HTTP/2: ") + nghttp2_strerror(id)));
+  }
   exchange->carrier = weak_from_this();
   ClientStream& stream = streams_[id];
   stream.out.Push(std::shared_ptr<const std::string>(exchange, &request.body));

@@ -42,7 +42,7 @@ struct ServerCore {
 
   Mutex mutex;
   CondVar changed;
-  std::unordered_set<std::shared_ptr<Connection>> connections GUARDED_BY(mutex);
+  std::unordered_set<std::shared_ptr<Connection>> connections KEELSON_GUARDED_BY(mutex);
 
   void Add(std::shared_ptr<Connection> connection) {
     MutexLock lock(mutex);

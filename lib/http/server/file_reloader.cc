@@ -30,7 +30,7 @@ std::string HashOf(const std::string& text) { return "sha256:" + crypto::Sha256H
 Result<std::string> Hashes(const std::vector<std::string>& files) {
   std::string all;
   for (const std::string& file : files) {
-    ASSIGN_OR_RETURN(std::string text, ReadFile(file));
+    KEELSON_ASSIGN_OR_RETURN(std::string text, ReadFile(file));
     all += (all.empty() ? "" : " ") + HashOf(text);
   }
   return all;

@@ -181,8 +181,9 @@ void Http2Session::Sweep() {
   const Steady::time_point limit = Steady::now() - core_->options.idle_timeout;
   if (streams_.empty() && quiet_since_ < limit) Drain();
   for (const auto& [id, stream] : streams_) {
-    if (stream.WaitsForPeer() && stream.moved < limit)
+    if (stream.WaitsForPeer() && stream.moved < limit) {
       nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+    }
   }
   Pump();
   if (!ended_) WatchTime();
@@ -356,8 +357,9 @@ void Http2Session::Deliver(const std::shared_ptr<Response>& response) {
   } else if (!batch.abandoned) {
     Resume(id);
   }
-  if (batch.abandoned)
+  if (batch.abandoned) {
     nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_INTERNAL_ERROR);
+  }
   Pump();
 }
 

@@ -99,15 +99,16 @@ class ServerImpl final : public Server {
   ~ServerImpl() override { core_->pool.Stop(); }
 
   Result<> Bind() {
-    RETURN_IF_ERROR(ReloadTls());
+    KEELSON_RETURN_IF_ERROR(ReloadTls());
     const ServerOptions& options = core_->options;
-    ASSIGN_OR_RETURN(Address address, ParseAddress(options.address, options.port));
+    KEELSON_ASSIGN_OR_RETURN(Address address, ParseAddress(options.address, options.port));
     listener_.Reset(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!listener_) return ErrnoError("socket");
     int one = 1;
     setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (options.reuse_port && setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) < 0)
+    if (options.reuse_port && setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) < 0) {
       return ErrnoError("SO_REUSEPORT");
+    }
     std::string where = options.address + " port " + std::to_string(options.port);
     if (bind(listener_.get(), address.get(), address.size) < 0) return ErrnoError("bind " + where);
     if (listen(listener_.get(), 1024) < 0) return ErrnoError("listen on " + where);
@@ -121,8 +122,8 @@ class ServerImpl final : public Server {
   Result<> Run(std::stop_token stop, std::chrono::milliseconds grace) override;
   Result<> ReloadTls() override {
     if (!core_->options.tls) return {};
-    ASSIGN_OR_RETURN(std::shared_ptr<const crypto::TlsContext> context,
-                     crypto::TlsContext::ForServer(*core_->options.tls));
+    KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<const crypto::TlsContext> context,
+                             crypto::TlsContext::ForServer(*core_->options.tls));
     MutexLock lock(mutex_);
     context_ = std::move(context);
     return {};
@@ -142,7 +143,7 @@ class ServerImpl final : public Server {
   std::unique_ptr<event::FdWatch> accepting_;  // loop 0
   std::unique_ptr<event::Timer> pause_;        // loop 0
   Mutex mutex_;
-  std::shared_ptr<const crypto::TlsContext> context_ GUARDED_BY(mutex_);
+  std::shared_ptr<const crypto::TlsContext> context_ KEELSON_GUARDED_BY(mutex_);
 };
 
 void ServerImpl::StartAccepting() {
@@ -191,15 +192,16 @@ void ServerImpl::Welcome(UniqueFd fd, std::string remote) {
   loop->Post([arriving] { arriving->Begin(); });
 }
 
-bool ServerImpl::AwaitNoConnections(std::chrono::milliseconds timeout) NO_THREAD_SAFETY_ANALYSIS {
+bool ServerImpl::AwaitNoConnections(std::chrono::milliseconds timeout) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
   std::unique_lock lock(core_->mutex);
-  return core_->changed.wait_for(lock, timeout,
-                                 [this]() NO_THREAD_SAFETY_ANALYSIS { return core_->connections.empty(); });
+  return core_->changed.wait_for(
+      lock, timeout, [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { return core_->connections.empty(); });
 }
 
 Result<> ServerImpl::Run(std::stop_token stop, std::chrono::milliseconds grace) {
-  for (int i = 0; i < std::max(core_->options.io_threads, 1); ++i)
+  for (int i = 0; i < std::max(core_->options.io_threads, 1); ++i) {
     loops_.push_back(event::Loop::Create("http-io"));
+  }
   event::Loop& first = *loops_[0];
   first.Post([this, &first] {
     accepting_ = std::make_unique<event::FdWatch>(first, listener_.get());
@@ -241,7 +243,7 @@ Result<> ServerImpl::Run(std::stop_token stop, std::chrono::milliseconds grace) 
 
 Result<std::unique_ptr<Server>> Server::Listen(ServerOptions options, Handler handler) {
   auto server = std::make_unique<ServerImpl>(std::move(options), std::move(handler));
-  RETURN_IF_ERROR(server->Bind());
+  KEELSON_RETURN_IF_ERROR(server->Bind());
   return std::unique_ptr<Server>(std::move(server));
 }
 

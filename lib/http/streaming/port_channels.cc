@@ -15,18 +15,19 @@ class PortChannels final : public WebSocketRelay {
         protocol_(protocol),
         ports_(ports),
         reader_(protocol),
-        server_({.on_reply = [this](uint32_t id) NO_THREAD_SAFETY_ANALYSIS { OnReply(id); },
+        server_({.on_reply = [this](uint32_t id) KEELSON_NO_THREAD_SAFETY_ANALYSIS { OnReply(id); },
                  .on_data = [this](uint32_t id, std::string_view bytes, bool fin)
-                                NO_THREAD_SAFETY_ANALYSIS { OnStreamData(id, bytes, fin); },
-                 .on_reset = [this](uint32_t id) NO_THREAD_SAFETY_ANALYSIS { OnStreamData(id, {}, true); },
+                                KEELSON_NO_THREAD_SAFETY_ANALYSIS { OnStreamData(id, bytes, fin); },
+                 .on_reset = [this](uint32_t id)
+                                 KEELSON_NO_THREAD_SAFETY_ANALYSIS { OnStreamData(id, {}, true); },
                  .on_ping =
-                     [this](uint32_t id) NO_THREAD_SAFETY_ANALYSIS {
+                     [this](uint32_t id) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
                        if (id % 2 == 0) SpdyWriter::Ping(out(kServer), id);
                      },
                  .on_goaway = [] {}}) {}
 
  protected:
-  void OnStart() override REQUIRES(mutex_) {
+  void OnStart() override KEELSON_REQUIRES(mutex_) {
     for (size_t i = 0; i < ports_.size(); ++i) {
       // Servers pair the two streams with the same request id; the error stream comes first.
       Open(static_cast<unsigned char>(2 * i + 1), "error", i);
@@ -34,22 +35,23 @@ class PortChannels final : public WebSocketRelay {
     }
     Hold(kClient, true);  // the server would drop data that comes before its replies
   }
-  void OnBytes(Side side, std::string_view bytes) override REQUIRES(mutex_) {
+  void OnBytes(Side side, std::string_view bytes) override KEELSON_REQUIRES(mutex_) {
     if (side == kClient) return FromClient(bytes);
     Result<> fed = server_.Feed(bytes);
     if (!fed) OnEnd(kServer, &fed.error());
   }
-  void OnMessage(std::string_view bytes, bool first, bool last) override REQUIRES(mutex_) {
-    auto pass_on = [this](unsigned char channel, std::string_view data) NO_THREAD_SAFETY_ANALYSIS {
+  void OnMessage(std::string_view bytes, bool first, bool last) override KEELSON_REQUIRES(mutex_) {
+    auto pass_on = [this](unsigned char channel, std::string_view data) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
       for (const auto& [id, open] : streams_) {
-        if (open.channel == channel && channel % 2 == 0 && !open.ended)
+        if (open.channel == channel && channel % 2 == 0 && !open.ended) {
           SpdyWriter::Data(out(kServer), id, data, false);
+        }
       }
     };
     Result<> read = reader_.Feed(bytes, first, last, pass_on);
     if (!read) Close(kProtocolError, read.error().message());
   }
-  void OnEnd(Side side, const Error* failure) override REQUIRES(mutex_) {
+  void OnEnd(Side side, const Error* failure) override KEELSON_REQUIRES(mutex_) {
     if (side == kClient) return End();
     Close(failure ? kGoingAway : kNormal, failure ? failure->message() : "");
   }
@@ -60,7 +62,7 @@ class PortChannels final : public WebSocketRelay {
     bool replied = false, ended = false;
   };
 
-  void Open(unsigned char channel, const char* type, size_t port) REQUIRES(mutex_) {
+  void Open(unsigned char channel, const char* type, size_t port) KEELSON_REQUIRES(mutex_) {
     writer_.SynStream(
         out(kServer), next_id_,
         {{"streamtype", type}, {"port", std::to_string(ports_[port])}, {"requestid", std::to_string(port)}});
@@ -68,7 +70,7 @@ class PortChannels final : public WebSocketRelay {
     next_id_ += 2;
   }
 
-  void OnReply(uint32_t id) REQUIRES(mutex_) {
+  void OnReply(uint32_t id) KEELSON_REQUIRES(mutex_) {
     auto at = streams_.find(id);
     if (at == streams_.end() || at->second.replied) return;
     at->second.replied = true;
@@ -78,12 +80,13 @@ class PortChannels final : public WebSocketRelay {
     Hold(kClient, false);
     for (size_t i = 0; i < ports_.size(); ++i) {
       const char number[2] = {static_cast<char>(ports_[i] & 0xff), static_cast<char>(ports_[i] >> 8)};
-      for (size_t channel : {2 * i, 2 * i + 1})
+      for (size_t channel : {2 * i, 2 * i + 1}) {
         AppendChannelMessage(out(kClient), protocol_, static_cast<unsigned char>(channel), {number, 2});
+      }
     }
   }
 
-  void OnStreamData(uint32_t id, std::string_view bytes, bool fin) REQUIRES(mutex_) {
+  void OnStreamData(uint32_t id, std::string_view bytes, bool fin) KEELSON_REQUIRES(mutex_) {
     auto at = streams_.find(id);
     if (at == streams_.end() || at->second.ended) return;
     if (!bytes.empty()) AppendChannelMessage(out(kClient), protocol_, at->second.channel, bytes);
@@ -97,11 +100,11 @@ class PortChannels final : public WebSocketRelay {
 
   const ChannelProtocol protocol_;
   const std::vector<uint16_t> ports_;
-  ChannelReader reader_ GUARDED_BY(mutex_);
-  SpdyWriter writer_ GUARDED_BY(mutex_);
+  ChannelReader reader_ KEELSON_GUARDED_BY(mutex_);
+  SpdyWriter writer_ KEELSON_GUARDED_BY(mutex_);
   SpdyParser server_;
-  std::map<uint32_t, Channel> streams_ GUARDED_BY(mutex_);
-  uint32_t next_id_ GUARDED_BY(mutex_) = 1;
+  std::map<uint32_t, Channel> streams_ KEELSON_GUARDED_BY(mutex_);
+  uint32_t next_id_ KEELSON_GUARDED_BY(mutex_) = 1;
 };
 
 }  // namespace

@@ -25,14 +25,16 @@ class Relay : public std::enable_shared_from_this<Relay> {
   Relay(std::unique_ptr<Stream> client, std::unique_ptr<Stream> server);
 
   // Called with the mutex held; implementations may send and call End().
-  virtual void OnStart() REQUIRES(mutex_) {}
-  virtual void OnBytes(Side side, std::string_view bytes) REQUIRES(mutex_) = 0;
-  virtual void OnEnd(Side side, const Error* failure) REQUIRES(mutex_) = 0;
+  virtual void OnStart() KEELSON_REQUIRES(mutex_) {}
+  virtual void OnBytes(Side side, std::string_view bytes) KEELSON_REQUIRES(mutex_) = 0;
+  virtual void OnEnd(Side side, const Error* failure) KEELSON_REQUIRES(mutex_) = 0;
 
-  std::string& out(Side side) REQUIRES(mutex_) { return legs_[side].out; }       // append data to send
-  void Hold(Side side, bool held) REQUIRES(mutex_) { legs_[side].held = held; }  // stops reading for now
+  std::string& out(Side side) KEELSON_REQUIRES(mutex_) { return legs_[side].out; }  // append data to send
+  void Hold(Side side, bool held) KEELSON_REQUIRES(mutex_) {
+    legs_[side].held = held;
+  }  // stops reading for now
   // Stops reading, writes what is queued, then closes both streams.
-  void End() REQUIRES(mutex_) { ending_ = true; }
+  void End() KEELSON_REQUIRES(mutex_) { ending_ = true; }
 
   Mutex mutex_;
 
@@ -42,12 +44,12 @@ class Relay : public std::enable_shared_from_this<Relay> {
     std::string out;
     bool reading = false, writing = false, ended = false, held = false;
   };
-  void Move() REQUIRES(mutex_);
+  void Move() KEELSON_REQUIRES(mutex_);
   void ReadDone(Side side, Result<std::string> bytes);
   void WriteDone(Side side, Result<> result);
 
-  Leg legs_[2] GUARDED_BY(mutex_);
-  bool ending_ GUARDED_BY(mutex_) = false, closed_ GUARDED_BY(mutex_) = false;
+  Leg legs_[2] KEELSON_GUARDED_BY(mutex_);
+  bool ending_ KEELSON_GUARDED_BY(mutex_) = false, closed_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace keelson::http

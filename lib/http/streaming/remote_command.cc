@@ -34,12 +34,14 @@ class Tunnel final : public WebSocketRelay {
       : WebSocketRelay(std::move(client), std::move(server)) {}
 
  protected:
-  void OnBytes(Side side, std::string_view bytes) override REQUIRES(mutex_) {
+  void OnBytes(Side side, std::string_view bytes) override KEELSON_REQUIRES(mutex_) {
     if (side == kClient) return FromClient(bytes);
     AppendWsFrame(out(kClient), WsOpcode::kBinary, {}, bytes);
   }
-  void OnMessage(std::string_view bytes, bool, bool) override REQUIRES(mutex_) { out(kServer) += bytes; }
-  void OnEnd(Side side, const Error* failure) override REQUIRES(mutex_) {
+  void OnMessage(std::string_view bytes, bool, bool) override KEELSON_REQUIRES(mutex_) {
+    out(kServer) += bytes;
+  }
+  void OnEnd(Side side, const Error* failure) override KEELSON_REQUIRES(mutex_) {
     if (side == kClient) return End();
     Close(failure ? kGoingAway : kNormal, failure ? failure->message() : "");
   }
@@ -53,49 +55,50 @@ class RemoteCommand final : public WebSocketRelay {
         protocol_(protocol),
         wanted_(streams),
         reader_(protocol),
-        server_({.on_reply = [this](uint32_t id) NO_THREAD_SAFETY_ANALYSIS { OnReply(id); },
+        server_({.on_reply = [this](uint32_t id) KEELSON_NO_THREAD_SAFETY_ANALYSIS { OnReply(id); },
                  .on_data = [this](uint32_t id, std::string_view bytes, bool fin)
-                                NO_THREAD_SAFETY_ANALYSIS { OnStreamData(id, bytes, fin); },
-                 .on_reset = [this](uint32_t id) NO_THREAD_SAFETY_ANALYSIS { OnStreamData(id, {}, true); },
+                                KEELSON_NO_THREAD_SAFETY_ANALYSIS { OnStreamData(id, bytes, fin); },
+                 .on_reset = [this](uint32_t id)
+                                 KEELSON_NO_THREAD_SAFETY_ANALYSIS { OnStreamData(id, {}, true); },
                  .on_ping =
-                     [this](uint32_t id) NO_THREAD_SAFETY_ANALYSIS {
+                     [this](uint32_t id) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
                        if (id % 2 == 0) SpdyWriter::Ping(out(kServer), id);
                      },
                  .on_goaway = [] {}}) {}
 
  protected:
-  void OnStart() override REQUIRES(mutex_);
-  void OnBytes(Side side, std::string_view bytes) override REQUIRES(mutex_) {
+  void OnStart() override KEELSON_REQUIRES(mutex_);
+  void OnBytes(Side side, std::string_view bytes) override KEELSON_REQUIRES(mutex_) {
     if (side == kClient) return FromClient(bytes);
     Result<> fed = server_.Feed(bytes);
     if (!fed) OnEnd(kServer, &fed.error());
   }
-  void OnMessage(std::string_view bytes, bool first, bool last) override REQUIRES(mutex_);
-  void OnEnd(Side side, const Error* failure) override REQUIRES(mutex_);
+  void OnMessage(std::string_view bytes, bool first, bool last) override KEELSON_REQUIRES(mutex_);
+  void OnEnd(Side side, const Error* failure) override KEELSON_REQUIRES(mutex_);
 
  private:
   struct Open {
     Channel channel;
     bool replied = false, ended = false;
   };
-  void OpenStream(Channel channel, const char* type) REQUIRES(mutex_);
-  void OnReply(uint32_t id) REQUIRES(mutex_);
-  void OnStreamData(uint32_t id, std::string_view bytes, bool fin) REQUIRES(mutex_);
-  void FromChannel(unsigned char channel, std::string_view bytes) REQUIRES(mutex_);
-  void ToChannel(Channel channel, std::string_view bytes) REQUIRES(mutex_) {
+  void OpenStream(Channel channel, const char* type) KEELSON_REQUIRES(mutex_);
+  void OnReply(uint32_t id) KEELSON_REQUIRES(mutex_);
+  void OnStreamData(uint32_t id, std::string_view bytes, bool fin) KEELSON_REQUIRES(mutex_);
+  void FromChannel(unsigned char channel, std::string_view bytes) KEELSON_REQUIRES(mutex_);
+  void ToChannel(Channel channel, std::string_view bytes) KEELSON_REQUIRES(mutex_) {
     AppendChannelMessage(out(kClient), protocol_, channel, bytes);
   }
-  void SendStatus() REQUIRES(mutex_);
-  void HalfClose(unsigned char channel) REQUIRES(mutex_);
+  void SendStatus() KEELSON_REQUIRES(mutex_);
+  void HalfClose(unsigned char channel) KEELSON_REQUIRES(mutex_);
 
   const ChannelProtocol protocol_;
   const RemoteCommandStreams wanted_;
-  ChannelReader reader_ GUARDED_BY(mutex_);
-  SpdyWriter writer_ GUARDED_BY(mutex_);
+  ChannelReader reader_ KEELSON_GUARDED_BY(mutex_);
+  SpdyWriter writer_ KEELSON_GUARDED_BY(mutex_);
   SpdyParser server_;
-  std::map<uint32_t, Open> streams_ GUARDED_BY(mutex_);
-  uint32_t next_id_ GUARDED_BY(mutex_) = 1;
-  std::string status_ GUARDED_BY(mutex_);  // of the error stream: sent as one message
+  std::map<uint32_t, Open> streams_ KEELSON_GUARDED_BY(mutex_);
+  uint32_t next_id_ KEELSON_GUARDED_BY(mutex_) = 1;
+  std::string status_ KEELSON_GUARDED_BY(mutex_);  // of the error stream: sent as one message
 };
 
 void RemoteCommand::OnStart() {
@@ -154,17 +157,19 @@ void RemoteCommand::SendStatus() {
 void RemoteCommand::OnMessage(std::string_view bytes, bool first, bool last) {
   Result<> read = reader_.Feed(bytes, first, last,
                                [this](unsigned char channel, std::string_view data)
-                                   NO_THREAD_SAFETY_ANALYSIS { FromChannel(channel, data); });
+                                   KEELSON_NO_THREAD_SAFETY_ANALYSIS { FromChannel(channel, data); });
   if (!read) Close(kProtocolError, read.error().message());
 }
 
 void RemoteCommand::FromChannel(unsigned char channel, std::string_view bytes) {
-  if (channel == kClose && protocol_.close)
+  if (channel == kClose && protocol_.close) {
     return bytes.empty() ? void() : HalfClose(static_cast<unsigned char>(bytes[0]));
+  }
   if (channel != kStdin && channel != kResize) return;
   for (const auto& [id, open] : streams_) {
-    if (open.channel == channel && !open.ended && !bytes.empty())
+    if (open.channel == channel && !open.ended && !bytes.empty()) {
       SpdyWriter::Data(out(kServer), id, bytes, false);
+    }
   }
 }
 

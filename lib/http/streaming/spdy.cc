@@ -197,7 +197,7 @@ Result<> SpdyParser::Feed(std::string_view bytes) {
       head_.append(bytes.substr(0, taken));
       bytes.remove_prefix(taken);
       if (head_.size() < 8) return {};
-      RETURN_IF_ERROR(BeginFrame());
+      KEELSON_RETURN_IF_ERROR(BeginFrame());
     }
     size_t taken = std::min<size_t>(left_, bytes.size());
     std::string_view part = bytes.substr(0, taken);

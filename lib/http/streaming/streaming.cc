@@ -77,8 +77,9 @@ Result<std::vector<uint16_t>> PortsOf(const Query& query) {
         list.remove_prefix(std::min(list.size(), text.size() + 1));
         uint16_t port = 0;
         auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-        if (error != std::errc() || end != text.data() + text.size() || port == 0)
+        if (error != std::errc() || end != text.data() + text.size() || port == 0) {
           return Error(Code::kBadRequest, fmt::format("unable to parse \"{}\" as a port", text));
+        }
         ports.push_back(port);
       }
     }
@@ -148,8 +149,9 @@ void ProxyUpgrade(const ServerRequest& request, std::shared_ptr<ResponseWriter> 
   }
   // Drop the client's token, which is for us alone.
   std::vector<std::string> protocols = OfferedSubprotocols(request);
-  if (!protocols.empty())
+  if (!protocols.empty()) {
     out.headers.Add("Sec-WebSocket-Protocol", fmt::format("{}", fmt::join(protocols, ", ")));
+  }
   for (const auto& [name, value] : extra) out.headers.Add(name, value);
   out.body = request.body;
   auto upgraded = AskUpstream(out, *writer, upstream);
@@ -160,8 +162,9 @@ void ProxyUpgrade(const ServerRequest& request, std::shared_ptr<ResponseWriter> 
 
 void ServeStreaming(const ServerRequest& request, std::shared_ptr<ResponseWriter> writer, StreamingKind kind,
                     Client& upstream, const std::string& target, const Headers& extra) {
-  if (!IsUpgradeRequest(request))
+  if (!IsUpgradeRequest(request)) {
     return Refuse(*writer, 400, "unable to upgrade: missing upgrade headers in request");
+  }
   if (!IsWebSocketRequest(request)) return ProxyUpgrade(request, std::move(writer), upstream, target, extra);
   if (kind == StreamingKind::kPortForward) return ServePortForward(request, *writer, upstream, target, extra);
   ServeRemoteCommand(request, *writer, upstream, target, extra);

@@ -139,8 +139,9 @@ void FakePorts(std::unique_ptr<Stream> stream) {
         for (auto& [id, type] : types) {
           if (ports[id] != ports[frame.stream]) continue;
           const bool bye = frame.data == "bye";
-          if (bye || (frame.data == "fail") == (type == "error"))
+          if (bye || (frame.data == "fail") == (type == "error")) {
             SpdyWriter::Data(out, id, bye ? "" : ports[id] + ":" + frame.data, bye);
+          }
         }
       }
     }
@@ -164,8 +165,9 @@ class StreamingTest : public ::testing::Test {
         }) {}
 
   void Runtime(const ServerRequest& request, ResponseWriter& writer) {
-    if (request.path == "/none")
+    if (request.path == "/none") {
       return writer.Reply(404, {{"Content-Type", "application/x"}}, "token unknown");
+    }
     EXPECT_EQ(request.headers.Get("Upgrade"), "SPDY/3.1");
     std::string protocol(request.headers.Get("X-Stream-Protocol-Version"));
     auto stream = writer.Upgrade(

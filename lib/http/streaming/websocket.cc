@@ -84,7 +84,7 @@ Result<> WsParser::Feed(std::string_view bytes) {
         if (!(head_[1] & 0x80)) return Error(Code::kBadRequest, "websocket: frame without mask");
         continue;
       }
-      RETURN_IF_ERROR(BeginFrame());
+      KEELSON_RETURN_IF_ERROR(BeginFrame());
     }
     size_t taken = static_cast<size_t>(std::min<uint64_t>(left_, bytes.size()));
     std::string plain(bytes.substr(0, taken));

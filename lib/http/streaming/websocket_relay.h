@@ -16,20 +16,20 @@ class WebSocketRelay : public Relay {
   WebSocketRelay(std::unique_ptr<Stream> client, std::unique_ptr<Stream> server)
       : Relay(std::move(client), std::move(server)),
         client_({.on_data = [this](std::string_view bytes, bool first, bool last)
-                                NO_THREAD_SAFETY_ANALYSIS { OnMessage(bytes, first, last); },
+                                KEELSON_NO_THREAD_SAFETY_ANALYSIS { OnMessage(bytes, first, last); },
                  .on_ping =
-                     [this](std::string_view payload) NO_THREAD_SAFETY_ANALYSIS {
+                     [this](std::string_view payload) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
                        AppendWsFrame(out(kClient), WsOpcode::kPong, {}, payload);
                      },
-                 .on_close = [this]() NO_THREAD_SAFETY_ANALYSIS { Close(kNormal, ""); }}) {}
+                 .on_close = [this]() KEELSON_NO_THREAD_SAFETY_ANALYSIS { Close(kNormal, ""); }}) {}
 
-  virtual void OnMessage(std::string_view bytes, bool first, bool last) REQUIRES(mutex_) = 0;
+  virtual void OnMessage(std::string_view bytes, bool first, bool last) KEELSON_REQUIRES(mutex_) = 0;
 
-  void FromClient(std::string_view bytes) REQUIRES(mutex_) {
+  void FromClient(std::string_view bytes) KEELSON_REQUIRES(mutex_) {
     Result<> fed = client_.Feed(bytes);
     if (!fed) Close(kProtocolError, fed.error().message());
   }
-  void Close(uint16_t code, std::string_view reason) REQUIRES(mutex_) {
+  void Close(uint16_t code, std::string_view reason) KEELSON_REQUIRES(mutex_) {
     AppendWsClose(out(kClient), code, reason);
     End();
   }

@@ -87,7 +87,7 @@ class WebSocketWriter : public ResponseWriter, public std::enable_shared_from_th
   }
 
   // Sends everything that is queued in one piece. The pending write keeps the writer alive.
-  void Pump() REQUIRES(mutex_) {
+  void Pump() KEELSON_REQUIRES(mutex_) {
     if (in_flight_ > 0 || queue_.empty() || !stream_) return;
     in_flight_ = queue_.size();
     stream_->AsyncWrite(std::exchange(queue_, {}), [self = shared_from_this()](Result<> done) {
@@ -142,12 +142,12 @@ class WebSocketWriter : public ResponseWriter, public std::enable_shared_from_th
                     .on_ping = [this](std::string_view payload) { Pong(payload); },
                     .on_close = [this] { FinishWith(kNormalClosure); }}};
   mutable Mutex mutex_;
-  std::unique_ptr<Stream> stream_ GUARDED_BY(mutex_);
-  std::string queue_ GUARDED_BY(mutex_);
-  size_t in_flight_ GUARDED_BY(mutex_) = 0;
-  bool finished_ GUARDED_BY(mutex_) = false;
-  bool closed_ GUARDED_BY(mutex_) = false;
-  std::vector<std::function<void()>> callbacks_ GUARDED_BY(mutex_);
+  std::unique_ptr<Stream> stream_ KEELSON_GUARDED_BY(mutex_);
+  std::string queue_ KEELSON_GUARDED_BY(mutex_);
+  size_t in_flight_ KEELSON_GUARDED_BY(mutex_) = 0;
+  bool finished_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool closed_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::vector<std::function<void()>> callbacks_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -158,7 +158,7 @@ Result<std::shared_ptr<ResponseWriter>> NewWebSocketWriter(const ServerRequest& 
                                                            std::shared_ptr<ResponseWriter> writer,
                                                            bool text) {
   std::vector<std::string> offered = OfferedSubprotocols(request);
-  ASSIGN_OR_RETURN(Headers handshake, WebSocketHandshake(request, offered.empty() ? "" : offered[0]));
+  KEELSON_ASSIGN_OR_RETURN(Headers handshake, WebSocketHandshake(request, offered.empty() ? "" : offered[0]));
   return std::shared_ptr<ResponseWriter>(std::make_shared<WebSocketWriter>(
       std::move(writer), std::move(handshake), text ? Form::kText : Form::kBytes));
 }
@@ -167,7 +167,7 @@ Result<std::shared_ptr<ResponseWriter>> NewWebSocketByteWriter(const ServerReque
                                                                std::shared_ptr<ResponseWriter> writer) {
   std::optional<ChannelProtocol> protocol = ChooseReaderProtocol(OfferedSubprotocols(request));
   if (!protocol) return Error(Code::kBadRequest, "none of the WebSocket subprotocols is supported");
-  ASSIGN_OR_RETURN(Headers handshake, WebSocketHandshake(request, protocol->name));
+  KEELSON_ASSIGN_OR_RETURN(Headers handshake, WebSocketHandshake(request, protocol->name));
   auto made = std::make_shared<WebSocketWriter>(std::move(writer), std::move(handshake),
                                                 protocol->base64 ? Form::kBase64 : Form::kBytes);
   made->Write(std::make_shared<const std::string>());

@@ -32,8 +32,9 @@ ProbeResult ProbeHttp2(std::string_view bytes, Handler handler) {
   ProbeResult out;
   char buffer[4096];
   ssize_t n;
-  while ((n = recv(peer.get(), buffer, sizeof buffer, 0)) > 0)
+  while ((n = recv(peer.get(), buffer, sizeof buffer, 0)) > 0) {
     out.answer.append(buffer, static_cast<size_t>(n));
+  }
   core->pool.Stop();
   std::promise<void> settled;  // the end may be seen before the loop is done with it
   loop->Post([&] { settled.set_value(); });

@@ -31,8 +31,9 @@ const DefaultTable& Table() {
 // The `items` of a list kind, or null.
 const FieldDescriptor* ItemsOf(const Descriptor* descriptor) {
   const FieldDescriptor* field = descriptor->FindFieldByName("items");
-  if (!field || !field->is_repeated() || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE)
+  if (!field || !field->is_repeated() || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
     return nullptr;
+  }
   return field;
 }
 

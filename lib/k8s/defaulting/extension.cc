@@ -61,8 +61,9 @@ void DefaultMatch(admissionregistrationv1::MatchResources& match) {
 template <typename T>
 void DefaultPolicy(T& object) {
   if (!object.spec().has_failure_policy()) object.mutable_spec()->set_failure_policy("Fail");
-  if (object.spec().has_match_constraints())
+  if (object.spec().has_match_constraints()) {
     DefaultMatch(*object.mutable_spec()->mutable_match_constraints());
+  }
 }
 
 template <typename T>

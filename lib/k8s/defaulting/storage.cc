@@ -26,8 +26,9 @@ void DefaultProjected(corev1::ProjectedVolumeSource& projected) {
     if (source.has_service_account_token() && !source.service_account_token().has_expiration_seconds()) {
       source.mutable_service_account_token()->set_expiration_seconds(kTokenSeconds);
     }
-    if (source.has_pod_certificate() && !source.pod_certificate().has_max_expiration_seconds())
+    if (source.has_pod_certificate() && !source.pod_certificate().has_max_expiration_seconds()) {
       source.mutable_pod_certificate()->set_max_expiration_seconds(kCertificateSeconds);
+    }
   }
 }
 

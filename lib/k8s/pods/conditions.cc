@@ -34,8 +34,9 @@ void SyncDisruptionAllowed(api::policy::v1::PodDisruptionBudget& budget, WallTim
   condition.set_type(std::string(kDisruptionAllowed));
   condition.set_status(allowed ? "True" : "False");
   condition.set_reason(allowed ? "SufficientPods" : "InsufficientPods");
-  if (budget.status().observed_generation() != 0)
+  if (budget.status().observed_generation() != 0) {
     condition.set_observed_generation(budget.status().observed_generation());
+  }
   SetCondition(*budget.mutable_status()->mutable_conditions(), std::move(condition), now);
 }
 

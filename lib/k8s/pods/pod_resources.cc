@@ -68,10 +68,12 @@ void Override(ResourceList& to, const QuantityMap& spec, const corev1::PodStatus
   if (spec.empty()) return;
   ResourceList amounts;
   if (!status || !status->has_resources() || !IsInfeasible(*status)) amounts = ToResourceList(spec);
-  if (status)
+  if (status) {
     for (const QuantityMap* amount : told) Max(amounts, ToResourceList(*amount));
-  for (const auto& [name, quantity] : spec)
+  }
+  for (const auto& [name, quantity] : spec) {
     if (IsPodLevelResource(name)) to[name] = AmountOf(amounts, name);
+  }
 }
 
 }  // namespace
@@ -109,18 +111,20 @@ api::Amount AmountOf(const ResourceList& list, std::string_view resource) {
 ResourceList PodRequests(const corev1::Pod& pod, const PodResourcesOptions& options) {
   ResourceList list = Aggregate(pod, options.use_status, RequestsOf);
   const corev1::PodStatus& status = pod.status();
-  if (!options.exclude_pod_level)
+  if (!options.exclude_pod_level) {
     Override(list, pod.spec().resources().requests(), options.use_status ? &status : nullptr,
              {&status.allocated_resources(), &status.resources().requests()});
+  }
   if (!options.exclude_overhead) Add(list, ToResourceList(pod.spec().overhead()));
   return list;
 }
 
 ResourceList PodLimits(const corev1::Pod& pod, const PodResourcesOptions& options) {
   ResourceList list = Aggregate(pod, options.use_status, LimitsOf);
-  if (!options.exclude_pod_level)
+  if (!options.exclude_pod_level) {
     Override(list, pod.spec().resources().limits(), options.use_status ? &pod.status() : nullptr,
              {&pod.status().resources().limits()});
+  }
   if (options.exclude_overhead) return list;
   for (const auto& [name, quantity] : pod.spec().overhead()) {
     if (auto it = list.find(name); it != list.end()) it->second += api::Amount::Of(quantity);

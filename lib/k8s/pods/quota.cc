@@ -65,8 +65,9 @@ ResourceList ComputeUsage(const ResourceList& requests, const ResourceList& limi
     if (IsExtendedResource(name)) usage[std::string(kRequests) + name] = amount;
   }
   for (std::string_view name : {"cpu", "memory", "ephemeral-storage"}) {
-    if (auto found = limits.find(name); found != limits.end())
+    if (auto found = limits.find(name); found != limits.end()) {
       usage["limits." + std::string(name)] = found->second;
+    }
   }
   return usage;
 }
@@ -75,8 +76,9 @@ void CountPod(const corev1::Pod& pod, WallTime now, ResourceList& usage) {
   if (IsTerminal(pod)) return;
   const metav1::ObjectMeta& meta = pod.metadata();
   if (meta.has_deletion_timestamp() && meta.has_deletion_grace_period_seconds() &&
-      now > api::FromTime(meta.deletion_timestamp()) + Span(meta.deletion_grace_period_seconds()))
+      now > api::FromTime(meta.deletion_timestamp()) + Span(meta.deletion_grace_period_seconds())) {
     return;
+  }
   const PodResourcesOptions options{.use_status = true};
   Add(usage, ComputeUsage(PodRequests(pod, options), PodLimits(pod, options)));
 }
@@ -124,12 +126,14 @@ void CountDevices(const api::resource::v1::ResourceClaim& claim, ResourceList& u
   };
   for (const auto& request : claim.spec().devices().requests()) {
     ResourceList wanted;
-    if (request.has_exactly())
+    if (request.has_exactly()) {
       wanted[request.exactly().device_class_name() + std::string(kDevicesSuffix)] =
           number_of(request.exactly());
+    }
     // Any of the alternatives may be the one that is used.
-    for (const auto& alternative : request.first_available())
+    for (const auto& alternative : request.first_available()) {
       Max(wanted, {{alternative.device_class_name() + std::string(kDevicesSuffix), number_of(alternative)}});
+    }
     Add(usage, wanted);
   }
 }

@@ -56,8 +56,9 @@ std::string PodAnd(const std::string& spec, const std::string& metadata) {
 }
 
 void ExpectErrors(const char* api_version, const char* kind, const std::vector<KindCase>& cases) {
-  for (const KindCase& c : cases)
+  for (const KindCase& c : cases) {
     EXPECT_EQ(Print(Validate(*Parse(api_version, kind, c.json))), c.errors) << c.json;
+  }
 }
 
 void ExpectUpdateErrors(const char* api_version, const char* kind, const std::string& subresource,

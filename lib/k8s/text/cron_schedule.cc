@@ -59,25 +59,26 @@ Result<uint64_t> ParseRange(std::string_view text, const Bounds& bounds) {
   const bool star = ends[0] == "*" || ends[0] == "?";
   uint32_t first = bounds.min, last = bounds.max, step = 1;
   if (!star) {
-    ASSIGN_OR_RETURN(first, ParseNumberOrName(ends[0], bounds));
+    KEELSON_ASSIGN_OR_RETURN(first, ParseNumberOrName(ends[0], bounds));
     last = first;
     if (ends.size() == 2) {
-      ASSIGN_OR_RETURN(last, ParseNumberOrName(ends[1], bounds));
+      KEELSON_ASSIGN_OR_RETURN(last, ParseNumberOrName(ends[1], bounds));
     } else if (ends.size() > 2) {
       return Invalid(fmt::format("too many hyphens: {}", text));
     }
   }
   if (with_step.size() > 2) return Invalid(fmt::format("too many slashes: {}", text));
   if (with_step.size() == 2) {
-    ASSIGN_OR_RETURN(step, ParseNumber(with_step[1]));
+    KEELSON_ASSIGN_OR_RETURN(step, ParseNumber(with_step[1]));
     // "5/15" starts at 5 and has no end.
     if (ends.size() == 1 && !star) last = bounds.max;
   }
   if (first < bounds.min) {
     return Invalid(fmt::format("beginning of range ({}) below minimum ({}): {}", first, bounds.min, text));
   }
-  if (last > bounds.max)
+  if (last > bounds.max) {
     return Invalid(fmt::format("end of range ({}) above maximum ({}): {}", last, bounds.max, text));
+  }
   if (first > last) {
     return Invalid(fmt::format("beginning of range ({}) beyond end of range ({}): {}", first, last, text));
   }
@@ -90,7 +91,7 @@ Result<uint64_t> ParseRange(std::string_view text, const Bounds& bounds) {
 Result<uint64_t> ParseField(std::string_view text, const Bounds& bounds) {
   uint64_t bits = 0;
   for (std::string_view part : SplitWords(text, ",")) {
-    ASSIGN_OR_RETURN(const uint64_t range, ParseRange(part, bounds));
+    KEELSON_ASSIGN_OR_RETURN(const uint64_t range, ParseRange(part, bounds));
     bits |= range;
   }
   return bits;
@@ -137,7 +138,7 @@ Result<CronSchedule> ParseDescriptor(std::string_view text) {
   constexpr std::string_view kEvery = "@every ";
   if (!text.starts_with(kEvery)) return Invalid(fmt::format("unrecognized descriptor: {}", text));
   CronSchedule schedule;
-  ASSIGN_OR_RETURN(schedule.every_seconds, ParseEvery(text.substr(kEvery.size())));
+  KEELSON_ASSIGN_OR_RETURN(schedule.every_seconds, ParseEvery(text.substr(kEvery.size())));
   return schedule;
 }
 
@@ -159,11 +160,11 @@ Result<CronSchedule> ParseCronSchedule(std::string_view text) {
         fmt::format("expected exactly 5 fields, found {}: [{}]", fields.size(), fmt::join(fields, " ")));
   }
   CronSchedule schedule;
-  ASSIGN_OR_RETURN(schedule.minutes, ParseField(fields[0], kMinutes));
-  ASSIGN_OR_RETURN(schedule.hours, ParseField(fields[1], kHours));
-  ASSIGN_OR_RETURN(schedule.days, ParseField(fields[2], kDays));
-  ASSIGN_OR_RETURN(schedule.months, ParseField(fields[3], kMonths));
-  ASSIGN_OR_RETURN(schedule.weekdays, ParseField(fields[4], kWeekdays));
+  KEELSON_ASSIGN_OR_RETURN(schedule.minutes, ParseField(fields[0], kMinutes));
+  KEELSON_ASSIGN_OR_RETURN(schedule.hours, ParseField(fields[1], kHours));
+  KEELSON_ASSIGN_OR_RETURN(schedule.days, ParseField(fields[2], kDays));
+  KEELSON_ASSIGN_OR_RETURN(schedule.months, ParseField(fields[3], kMonths));
+  KEELSON_ASSIGN_OR_RETURN(schedule.weekdays, ParseField(fields[4], kWeekdays));
   return schedule;
 }
 

@@ -14,8 +14,9 @@ namespace {
 std::optional<int32_t> ParseIndex(std::string_view text) {
   int32_t value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size())
+  if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
     return std::nullopt;
+  }
   return value;
 }
 
@@ -55,7 +56,7 @@ Result<IndexRanges> ParseIndexRanges(std::string_view text, int32_t completions)
   if (text.empty()) return out;
   for (;;) {
     const size_t comma = text.find(',');
-    ASSIGN_OR_RETURN(const auto range, ParseRange(text.substr(0, comma), completions));
+    KEELSON_ASSIGN_OR_RETURN(const auto range, ParseRange(text.substr(0, comma), completions));
     if (!out.empty() && out.back().second >= range.first) {
       return Error(Code::kInvalid, fmt::format("non-increasing order, previous: {}, current: {}",
                                                out.back().second, range.first));

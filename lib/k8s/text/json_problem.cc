@@ -39,8 +39,9 @@ class Scanner {
     return fmt::format("'{}'", c);
   }
   void Space() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) {
       ++at_;
+    }
   }
   bool At(char c) const { return at_ < text_.size() && text_[at_] == c; }
 
@@ -106,8 +107,9 @@ class Scanner {
         for (int i = 0; i < 4; ++i) {
           ++at_;
           if (at_ >= text_.size()) return Fail("");
-          if (!isxdigit(static_cast<unsigned char>(text_[at_])))
+          if (!isxdigit(static_cast<unsigned char>(text_[at_]))) {
             return Fail("in \\u hexadecimal character escape");
+          }
         }
       } else if (std::string_view("bfnrt\\/\"").find(text_[at_]) == std::string_view::npos) {
         return Fail("in string escape code");

@@ -44,8 +44,9 @@ bool IsUnderscoredSubdomain(std::string_view text) {
     const size_t dot = text.find('.');
     std::string_view label = text.substr(0, dot);
     if (label.starts_with('_')) label.remove_prefix(1);
-    if (label.empty() || !IsLowerAlnum(label.front()) || !IsLowerAlnum(label.back()) || !All(label, inner))
+    if (label.empty() || !IsLowerAlnum(label.front()) || !IsLowerAlnum(label.back()) || !All(label, inner)) {
       return false;
+    }
     if (dot == std::string_view::npos) return true;
     text.remove_prefix(dot + 1);
   }
@@ -161,8 +162,9 @@ Problems CheckQualifiedName(std::string_view value) {
     if (prefix.empty()) {
       out.push_back("prefix part must be non-empty");
     } else {
-      for (const std::string& problem : CheckDns1123Subdomain(prefix))
+      for (const std::string& problem : CheckDns1123Subdomain(prefix)) {
         out.push_back("prefix part " + problem);
+      }
     }
   }
   if (name.empty()) {

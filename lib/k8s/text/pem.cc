@@ -86,16 +86,18 @@ std::optional<PemBlock> NextPemBlock(std::string_view& text) {
 bool IsCertificateRequest(std::string_view der) {
   std::optional<std::string_view> body = SignedBody(der);
   // version, subject, public key, [attributes]
-  if (!body || !TakeTag(*body, kInteger) || !TakeTag(*body, kSequence) || !TakeTag(*body, kSequence))
+  if (!body || !TakeTag(*body, kInteger) || !TakeTag(*body, kSequence) || !TakeTag(*body, kSequence)) {
     return false;
+  }
   return body->empty() || (TakeTag(*body, kContext0) && body->empty());
 }
 
 bool IsCertificate(std::string_view der) {
   std::optional<std::string_view> body = SignedBody(der);
   if (!body) return false;
-  if (!body->empty() && static_cast<uint8_t>(body->front()) == kContext0 && !TakeTag(*body, kContext0))
+  if (!body->empty() && static_cast<uint8_t>(body->front()) == kContext0 && !TakeTag(*body, kContext0)) {
     return false;
+  }
   if (!TakeTag(*body, kInteger)) return false;
   // signature algorithm, issuer, validity, subject, public key; then optional parts
   for (int i = 0; i < 5; ++i) {

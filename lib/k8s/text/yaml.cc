@@ -73,8 +73,9 @@ json::value PlainScalar(const std::string& text) {
   if (kNull.count(text)) return nullptr;
   if (kTrue.count(text)) return true;
   if (kFalse.count(text)) return false;
-  if (std::string_view("+-.0123456789").find(text.front()) == std::string_view::npos)
+  if (std::string_view("+-.0123456789").find(text.front()) == std::string_view::npos) {
     return json::value(text);
+  }
   std::string plain = text;
   plain.erase(std::remove(plain.begin(), plain.end(), '_'), plain.end());
   json::value number;
@@ -118,8 +119,9 @@ class Converter {
   Result<json::value> Convert(const YAML::Node& node, int depth) {
     if (depth > kMaxDepth) return Error(Code::kBadRequest, "yaml: document is nested too deeply");
     if (node.IsScalar()) bytes_ += node.Scalar().size();
-    if (++nodes_ > max_nodes_ || bytes_ > kMaxBytes)
+    if (++nodes_ > max_nodes_ || bytes_ > kMaxBytes) {
       return Error(Code::kBadRequest, "yaml: document contains excessive aliasing");
+    }
     switch (node.Type()) {
       case YAML::NodeType::Undefined:
       case YAML::NodeType::Null:
@@ -131,7 +133,7 @@ class Converter {
       case YAML::NodeType::Sequence: {
         json::array out;
         for (const YAML::Node& item : node) {
-          ASSIGN_OR_RETURN(json::value value, Convert(item, depth + 1));
+          KEELSON_ASSIGN_OR_RETURN(json::value value, Convert(item, depth + 1));
           out.push_back(std::move(value));
         }
         return json::value(std::move(out));
@@ -152,10 +154,10 @@ class Converter {
         repeated_ +=
             fmt::format("\n  line {}: key \"{}\" already set in map", entry.first.Mark().line + 1, key);
       }
-      ASSIGN_OR_RETURN(json::value value, Convert(entry.second, depth + 1));
+      KEELSON_ASSIGN_OR_RETURN(json::value value, Convert(entry.second, depth + 1));
       out[key] = std::move(value);
     }
-    for (const YAML::Node& other : merged) RETURN_IF_ERROR(Merge(other, out, depth));
+    for (const YAML::Node& other : merged) KEELSON_RETURN_IF_ERROR(Merge(other, out, depth));
     return json::value(std::move(out));
   }
 
@@ -174,15 +176,17 @@ class Converter {
   Result<> Merge(const YAML::Node& from, json::object& into, int depth) {
     if (from.IsSequence()) {
       for (const YAML::Node& one : from) {
-        if (!one.IsMap())
+        if (!one.IsMap()) {
           return Error(Code::kBadRequest, "yaml: map merge requires map or sequence of maps as the value");
-        RETURN_IF_ERROR(Merge(one, into, depth));
+        }
+        KEELSON_RETURN_IF_ERROR(Merge(one, into, depth));
       }
       return {};
     }
-    if (!from.IsMap())
+    if (!from.IsMap()) {
       return Error(Code::kBadRequest, "yaml: map merge requires map or sequence of maps as the value");
-    ASSIGN_OR_RETURN(json::value value, Convert(from, depth + 1));
+    }
+    KEELSON_ASSIGN_OR_RETURN(json::value value, Convert(from, depth + 1));
     for (auto& member : value.get_object()) {
       if (!into.contains(member.key())) into.emplace(member.key(), std::move(member.value()));
     }
@@ -197,13 +201,15 @@ class Converter {
 }  // namespace
 
 Result<std::string> YamlToJson(std::string_view yaml, std::vector<std::string>* problems) {
-  if (std::string problem = CharacterProblem(yaml); !problem.empty())
+  if (std::string problem = CharacterProblem(yaml); !problem.empty()) {
     return Error(Code::kBadRequest, "error converting YAML to JSON: yaml: " + problem);
+  }
   try {
     Converter converter(yaml.size());
-    ASSIGN_OR_RETURN(json::value value, converter.Convert(YAML::Load(std::string(yaml)), 0));
-    if (problems && !converter.repeated().empty())
+    KEELSON_ASSIGN_OR_RETURN(json::value value, converter.Convert(YAML::Load(std::string(yaml)), 0));
+    if (problems && !converter.repeated().empty()) {
       problems->push_back("yaml: unmarshal errors:" + converter.repeated());
+    }
     return json::serialize(value);
   } catch (const YAML::Exception& error) {
     return Error(Code::kBadRequest, std::string("error converting YAML to JSON: ") + error.what());

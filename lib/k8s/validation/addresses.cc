@@ -73,8 +73,9 @@ void CheckStrictCidr(const std::string& value, const Strings& old, const Path& p
 void CheckNonSpecialIp(const std::string& text, const Path& path, FieldErrors& errors) {
   Result<IpAddress> ip = IpAddress::Parse(text);
   if (!ip) return;  // other rules check the syntax
-  if (ip->IsUnspecified())
+  if (ip->IsUnspecified()) {
     errors.push_back(Invalid(path, text, fmt::format("may not be unspecified ({})", text)));
+  }
   if (ip->IsLoopback()) {
     errors.push_back(Invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)"));
   }

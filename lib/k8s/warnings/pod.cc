@@ -42,8 +42,9 @@ void WarnOfSpread(const corev1::PodSpec& spec, const Path& path, Warnings& out) 
     const corev1::TopologySpreadConstraint& one = spec.topology_spread_constraints(i);
     const Path item = path.Index(i);
     const std::string_view text = DeprecatedNodeLabel(one.topology_key());
-    if (!text.empty())
+    if (!text.empty()) {
       Warn(item.Child("topologyKey"), fmt::format("{} is {}", one.topology_key(), text), out);
+    }
     if (!one.has_label_selector()) Warn(item.Child("labelSelector"), kNullSelector, out);
   }
 }
@@ -123,13 +124,15 @@ void WarnOfLists(const corev1::PodSpec& spec, const Path& path, Warnings& out) {
   }
   for (int i = 0; i < spec.image_pull_secrets_size(); ++i) {
     const std::string& name = spec.image_pull_secrets(i).name();
-    if (!names.insert(name).second)
+    if (!names.insert(name).second) {
       Warn(secrets.Index(i).Child("name"), "duplicate name " + Quote(name), out);
+    }
     if (name.empty()) Warn(secrets.Index(i).Child("name"), "invalid empty name \"\"", out);
   }
   const Path dns = path.Child("dnsConfig"), servers = dns.Child("nameservers");
-  for (int i = 0; i < spec.dns_config().nameservers_size(); ++i)
+  for (int i = 0; i < spec.dns_config().nameservers_size(); ++i) {
     WarnOfIp(spec.dns_config().nameservers(i), servers.Index(i), out);
+  }
 }
 
 // There is no half byte.
@@ -166,13 +169,15 @@ void WarnOfContainers(const corev1::PodSpec& spec, const metav1::ObjectMeta& met
                       bool is_template, const Path& path, Warnings& out) {
   constexpr std::string_view kSeccomp = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
   const std::string pod = "seccomp.security.alpha.kubernetes.io/pod";
-  if (!spec.security_context().has_seccomp_profile() && meta.annotations().contains(pod))
+  if (!spec.security_context().has_seccomp_profile() && meta.annotations().contains(pod)) {
     Warn(annotations.Key(pod), kSeccomp, out);
+  }
   VisitContainers(spec, path, [&](const auto& container, const Path& here) {
     if (!meta.annotations().empty()) {
       const std::string seccomp = "container.seccomp.security.alpha.kubernetes.io/" + container.name();
-      if (!container.security_context().has_seccomp_profile() && meta.annotations().contains(seccomp))
+      if (!container.security_context().has_seccomp_profile() && meta.annotations().contains(seccomp)) {
         Warn(annotations.Key(seccomp), kSeccomp, out);
+      }
       const std::string armor = "container.apparmor.security.beta.kubernetes.io/" + container.name();
       const bool has_field = spec.security_context().has_app_armor_profile() ||
                              container.security_context().has_app_armor_profile();

@@ -20,8 +20,9 @@ struct Seen {
 std::string_view Conflict(const corev1::ContainerPort& a, const corev1::ContainerPort& b) {
   if (a.host_ip() == b.host_ip() && a.host_port() == b.host_port()) return "duplicate";
   if (a.host_port() == 0 || b.host_port() == 0) return "overlapping";
-  if (a.host_port() == b.host_port() && a.host_ip().empty() != b.host_ip().empty())
+  if (a.host_port() == b.host_port() && a.host_ip().empty() != b.host_ip().empty()) {
     return "dangerously ambiguous";
+  }
   return {};
 }
 

@@ -46,8 +46,9 @@ void WarnOfTemplate(const T& object, bool is_new, Warnings& out) {
 void WarnOfStatefulSet(const appsv1::StatefulSet& object, bool is_new, Warnings& out) {
   WarnOfTemplate<appsv1::StatefulSet, false>(object, is_new, out);
   const Path spec("spec"), list = spec.Child("volumeClaimTemplates");
-  for (int i = 0; i < object.spec().volume_claim_templates_size(); ++i)
+  for (int i = 0; i < object.spec().volume_claim_templates_size(); ++i) {
     WarnOfClaimSpec(object.spec().volume_claim_templates(i).spec(), list.Index(i).Child("Spec"), out);
+  }
   if (object.spec().revision_history_limit() < 0) {
     Warn(spec.Child("revisionHistoryLimit"),
          "a negative value retains all historical revisions; a value >= 0 is recommended", out);
@@ -262,8 +263,9 @@ void WarnOfNodeTerm(const corev1::NodeSelectorTerm& term, bool preferred, const 
     if (!text.empty()) Warn(item.Child("key"), fmt::format("{} is {}", requirement.key(), text), out);
     if (!preferred) continue;
     for (int j = 0; j < requirement.values_size(); ++j) {
-      for (const std::string& problem : CheckLabelValue(requirement.values(j)))
+      for (const std::string& problem : CheckLabelValue(requirement.values(j))) {
         Warn(values.Index(j), fmt::format("{} is invalid, {}", requirement.values(j), problem), out);
+      }
     }
   }
 }

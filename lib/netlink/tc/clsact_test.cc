@@ -51,7 +51,7 @@ TEST_F(ClsactTest, GoesWhenItHasNoFilters) {
 TEST_F(ClsactTest, TheKernelTellsWhatIsTakenAway) {
   std::optional<Monitor> monitor;
   ASSERT_TRUE(netns_->Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(monitor, Monitor::Open());
+    KEELSON_ASSIGN_OR_RETURN(monitor, Monitor::Open());
     return {};
   }));
   // The next event that reports a removed filter or discipline.

@@ -120,7 +120,7 @@ Result<> SetTokenBucket(Socket& socket, int link_index, const TokenBucket& bucke
 Result<std::optional<TokenBucket>> GetTokenBucket(Socket& socket, int link_index) {
   std::optional<TokenBucket> found;
   Request request(RTM_GETQDISC, NLM_F_DUMP, TrafficControl(link_index, 0), "list queueing disciplines");
-  RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
+  KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     auto* info = static_cast<tcmsg*>(nlmsg_data(header));
     if (info->tcm_ifindex != link_index || info->tcm_parent != TC_H_ROOT || !IsKind(header, "tbf")) return;
     found = ParseBucket(header);
@@ -133,21 +133,21 @@ Result<> CreateIfb(Socket& socket, std::string_view name, int mtu, std::string_v
   request.PutString(IFLA_IFNAME, name);
   if (mtu > 0) request.PutU32(IFLA_MTU, static_cast<uint32_t>(mtu));
   request.Nest(IFLA_LINKINFO, [&] { request.PutString(IFLA_INFO_KIND, "ifb"); });
-  RETURN_IF_ERROR(request.Run(socket));
-  ASSIGN_OR_RETURN(Link made, GetLink(socket, name));
+  KEELSON_RETURN_IF_ERROR(request.Run(socket));
+  KEELSON_ASSIGN_OR_RETURN(Link made, GetLink(socket, name));
   Result<> completed = ChangeLink(socket, made.index, {.up = true, .alias = std::string(alias)});
   if (!completed) (void)DeleteLink(socket, made.index);
   return completed;
 }
 
 Result<> RedirectReceived(Socket& socket, int link_index, int ifb_index) {
-  RETURN_IF_ERROR(DeleteIngress(socket, link_index));
+  KEELSON_RETURN_IF_ERROR(DeleteIngress(socket, link_index));
   tcmsg header = TrafficControl(link_index, TC_H_INGRESS);
   header.tcm_handle = kIngressHandle;
   Request request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, header,
                   "add ingress discipline" + OnLink(link_index));
   request.PutString(TCA_KIND, "ingress");
-  RETURN_IF_ERROR(request.Run(socket));
+  KEELSON_RETURN_IF_ERROR(request.Run(socket));
   // A kernel has one of these classifiers, or both.
   Result<> added = AddFilter(socket, link_index, ifb_index, true);
   if (added || !added.error().Is(Code::kNotFound)) return added;

@@ -15,8 +15,9 @@ void References(const Rule& rule, std::vector<std::string>& sets, std::vector<st
     if (auto* x = std::get_if<expr::VerdictMap>(&e)) sets.push_back(x->set);
     if (auto* x = std::get_if<expr::Update>(&e)) sets.push_back(x->set);
     if (auto* x = std::get_if<expr::Forget>(&e)) sets.push_back(x->set);
-    if (auto* x = std::get_if<expr::Finish>(&e); x && !x->verdict.chain.empty())
+    if (auto* x = std::get_if<expr::Finish>(&e); x && !x->verdict.chain.empty()) {
       chains.push_back(x->verdict.chain);
+    }
   }
 }
 

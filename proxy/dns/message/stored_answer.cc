@@ -203,11 +203,11 @@ Result<StoredAnswer> StoreAnswer(std::string_view reply, const Question& questio
   if (reply.size() < kHeaderSize || Get16(reply, 0) != id || !(Get16(reply, 2) & kResponse)) {
     return Error(Code::kInvalid, "not an answer to this question");
   }
-  ASSIGN_OR_RETURN(Packet packet, Parse(reply));
+  KEELSON_ASSIGN_OR_RETURN(Packet packet, Parse(reply));
   if (!IsQuestion(packet.get(), question)) return Error(Code::kInvalid, "not an answer to this question");
   StoredAnswer out;
   out.rcode = static_cast<Rcode>(ldns_pkt_get_rcode(packet.get()));
-  ASSIGN_OR_RETURN(out.wire, WithoutOpt(packet.get()));
+  KEELSON_ASSIGN_OR_RETURN(out.wire, WithoutOpt(packet.get()));
   if (out.wire.size() > kMaxTcpSize) return Error(Code::kTooLarge, "DNS answer is too large");
   FindTtls(out);
   Judge(packet.get(), question, out);
@@ -228,14 +228,15 @@ size_t WriteStoredWithTtl(const StoredAnswer& answer, const Query& query, uint32
 
 Result<> AppendStored(const StoredAnswer& answer, std::chrono::seconds age, AnswerWriter& writer,
                       std::deque<Name>& keep) {
-  ASSIGN_OR_RETURN(Packet packet, Parse(answer.wire));
+  KEELSON_ASSIGN_OR_RETURN(Packet packet, Parse(answer.wire));
   auto off = static_cast<uint32_t>(std::clamp<int64_t>(age.count(), 0, kMaxTtl));
   auto append = [&](Section section, const ldns_rr_list* list) {
     for (size_t i = 0; list && i < ldns_rr_list_rr_count(list); ++i) {
       const ldns_rr* record = ldns_rr_list_rr(list, i);
       std::string rdata;
-      for (size_t field = 0; field < ldns_rr_rd_count(record); ++field)
+      for (size_t field = 0; field < ldns_rr_rd_count(record); ++field) {
         rdata += Wire(ldns_rr_rdf(record, field));
+      }
       Name& owner = keep.emplace_back(Wire(ldns_rr_owner(record)));
       std::transform(owner.begin(), owner.end(), owner.begin(), Lower);
       uint32_t ttl = Ttl(record);

@@ -72,8 +72,9 @@ TEST(StoredAnswerTest, RefusesWhatIsNoAnswer) {
   EXPECT_FALSE(StoreAnswer(good, {*ParseName("other.example.com"), kTypeA}, 7));
   EXPECT_FALSE(StoreAnswer(good, {kQuestion.name, kTypeAaaa}, 7));
   EXPECT_FALSE(StoreAnswer(QuestionPacket(kQuestion, 7), kQuestion, 7));
-  for (size_t size = 0; size < good.size(); ++size)
+  for (size_t size = 0; size < good.size(); ++size) {
     EXPECT_FALSE(StoreAnswer(good.substr(0, size), kQuestion, 7)) << size;
+  }
 }
 
 class WriteTest : public ::testing::Test {

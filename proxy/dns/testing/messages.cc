@@ -29,8 +29,9 @@ std::vector<std::string> Texts(const ldns_rr_list* list) {
 
 std::string QueryPacket(const std::string& name, uint16_t type, QueryOptions options) {
   std::string out;
-  for (uint16_t word : {options.id, uint16_t{0x0100}, uint16_t{1}, uint16_t{0}, uint16_t{0}})
+  for (uint16_t word : {options.id, uint16_t{0x0100}, uint16_t{1}, uint16_t{0}, uint16_t{0}}) {
     Append16(out, word);
+  }
   Append16(out, options.edns ? 1 : 0);
   for (size_t at = 0; at < name.size();) {  // keeps the case
     size_t dot = std::min(name.find('.', at), name.size());
@@ -53,8 +54,9 @@ std::string QueryPacket(const std::string& name, uint16_t type, QueryOptions opt
 Decoded Decode(std::string_view packet) {
   Decoded out;
   ldns_pkt* raw = nullptr;
-  if (ldns_wire2pkt(&raw, reinterpret_cast<const uint8_t*>(packet.data()), packet.size()) != LDNS_STATUS_OK)
+  if (ldns_wire2pkt(&raw, reinterpret_cast<const uint8_t*>(packet.data()), packet.size()) != LDNS_STATUS_OK) {
     return out;
+  }
   std::unique_ptr<ldns_pkt, void (*)(ldns_pkt*)> message(raw, ldns_pkt_free);
   out.valid = true;
   unsigned rcode = ldns_pkt_get_rcode(raw) + (ldns_pkt_edns_extended_rcode(raw) << 4);

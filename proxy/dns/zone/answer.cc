@@ -158,8 +158,10 @@ class NodeWriter {
         Set16(rdata, kPriority);
         Set16(rdata + 2, weight);
         Set16(rdata + 4, port);
-        if (!writer_.Add(Section::kAnswer, owner_, kTypeSrv, zone_.ttl, {rdata, sizeof rdata}, server.target))
+        if (!writer_.Add(Section::kAnswer, owner_, kTypeSrv, zone_.ttl, {rdata, sizeof rdata},
+                         server.target)) {
           return;
+        }
       }
     }
   }

@@ -68,8 +68,9 @@ Node FindBelowService(const ServiceRecords& service, std::string_view name, cons
   Node out{Node::kPort, &service};
   out.protocol = bare(labels[3]);
   if (count == 5) out.port = bare(labels[4]);
-  if (out.protocol.empty() || (count == 5 && out.port.empty()) || !HasPort(service, out.port, out.protocol))
+  if (out.protocol.empty() || (count == 5 && out.port.empty()) || !HasPort(service, out.port, out.protocol)) {
     return {};
+  }
   if (count == 4) return {Node::kEmpty};
   return out;
 }

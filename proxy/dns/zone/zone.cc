@@ -25,7 +25,7 @@ std::string_view ParentOf(std::string_view name) {
 
 Result<Zone> Zone::Create(ZoneOptions options) {
   Zone out(std::move(options));
-  ASSIGN_OR_RETURN(Name zone, ParseName(out.options_.domain));
+  KEELSON_ASSIGN_OR_RETURN(Name zone, ParseName(out.options_.domain));
   // SERVICE.NS.svc. and the port's labels must fit in front.
   if (zone.size() == 1 || zone.size() > kMaxNameSize / 2) {
     return Error(Code::kInvalid, "invalid cluster domain \"" + out.options_.domain + "\"");

@@ -74,14 +74,16 @@ static __always_inline int DecrementTtl(struct __sk_buff* skb, const struct Pack
 
 static __always_inline int ForwardDirect(struct __sk_buff* skb, const struct Packet* packet,
                                          const struct NatEntry* connection) {
-  if (!FindDirect(skb->ifindex))
+  if (!FindDirect(skb->ifindex)) {
     return TC_ACT_SHOT;  // no longer direct: the node's rules do not know the connection
+  }
   __u32 source[4], destination[4];
   __builtin_memcpy(source, connection->source, sizeof source);
   __builtin_memcpy(destination, connection->destination, sizeof destination);
   struct bpf_fib_lookup route;
-  if (!FindRoute(skb, packet->tuple.source, destination, packet->tuple.protocol, 0, &route))
+  if (!FindRoute(skb, packet->tuple.source, destination, packet->tuple.protocol, 0, &route)) {
     return TC_ACT_SHOT;
+  }
   if (!DecrementTtl(skb, packet) || !SetDestination(skb, packet, connection) ||
       !SetSource(skb, packet, connection)) {
     return TC_ACT_SHOT;
@@ -155,8 +157,9 @@ static __always_inline int StartDirect(struct __sk_buff* skb, const struct Packe
   const struct DirectDeviceEntry* in = FindDirect(skb->ifindex);
   if (!in) return 0;
   struct bpf_fib_lookup route;
-  if (!FindRoute(skb, packet->tuple.source, forward->destination, packet->tuple.protocol, in->mtu, &route))
+  if (!FindRoute(skb, packet->tuple.source, forward->destination, packet->tuple.protocol, in->mtu, &route)) {
     return 0;
+  }
   const struct DirectDeviceEntry* out = FindDirect(route.ifindex);
   if (!out || !out->address[3]) return 0;
   struct NatEntry direct = *forward;

@@ -111,8 +111,9 @@ SEC("tc") int from_outside(struct __sk_buff* skb) {
   if (!device || skb->pkt_type != PACKET_HOST || skb->vlan_present) return KP_NEXT;
   struct Packet packet;
   struct ServiceKey original;
-  if (serves_dsr && ReadDsrOption(skb, device->link_header, &packet, &original))
+  if (serves_dsr && ReadDsrOption(skb, device->link_header, &packet, &original)) {
     return AcceptDsr(skb, &packet, &original);
+  }
   if (!ReadPacket(skb, device->link_header, &packet)) return ErrorToEndpoint(skb, device->link_header);
   const int begins = packet.tuple.protocol == IPPROTO_UDP || (packet.tcp_flags & (KP_SYN | KP_ACK)) == KP_SYN;
   struct NatEntry* known = bpf_map_lookup_elem(&connections, &packet.tuple);

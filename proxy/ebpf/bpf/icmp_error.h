@@ -74,8 +74,9 @@ static __always_inline int SetQuoted(struct __sk_buff* skb, const struct Packet*
   if (!SameAddress(old, ip)) {
     // With IPv4 the quoted header's own checksum compensates for the new address.
     if (serves_v4 && !StoreAddress4(skb, quoted->ip, old[3], ip[3], source)) return 0;
-    if (!serves_v4 && !(SumUp(skb, outer, old, ip, 0) && StoreAddress6(skb, quoted->ip, ip, source)))
+    if (!serves_v4 && !(SumUp(skb, outer, old, ip, 0) && StoreAddress6(skb, quoted->ip, ip, source))) {
       return 0;
+    }
   }
   const __u16 old_port = source ? quoted->tuple.source_port : quoted->tuple.destination_port;
   if (old_port == port) return 1;

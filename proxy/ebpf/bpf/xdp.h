@@ -113,8 +113,9 @@ SEC("xdp") int fast_outside(struct xdp_md* ctx) {
   if (!ReadFrame(ctx, device->mac, &frame, &packet)) return XDP_PASS;
   if (packet.tcp_flags & (KP_SYN | KP_FIN | KP_RST)) return XDP_PASS;
   const struct NatEntry* known = bpf_map_lookup_elem(&connections, &packet.tuple);
-  if (!known || !(known->flags & kNatDirect) || bpf_ktime_get_ns() - known->last_used > KP_SECOND)
+  if (!known || !(known->flags & kNatDirect) || bpf_ktime_get_ns() - known->last_used > KP_SECOND) {
     return XDP_PASS;
+  }
   if ((serves_v4 ? frame.v4->ttl : frame.v6->hop_limit) <= 1) return XDP_PASS;
   __u32 destination[4];
   __builtin_memcpy(destination, known->destination, sizeof destination);

@@ -9,16 +9,17 @@ namespace keelson::proxy::ebpf {
 namespace {
 
 Result<> MakePlace() {
-  RETURN_IF_ERROR(linux::WriteSysctl("net/ipv4/ip_forward", "1"));
-  RETURN_IF_ERROR(linux::WriteSysctl("net/ipv6/conf/all/forwarding", "1"));
-  ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-  ASSIGN_OR_RETURN(netlink::Link lo, netlink::GetLink(socket, 1));
-  RETURN_IF_ERROR(netlink::SetUp(socket, lo.index));
+  KEELSON_RETURN_IF_ERROR(linux::WriteSysctl("net/ipv4/ip_forward", "1"));
+  KEELSON_RETURN_IF_ERROR(linux::WriteSysctl("net/ipv6/conf/all/forwarding", "1"));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link lo, netlink::GetLink(socket, 1));
+  KEELSON_RETURN_IF_ERROR(netlink::SetUp(socket, lo.index));
   for (auto [name, mac] : {std::pair("in", kIn), std::pair("out", kOut)}) {
     const std::string peer = std::string(name) + "-peer";
-    RETURN_IF_ERROR(netlink::CreateVeth(socket, {.name = name, .mac = mac, .up = true}, {.name = peer}, 0));
-    ASSIGN_OR_RETURN(netlink::Link other, netlink::GetLink(socket, peer));
-    RETURN_IF_ERROR(netlink::SetUp(socket, other.index));
+    KEELSON_RETURN_IF_ERROR(
+        netlink::CreateVeth(socket, {.name = name, .mac = mac, .up = true}, {.name = peer}, 0));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link other, netlink::GetLink(socket, peer));
+    KEELSON_RETURN_IF_ERROR(netlink::SetUp(socket, other.index));
   }
   struct {
     const char *device, *address, *neighbor, *destination;
@@ -30,16 +31,16 @@ Result<> MakePlace() {
                     {"in", "", "fd30::3", "fd03::/64", kNear},
                     {"out", "fd31::1/64", "fd31::2", "fd02::/64", kElsewhere}};
   for (const auto& way : ways) {
-    ASSIGN_OR_RETURN(netlink::Link device, netlink::GetLink(socket, way.device));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link device, netlink::GetLink(socket, way.device));
     if (*way.address) {
-      RETURN_IF_ERROR(netlink::AddAddress(socket, device.index, *IpPrefix::Parse(way.address)));
+      KEELSON_RETURN_IF_ERROR(netlink::AddAddress(socket, device.index, *IpPrefix::Parse(way.address)));
     }
-    RETURN_IF_ERROR(netlink::ReplaceNeighbor(
+    KEELSON_RETURN_IF_ERROR(netlink::ReplaceNeighbor(
         socket,
         {.link_index = device.index, .address = Ip(way.neighbor), .mac = way.mac, .permanent = true}));
-    RETURN_IF_ERROR(netlink::AddRoute(socket, {.destination = *IpPrefix::Parse(way.destination),
-                                               .gateway = Ip(way.neighbor),
-                                               .link_index = device.index}));
+    KEELSON_RETURN_IF_ERROR(netlink::AddRoute(socket, {.destination = *IpPrefix::Parse(way.destination),
+                                                       .gateway = Ip(way.neighbor),
+                                                       .link_index = device.index}));
   }
   return {};
 }
@@ -58,10 +59,10 @@ void DirectTest::SetUp() {
     FAIL() << loaded.error().message();
   }
   Result<> made = place_->RunHere([&]() -> Result<> {
-    RETURN_IF_ERROR(MakePlace());
-    ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
-    ASSIGN_OR_RETURN(netlink::Link in, netlink::GetLink(socket, "in"));
-    ASSIGN_OR_RETURN(netlink::Link out, netlink::GetLink(socket, "out"));
+    KEELSON_RETURN_IF_ERROR(MakePlace());
+    KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link in, netlink::GetLink(socket, "in"));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link out, netlink::GetLink(socket, "out"));
     in_ = static_cast<uint32_t>(in.index);
     out_ = static_cast<uint32_t>(out.index);
     return {};

@@ -36,17 +36,18 @@ Kernel::Kernel(bool v4, const linux::NetNs* place, bool dsr)
 }
 
 Result<> Kernel::Load() {
-  ASSIGN_OR_RETURN(bpf::Object object, bpf::Object::Open(bpf::embedded::keelson_bpf_services(), "test"));
+  KEELSON_ASSIGN_OR_RETURN(bpf::Object object,
+                           bpf::Object::Open(bpf::embedded::keelson_bpf_services(), "test"));
   for (MapId id : {kEndpoints, kMembers, kMaglev, kSourceRanges, kServices, kExternalServices}) {
-    RETURN_IF_ERROR(object.SetMaxEntries(MapName(id), 1024));
+    KEELSON_RETURN_IF_ERROR(object.SetMaxEntries(MapName(id), 1024));
   }
-  RETURN_IF_ERROR(object.SetMaxEntries("connections", 16384));
-  RETURN_IF_ERROR(object.SetConstant("serves_v4", bpf::Map::Bytes(uint8_t{v4_})));
-  RETURN_IF_ERROR(object.SetConstant("serves_dsr", bpf::Map::Bytes(uint8_t{dsr_})));
-  RETURN_IF_ERROR(object.Load());
+  KEELSON_RETURN_IF_ERROR(object.SetMaxEntries("connections", 16384));
+  KEELSON_RETURN_IF_ERROR(object.SetConstant("serves_v4", bpf::Map::Bytes(uint8_t{v4_})));
+  KEELSON_RETURN_IF_ERROR(object.SetConstant("serves_dsr", bpf::Map::Bytes(uint8_t{dsr_})));
+  KEELSON_RETURN_IF_ERROR(object.Load());
   object_.emplace(std::move(object));
   for (int id = 0; id < kMapCount; ++id) {
-    RETURN_IF_ERROR(
+    KEELSON_RETURN_IF_ERROR(
         Map(MapName(static_cast<MapId>(id))).UpdateAll(plan_.Difference(static_cast<MapId>(id), {}).put));
   }
   return Map("devices").Put(kLoopback, dataplane::DeviceEntry{.link_header = 14});
@@ -74,10 +75,10 @@ Result<bpf::Program::Output> Kernel::TestRun(const char* program, const std::str
                                              std::string_view context) const {
   Result<bpf::Program::Output> out = Error(Code::kInternal, "not run");
   auto run = [&]() -> Result<> {
-    ASSIGN_OR_RETURN(out, object_->GetProgram(program)->TestRun(frame, context));
+    KEELSON_ASSIGN_OR_RETURN(out, object_->GetProgram(program)->TestRun(frame, context));
     return {};
   };
-  RETURN_IF_ERROR(place_ ? place_->RunHere(run) : run());
+  KEELSON_RETURN_IF_ERROR(place_ ? place_->RunHere(run) : run());
   return out;
 }
 

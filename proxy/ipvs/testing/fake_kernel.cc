@@ -68,7 +68,7 @@ Result<> FakeKernel::AddServer(const VirtualServer& server) {
 }
 
 Result<> FakeKernel::ChangeServer(const VirtualServer& server) {
-  ASSIGN_OR_RETURN(FakeState::Server * found, Find(server.address));
+  KEELSON_ASSIGN_OR_RETURN(FakeState::Server * found, Find(server.address));
   found->server = server;
   ++state_.writes;
   return {};
@@ -80,7 +80,7 @@ Result<bool> FakeKernel::DeleteServer(const ServerAddress& server) {
 }
 
 Result<> FakeKernel::AddDestination(const ServerAddress& server, const Destination& destination) {
-  ASSIGN_OR_RETURN(FakeState::Server * found, Find(server));
+  KEELSON_ASSIGN_OR_RETURN(FakeState::Server * found, Find(server));
   FoundDestination one;
   one.destination = destination;
   if (!found->destinations.try_emplace({destination.ip, destination.port}, one).second) {
@@ -91,7 +91,7 @@ Result<> FakeKernel::AddDestination(const ServerAddress& server, const Destinati
 }
 
 Result<> FakeKernel::ChangeDestination(const ServerAddress& server, const Destination& destination) {
-  ASSIGN_OR_RETURN(FakeState::Server * found, Find(server));
+  KEELSON_ASSIGN_OR_RETURN(FakeState::Server * found, Find(server));
   auto one = found->destinations.find({destination.ip, destination.port});
   if (one == found->destinations.end()) return Error::FromErrno(ENOENT, destination.ip.ToString());
   one->second.destination = destination;

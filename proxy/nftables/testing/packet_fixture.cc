@@ -22,45 +22,45 @@ Result<UniqueFd> NewSocket(const IpAddress& ip) {
 // One more pod: a veth from the bridge into `pod`, with addresses and default routes.
 Result<> AddPod(netlink::Socket& node, int bridge, const linux::NetNs& pod, int number) {
   std::string n = std::to_string(number);
-  RETURN_IF_ERROR(netlink::CreateVeth(node, {.name = "pod" + n, .master = bridge, .up = true},
-                                      {.name = "eth0", .netns_fd = pod.fd()}, 0));
-  ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(node, "pod" + n));
-  RETURN_IF_ERROR(netlink::ChangePort(node, port.index, {.hairpin = true}));
-  ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(pod));
-  ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(inside, "eth0"));
-  RETURN_IF_ERROR(netlink::SetUp(inside, eth0.index));
+  KEELSON_RETURN_IF_ERROR(netlink::CreateVeth(node, {.name = "pod" + n, .master = bridge, .up = true},
+                                              {.name = "eth0", .netns_fd = pod.fd()}, 0));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link port, netlink::GetLink(node, "pod" + n));
+  KEELSON_RETURN_IF_ERROR(netlink::ChangePort(node, port.index, {.hairpin = true}));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(pod));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(inside, "eth0"));
+  KEELSON_RETURN_IF_ERROR(netlink::SetUp(inside, eth0.index));
   for (std::string address : {"10.1.0." + n + "/24", "fd01::" + n + "/64"}) {
-    RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse(address)));
+    KEELSON_RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse(address)));
   }
   for (auto [destination, gateway] : {std::pair("0.0.0.0/0", "10.1.0.254"), std::pair("::/0", "fd01::fe")}) {
-    RETURN_IF_ERROR(netlink::AddRoute(inside, {.destination = *IpPrefix::Parse(destination),
-                                               .gateway = *IpAddress::Parse(gateway),
-                                               .link_index = eth0.index}));
+    KEELSON_RETURN_IF_ERROR(netlink::AddRoute(inside, {.destination = *IpPrefix::Parse(destination),
+                                                       .gateway = *IpAddress::Parse(gateway),
+                                                       .link_index = eth0.index}));
   }
   return {};
 }
 
 Result<> AddClient(netlink::Socket& node, const linux::NetNs& client) {
-  RETURN_IF_ERROR(netlink::CreateVeth(node, {.name = "outside", .up = true},
-                                      {.name = "eth0", .netns_fd = client.fd()}, 0));
-  ASSIGN_OR_RETURN(netlink::Link outside, netlink::GetLink(node, "outside"));
-  RETURN_IF_ERROR(netlink::AddAddress(node, outside.index, *IpPrefix::Parse("172.30.0.1/24")));
-  RETURN_IF_ERROR(netlink::AddAddress(node, outside.index, *IpPrefix::Parse("fd30::1/64")));
-  ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(client));
-  ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(inside, "eth0"));
-  RETURN_IF_ERROR(netlink::SetUp(inside, eth0.index));
-  RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("172.30.0.2/24")));
-  RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("fd30::2/64")));
-  RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("172.30.0.9/24")));
-  RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("fd30::9/64")));
-  RETURN_IF_ERROR(netlink::AddRoute(inside, {.destination = *IpPrefix::Parse("0.0.0.0/0"),
-                                             .gateway = *IpAddress::Parse("172.30.0.1"),
-                                             .link_index = eth0.index}));
+  KEELSON_RETURN_IF_ERROR(netlink::CreateVeth(node, {.name = "outside", .up = true},
+                                              {.name = "eth0", .netns_fd = client.fd()}, 0));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link outside, netlink::GetLink(node, "outside"));
+  KEELSON_RETURN_IF_ERROR(netlink::AddAddress(node, outside.index, *IpPrefix::Parse("172.30.0.1/24")));
+  KEELSON_RETURN_IF_ERROR(netlink::AddAddress(node, outside.index, *IpPrefix::Parse("fd30::1/64")));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(client));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(inside, "eth0"));
+  KEELSON_RETURN_IF_ERROR(netlink::SetUp(inside, eth0.index));
+  KEELSON_RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("172.30.0.2/24")));
+  KEELSON_RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("fd30::2/64")));
+  KEELSON_RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("172.30.0.9/24")));
+  KEELSON_RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse("fd30::9/64")));
+  KEELSON_RETURN_IF_ERROR(netlink::AddRoute(inside, {.destination = *IpPrefix::Parse("0.0.0.0/0"),
+                                                     .gateway = *IpAddress::Parse("172.30.0.1"),
+                                                     .link_index = eth0.index}));
   // Service addresses need some route before they are translated.
   for (auto [destination, gateway] : {std::pair("0.0.0.0/0", "172.30.0.2"), std::pair("::/0", "fd30::2")}) {
-    RETURN_IF_ERROR(netlink::AddRoute(node, {.destination = *IpPrefix::Parse(destination),
-                                             .gateway = *IpAddress::Parse(gateway),
-                                             .link_index = outside.index}));
+    KEELSON_RETURN_IF_ERROR(netlink::AddRoute(node, {.destination = *IpPrefix::Parse(destination),
+                                                     .gateway = *IpAddress::Parse(gateway),
+                                                     .link_index = outside.index}));
   }
   return netlink::AddRoute(inside, {.destination = *IpPrefix::Parse("::/0"),
                                     .gateway = *IpAddress::Parse("fd30::1"),
@@ -86,28 +86,28 @@ Result<> LiftIcmpLimits() {
 }
 
 Result<> AddRemote(netlink::Socket& node, const linux::NetNs& remote) {
-  RETURN_IF_ERROR(
+  KEELSON_RETURN_IF_ERROR(
       netlink::CreateVeth(node, {.name = "other", .up = true}, {.name = "eth0", .netns_fd = remote.fd()}, 0));
-  ASSIGN_OR_RETURN(netlink::Link other, netlink::GetLink(node, "other"));
-  ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(remote));
-  ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(inside, "eth0"));
-  RETURN_IF_ERROR(netlink::SetUp(inside, eth0.index));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link other, netlink::GetLink(node, "other"));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(remote));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(inside, "eth0"));
+  KEELSON_RETURN_IF_ERROR(netlink::SetUp(inside, eth0.index));
   for (const char* address : {"172.31.0.1/24", "fd31::1/64"}) {
-    RETURN_IF_ERROR(netlink::AddAddress(node, other.index, *IpPrefix::Parse(address)));
+    KEELSON_RETURN_IF_ERROR(netlink::AddAddress(node, other.index, *IpPrefix::Parse(address)));
   }
   for (const char* address : {"172.31.0.2/24", "fd31::2/64", "10.2.0.1/32", "fd02::1/128"}) {
-    RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse(address)));
+    KEELSON_RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse(address)));
   }
   for (auto [destination, gateway] : {std::pair("0.0.0.0/0", "172.31.0.1"), std::pair("::/0", "fd31::1")}) {
-    RETURN_IF_ERROR(netlink::AddRoute(inside, {.destination = *IpPrefix::Parse(destination),
-                                               .gateway = *IpAddress::Parse(gateway),
-                                               .link_index = eth0.index}));
+    KEELSON_RETURN_IF_ERROR(netlink::AddRoute(inside, {.destination = *IpPrefix::Parse(destination),
+                                                       .gateway = *IpAddress::Parse(gateway),
+                                                       .link_index = eth0.index}));
   }
   for (auto [destination, gateway] :
        {std::pair("10.2.0.0/24", "172.31.0.2"), std::pair("fd02::/64", "fd31::2")}) {
-    RETURN_IF_ERROR(netlink::AddRoute(node, {.destination = *IpPrefix::Parse(destination),
-                                             .gateway = *IpAddress::Parse(gateway),
-                                             .link_index = other.index}));
+    KEELSON_RETURN_IF_ERROR(netlink::AddRoute(node, {.destination = *IpPrefix::Parse(destination),
+                                                     .gateway = *IpAddress::Parse(gateway),
+                                                     .link_index = other.index}));
   }
   return {};
 }
@@ -117,7 +117,7 @@ Result<> AddRemote(netlink::Socket& node, const linux::NetNs& remote) {
 EchoServer::EchoServer(std::string name, const linux::NetNs& netns, const IpAddress& ip, uint16_t port)
     : name_(std::move(name)) {
   Result<> ready = netns.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(listener_, NewSocket(ip));
+    KEELSON_ASSIGN_OR_RETURN(listener_, NewSocket(ip));
     int on = 1;
     ::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     SocketAddress address(ip, port);
@@ -207,8 +207,8 @@ std::string UdpClient::Ask(const IpAddress& ip, uint16_t port, std::chrono::mill
 Result<Connection> Connection::Open(const linux::NetNs& from, const IpAddress& ip, uint16_t port,
                                     std::chrono::milliseconds limit) {
   Connection out;
-  RETURN_IF_ERROR(from.Run([&]() -> Result<> {
-    ASSIGN_OR_RETURN(out.fd_, NewSocket(ip));
+  KEELSON_RETURN_IF_ERROR(from.Run([&]() -> Result<> {
+    KEELSON_ASSIGN_OR_RETURN(out.fd_, NewSocket(ip));
     return {};
   }));
   timeval time{.tv_sec = limit.count() / 1000, .tv_usec = limit.count() % 1000 * 1000};
@@ -235,37 +235,37 @@ bool Connection::Echoes() {
 }
 
 Result<std::unique_ptr<World>> World::Make() {
-  ASSIGN_OR_RETURN(linux::NetNs node_ns, linux::NetNs::Make());
-  ASSIGN_OR_RETURN(linux::NetNs client_ns, linux::NetNs::Make());
-  ASSIGN_OR_RETURN(linux::NetNs pod1_ns, linux::NetNs::Make());
-  ASSIGN_OR_RETURN(linux::NetNs pod2_ns, linux::NetNs::Make());
-  ASSIGN_OR_RETURN(linux::NetNs remote_ns, linux::NetNs::Make());
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs node_ns, linux::NetNs::Make());
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs client_ns, linux::NetNs::Make());
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs pod1_ns, linux::NetNs::Make());
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs pod2_ns, linux::NetNs::Make());
+  KEELSON_ASSIGN_OR_RETURN(linux::NetNs remote_ns, linux::NetNs::Make());
   std::unique_ptr<World> world(new World{std::move(node_ns), std::move(client_ns), std::move(pod1_ns),
                                          std::move(pod2_ns), std::move(remote_ns)});
   for (const linux::NetNs* place :
        {&world->node, &world->client, &world->pod1, &world->pod2, &world->remote}) {
-    RETURN_IF_ERROR(place->Run(NoDuplicates));
+    KEELSON_RETURN_IF_ERROR(place->Run(NoDuplicates));
   }
-  ASSIGN_OR_RETURN(netlink::Socket node, netlink::Socket::OpenIn(world->node));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket node, netlink::Socket::OpenIn(world->node));
   for (const char* key : {"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"}) {
-    RETURN_IF_ERROR(world->node.Run([&] { return linux::WriteSysctl(key, "1"); }));
+    KEELSON_RETURN_IF_ERROR(world->node.Run([&] { return linux::WriteSysctl(key, "1"); }));
   }
-  RETURN_IF_ERROR(world->node.Run(LiftIcmpLimits));
-  RETURN_IF_ERROR(netlink::CreateBridge(node, "br0", 0, netlink::MacAddress({2, 0, 0, 0, 0, 1})));
-  ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(node, "br0"));
-  RETURN_IF_ERROR(netlink::SetUp(node, bridge.index));
-  ASSIGN_OR_RETURN(netlink::Link lo, netlink::GetLink(node, "lo"));
-  RETURN_IF_ERROR(netlink::SetUp(node, lo.index));
-  RETURN_IF_ERROR(netlink::AddAddress(node, bridge.index, *IpPrefix::Parse("10.1.0.254/24")));
-  RETURN_IF_ERROR(netlink::AddAddress(node, bridge.index, *IpPrefix::Parse("fd01::fe/64")));
-  RETURN_IF_ERROR(AddPod(node, bridge.index, world->pod1, 1));
-  RETURN_IF_ERROR(AddPod(node, bridge.index, world->pod2, 2));
-  RETURN_IF_ERROR(AddClient(node, world->client));
-  RETURN_IF_ERROR(AddRemote(node, world->remote));
+  KEELSON_RETURN_IF_ERROR(world->node.Run(LiftIcmpLimits));
+  KEELSON_RETURN_IF_ERROR(netlink::CreateBridge(node, "br0", 0, netlink::MacAddress({2, 0, 0, 0, 0, 1})));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link bridge, netlink::GetLink(node, "br0"));
+  KEELSON_RETURN_IF_ERROR(netlink::SetUp(node, bridge.index));
+  KEELSON_ASSIGN_OR_RETURN(netlink::Link lo, netlink::GetLink(node, "lo"));
+  KEELSON_RETURN_IF_ERROR(netlink::SetUp(node, lo.index));
+  KEELSON_RETURN_IF_ERROR(netlink::AddAddress(node, bridge.index, *IpPrefix::Parse("10.1.0.254/24")));
+  KEELSON_RETURN_IF_ERROR(netlink::AddAddress(node, bridge.index, *IpPrefix::Parse("fd01::fe/64")));
+  KEELSON_RETURN_IF_ERROR(AddPod(node, bridge.index, world->pod1, 1));
+  KEELSON_RETURN_IF_ERROR(AddPod(node, bridge.index, world->pod2, 2));
+  KEELSON_RETURN_IF_ERROR(AddClient(node, world->client));
+  KEELSON_RETURN_IF_ERROR(AddRemote(node, world->remote));
   for (const linux::NetNs* pod : {&world->pod1, &world->pod2}) {  // which may connect to itself
-    ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(*pod));
-    ASSIGN_OR_RETURN(netlink::Link own, netlink::GetLink(inside, "lo"));
-    RETURN_IF_ERROR(netlink::SetUp(inside, own.index));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(*pod));
+    KEELSON_ASSIGN_OR_RETURN(netlink::Link own, netlink::GetLink(inside, "lo"));
+    KEELSON_RETURN_IF_ERROR(netlink::SetUp(inside, own.index));
   }
   return world;
 }

@@ -41,8 +41,9 @@ void AppArmor(const PodView& pod, Violations& out) {
   }
   for (const auto& one : pod.meta.annotations()) {
     if (!one.first.starts_with(kAppArmorPrefix)) continue;
-    if (one.second.empty() || one.second == "runtime/default" || one.second.starts_with("localhost/"))
+    if (one.second.empty() || one.second == "runtime/default" || one.second.starts_with("localhost/")) {
       continue;
+    }
     bad_annotations.insert(Annotation(one.first, one.second));
     bad_values.insert(one.second);
   }
@@ -163,13 +164,15 @@ void SeLinux(const PodView& pod, const Set& good_types, Violations& out) {
   const bool bad_pod = pod.security && is_bad(pod.security->se_linux_options());
   Names containers;
   for (const ContainerView& container : pod.containers) {
-    if (container.security && is_bad(container.security->se_linux_options()))
+    if (container.security && is_bad(container.security->se_linux_options())) {
       containers.emplace_back(container.name);
+    }
   }
   if (!bad_pod && containers.empty()) return;
   Names what;
-  if (!bad_types.empty())
+  if (!bad_types.empty()) {
     what.push_back(fmt::format("{} {}", Plural("type", "types", bad_types.size()), JoinQuoted(bad_types)));
+  }
   if (user) what.push_back("user may not be set");
   if (role) what.push_back("role may not be set");
   out.push_back({"seLinuxOptions", fmt::format("{} set forbidden securityContext.seLinuxOptions: {}",
@@ -195,8 +198,9 @@ void SeccompAnnotations(const PodView& pod, Violations& out) {
     bad.insert(Annotation(key, value));
   };
   look(std::string(kSeccompPod));
-  for (const ContainerView& container : pod.containers)
+  for (const ContainerView& container : pod.containers) {
     look(std::string(kSeccompContainer) + std::string(container.name));
+  }
   if (bad.empty()) return;
   out.push_back(
       {"seccompProfile", fmt::format("forbidden {} {}", Plural("annotation", "annotations", bad.size()),
@@ -229,9 +233,10 @@ void Sysctls(const PodView& pod, Violations& out) {
                  "net.ipv4.ip_unprivileged_port_start", "net.ipv4.tcp_syncookies",
                  "net.ipv4.ping_group_range"};
     if (kMinor >= 27) names.insert("net.ipv4.ip_local_reserved_ports");
-    if (kMinor >= 29)
+    if (kMinor >= 29) {
       names.insert({"net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
                     "net.ipv4.tcp_keepalive_probes"});
+    }
     if (kMinor >= 32) names.insert({"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"});
     return names;
   }();
@@ -249,8 +254,9 @@ void HostProcess(const PodView& pod, Violations& out) {
   const bool bad_pod = pod.security && pod.security->windows_options().host_process();
   Names containers;
   for (const ContainerView& container : pod.containers) {
-    if (container.security && container.security->windows_options().host_process())
+    if (container.security && container.security->windows_options().host_process()) {
       containers.emplace_back(container.name);
+    }
   }
   if (!bad_pod && containers.empty()) return;
   out.push_back({"hostProcess", Setters(bad_pod, containers) +

@@ -43,8 +43,9 @@ const corev1::PodTemplateSpec* TemplateOf(const AdmissionRequest& request) {
   }
   if (info.group == "batch" && info.version == "v1") {
     if (resource == "jobs") return &request.Object<batchv1::Job>().spec().template_();
-    if (resource == "cronjobs")
+    if (resource == "cronjobs") {
       return &request.Object<batchv1::CronJob>().spec().job_template().spec().template_();
+    }
   }
   return nullptr;
 }
@@ -208,8 +209,9 @@ class PodSecurity : public AdmissionPlugin {
     k8s::FieldErrors errors, old_errors;
     const Policy policy = PolicyOf(labels, defaults_, &errors);
     Policy old_policy;
-    if (request.old_object)
+    if (request.old_object) {
       old_policy = PolicyOf(LabelsOf(api::Meta(*request.old_object)), defaults_, &old_errors);
+    }
     const bool same_errors = request.old_object && errors.size() == old_errors.size() &&
                              std::equal(errors.begin(), errors.end(), old_errors.begin(),
                                         [](const k8s::FieldError& a, const k8s::FieldError& b) {
@@ -222,8 +224,10 @@ class PodSecurity : public AdmissionPlugin {
       return {};
     }
     if (policy.enforce == old_policy.enforce || policy.enforce.level == Level::kPrivileged) return {};
-    if (policy.enforce.minor == old_policy.enforce.minor && policy.enforce.level <= old_policy.enforce.level)
+    if (policy.enforce.minor == old_policy.enforce.minor &&
+        policy.enforce.level <= old_policy.enforce.level) {
       return {};
+    }
     if (exempt) {
       WarnOfExemption(request, meta.name(), policy, labels);
     } else {
@@ -298,8 +302,10 @@ class PodSecurity : public AdmissionPlugin {
     return true;
   }
   bool IsExemptRuntimeClass(const AdmissionRequest& request, const corev1::PodSpec& spec) const {
-    if (spec.runtime_class_name().empty() || !config_.exempt_runtime_classes.count(spec.runtime_class_name()))
+    if (spec.runtime_class_name().empty() ||
+        !config_.exempt_runtime_classes.count(spec.runtime_class_name())) {
       return false;
+    }
     Note(request, "exempt", "runtimeClass");
     CountExemption(request);
     return true;

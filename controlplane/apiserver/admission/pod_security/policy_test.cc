@@ -171,8 +171,9 @@ TEST(PodSecurityPolicy, LabelsOfNamespaces) {
   };
   for (const Case& one : cases) {
     std::vector<std::string> keys;
-    for (const auto& [key, value] : one.labels)
+    for (const auto& [key, value] : one.labels) {
       keys.push_back("pod-security.kubernetes.io/" + std::string(key));
+    }
     Labels labels;
     for (size_t i = 0; i < keys.size(); ++i) labels.emplace_back(keys[i], one.labels[i].second);
     k8s::FieldErrors errors;

@@ -12,8 +12,9 @@ void PrivilegeEscalation(const PodView& pod, Violations& out) {
   Names containers;
   for (const ContainerView& container : pod.containers) {
     const corev1::SecurityContext* security = container.security;
-    if (!security || !security->has_allow_privilege_escalation() || security->allow_privilege_escalation())
+    if (!security || !security->has_allow_privilege_escalation() || security->allow_privilege_escalation()) {
       containers.emplace_back(container.name);
+    }
   }
   if (containers.empty()) return;
   out.push_back({"allowPrivilegeEscalation != false",
@@ -37,13 +38,16 @@ void DroppedCapabilities(const PodView& pod, Violations& out) {
     if (adds) add.emplace_back(container.name);
   }
   Names details;
-  if (!keep.empty())
+  if (!keep.empty()) {
     details.push_back(Containers(keep) + " must set securityContext.capabilities.drop=[\"ALL\"]");
-  if (!add.empty())
+  }
+  if (!add.empty()) {
     details.push_back(fmt::format("{} must not include {} in securityContext.capabilities.add",
                                   Containers(add), JoinQuoted(bad)));
-  if (!details.empty())
+  }
+  if (!details.empty()) {
     out.push_back({"unrestricted capabilities", fmt::format("{}", fmt::join(details, "; "))});
+  }
 }
 
 void Volumes(const PodView& pod, Violations& out) {

@@ -19,8 +19,9 @@ std::optional<Result<client::ApiResponse>> JobWorld::Intercept(const client::Api
   batchv1::Job written;
   Result<> decoded = api::DecodeProtobuf(request.body, written);
   Result<batchv1::Job> stored = cluster.api.Get<batchv1::Job>("default", "j");
-  if (!decoded || !stored || stored->metadata().resource_version() != written.metadata().resource_version())
+  if (!decoded || !stored || stored->metadata().resource_version() != written.metadata().resource_version()) {
     return std::nullopt;  // the API rejects it
+  }
   k8s::FieldErrors errors = k8s::ValidateStatusUpdate(written, *stored);
   if (errors.empty()) return std::nullopt;
   MutexLock lock(mutex_);

@@ -44,7 +44,7 @@ class JobWorld {
   JobOrphanController* orphans_ = nullptr;
   bool of_test_ = false;  // requests are the test's own
   Mutex mutex_;
-  std::string problems_ GUARDED_BY(mutex_);
+  std::string problems_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::controllers

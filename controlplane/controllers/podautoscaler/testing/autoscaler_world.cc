@@ -62,8 +62,9 @@ std::optional<Result<client::ApiResponse>> AutoscalerTest::Intercept(const clien
                                api::EncodeJson(api::ToStatus(error), {"", "v1", "Status"})};
   };
   auto found = scales_.find(name);
-  if (found == scales_.end())
+  if (found == scales_.end()) {
     return answer(Error(Code::kNotFound, "deployments.apps \"" + name + "\" not found").WithDetails({}));
+  }
   if (request.method == "PUT") {
     if (refuse_put_ && refusals_left_ > 0) {
       --refusals_left_;
@@ -130,8 +131,9 @@ void AutoscalerTest::Start() {
 
 std::vector<std::string> AutoscalerTest::Conditions(const Autoscaler& autoscaler) {
   std::vector<std::string> out;
-  for (const auto& one : autoscaler.status().conditions())
+  for (const auto& one : autoscaler.status().conditions()) {
     out.push_back(one.type() + "=" + one.status() + " " + one.reason() + ": " + one.message());
+  }
   return out;
 }
 

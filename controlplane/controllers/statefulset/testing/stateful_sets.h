@@ -24,8 +24,9 @@ inline appsv1::StatefulSet StatefulSetNamed(const std::string& name, int32_t rep
 inline appsv1::StatefulSet WithClaims(appsv1::StatefulSet set, std::vector<std::string> names,
                                       const char* when_deleted = "Retain",
                                       const char* when_scaled = "Retain") {
-  for (const std::string& name : names)
+  for (const std::string& name : names) {
     set.mutable_spec()->add_volume_claim_templates()->mutable_metadata()->set_name(name);
+  }
   auto& policy = *set.mutable_spec()->mutable_persistent_volume_claim_retention_policy();
   policy.set_when_deleted(when_deleted);
   policy.set_when_scaled(when_scaled);

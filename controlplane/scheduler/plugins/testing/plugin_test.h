@@ -61,8 +61,9 @@ class ClusterPluginTest : public ::testing::Test {
     return node;
   }
   void SetNodes() {
-    for (const auto& [name, node] : nodes_)
+    for (const auto& [name, node] : nodes_) {
       cache_.SetNode(std::make_shared<const NodeFacts>(node, words_.resources));
+    }
   }
   static corev1::Pod App(const std::string& name, const std::string& app, const std::string& cpu = "") {
     corev1::Pod pod = MakePod(name, cpu);

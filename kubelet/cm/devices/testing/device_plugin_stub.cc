@@ -33,8 +33,9 @@ struct DevicePluginStub::Impl : v1beta1::DevicePlugin::Service {
           auto& item = *list.add_devices();
           item.set_id(id);
           item.set_health(device.healthy ? "Healthy" : "Unhealthy");
-          if (device.nodes)
+          if (device.nodes) {
             for (int64_t node : *device.nodes) item.mutable_topology()->add_nodes()->set_id(node);
+          }
         }
       }
       if (!writer->Write(list)) return grpc::Status::OK;
@@ -47,8 +48,9 @@ struct DevicePluginStub::Impl : v1beta1::DevicePlugin::Service {
     for (const auto& container : request->container_requests()) {
       const auto& available = container.available_deviceids();
       auto& answer = *reply->add_container_responses();
-      for (int i = 0; i < container.allocation_size() && i < available.size(); ++i)
+      for (int i = 0; i < container.allocation_size() && i < available.size(); ++i) {
         answer.add_deviceids(available[available.size() - 1 - i]);
+      }
     }
     return grpc::Status::OK;
   }
@@ -81,9 +83,9 @@ struct DevicePluginStub::Impl : v1beta1::DevicePlugin::Service {
   std::unique_ptr<rpc::UnixServer> server;
   Mutex mutex;
   CondVar changed;
-  DeviceMap devices GUARDED_BY(mutex);
-  int version GUARDED_BY(mutex) = 0, allocations GUARDED_BY(mutex) = 0;
-  bool ending GUARDED_BY(mutex) = false;
+  DeviceMap devices KEELSON_GUARDED_BY(mutex);
+  int version KEELSON_GUARDED_BY(mutex) = 0, allocations KEELSON_GUARDED_BY(mutex) = 0;
+  bool ending KEELSON_GUARDED_BY(mutex) = false;
 };
 
 DevicePluginStub::DevicePluginStub(std::string socket) : impl_(std::make_unique<Impl>()) {

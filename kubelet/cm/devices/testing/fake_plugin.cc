@@ -18,8 +18,9 @@ corev1::Pod DevicePod(const std::string& uid, const std::vector<std::pair<std::s
     container->set_name(name);
     if (sidecar) container->set_restart_policy("Always");
     for (auto* list : {container->mutable_resources()->mutable_limits(),
-                       container->mutable_resources()->mutable_requests()})
+                       container->mutable_resources()->mutable_requests()}) {
       (*list)["example.com/dev"].set_string(std::to_string(amount));
+    }
   }
   return pod;
 }
@@ -41,8 +42,9 @@ DeviceMap Devices(const std::vector<std::string>& list) {
     auto colon = text.find(':');
     if (colon != std::string::npos) {
       device.nodes.emplace();
-      for (char c : text.substr(colon + 1))
+      for (char c : text.substr(colon + 1)) {
         if (c != ',') device.nodes->push_back(c - '0');
+      }
     }
     out[text.substr(0, colon)] = std::move(device);
   }

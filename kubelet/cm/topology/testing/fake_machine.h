@@ -19,8 +19,9 @@ inline MachineTopology FakeMachine(int sockets, int nodes_a_socket, int cores_a_
   }
   for (auto& [id, node] : out.nodes) {
     node.memory_bytes = memory_a_node;
-    for (const auto& [other, unused] : out.nodes)
+    for (const auto& [other, unused] : out.nodes) {
       node.distance[other] = id == other ? 10 : id / nodes_a_socket == other / nodes_a_socket ? 12 : 21;
+    }
   }
   return out;
 }

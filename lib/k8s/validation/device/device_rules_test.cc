@@ -90,10 +90,12 @@ TEST(DeviceRules, WhatASliceHadStaysAllowed) {
 
 TEST(DeviceRules, Slices) {
   std::string attributes, devices;
-  for (int i = 0; i < 7; ++i)
+  for (int i = 0; i < 7; ++i) {
     attributes += fmt::format(R"({}"a{}":{{"ints":[1,2,3,4,5,6,7]}})", i ? "," : "", i);
-  for (int i = 0; i < 65; ++i)
+  }
+  for (int i = 0; i < 65; ++i) {
     devices += fmt::format(R"({}{{"name":"d{}","attributes":{{"a":{{"ints":[1]}}}}}})", i ? "," : "", i);
+  }
   std::string counters;
   for (int i = 0; i < 33; ++i) counters += fmt::format(R"({}"c{}":{{"value":"1"}})", i ? "," : "", i);
   ExpectErrors(

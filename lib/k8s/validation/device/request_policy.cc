@@ -21,9 +21,10 @@ void CheckValues(const resourcev1::CapacityRequestPolicy& policy, const Amount& 
   std::vector<Amount> values;
   for (const auto& value : policy.valid_values()) values.push_back(Amount::Of(value));
   for (size_t i = 1; i < values.size(); ++i) {
-    if (values[i - 1] > values[i])
+    if (values[i - 1] > values[i]) {
       errors.push_back(
           Wrong(path.Index(static_cast<int>(i)), values[i], "values must be sorted in ascending order"));
+    }
   }
   bool found = false;
   CheckUnique(
@@ -36,8 +37,9 @@ void CheckValues(const resourcev1::CapacityRequestPolicy& policy, const Amount& 
         errors.push_back(Wrong(place, amount,
                                fmt::format("option is larger than capacity value: {}", capacity.ToString())));
       });
-  if (!found)
+  if (!found) {
     errors.push_back(Wrong(path, standard, "default value is not valid according to the requestPolicy"));
+  }
 }
 
 void CheckStep(const Amount& value, const Amount& min, const Amount& step, const Path& path,

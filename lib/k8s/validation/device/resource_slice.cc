@@ -195,10 +195,11 @@ void CheckDevice(const resourcev1::Device& device, const resourcev1::Device* old
              [&](const resourcev1::DeviceCapacity& capacity, const Path& place) {
                const Path policy = place.Child("requestPolicy");
                if (!capacity.has_request_policy()) return;
-               if (device.allow_multiple_allocations())
+               if (device.allow_multiple_allocations()) {
                  CheckRequestPolicy(capacity, policy, errors);
-               else
+               } else {
                  errors.push_back(Forbidden(policy, "allowMultipleAllocations must be true"));
+               }
              });
   }
   if (!old || !SameAs(old->taints(), device.taints())) {

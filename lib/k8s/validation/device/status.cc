@@ -22,15 +22,18 @@ void CheckInterfaceAddress(const std::string& value, const Path& path, FieldErro
     return;
   }
   const std::string canonical = ip->ToString() + value.substr(slash);
-  if (canonical != value)
+  if (canonical != value) {
     errors.push_back(Invalid(path, value, fmt::format("must be in canonical form ({})", Quote(canonical))));
+  }
 }
 
 void CheckNetwork(const resourcev1::NetworkDeviceData& network, const Path& path, FieldErrors& errors) {
-  if (network.interface_name().size() > kInterfaceBytes)
+  if (network.interface_name().size() > kInterfaceBytes) {
     errors.push_back(TooLong(path.Child("interfaceName"), kInterfaceBytes));
-  if (network.hardware_address().size() > kHardwareBytes)
+  }
+  if (network.hardware_address().size() > kHardwareBytes) {
     errors.push_back(TooLong(path.Child("hardwareAddress"), kHardwareBytes));
+  }
   CheckUnique(
       network.ips(), kMaxIps, path.Child("ips"), errors, [](const std::string& ip) { return ip; },
       [&](const std::string& ip, const Path& place) { CheckInterfaceAddress(ip, place, errors); });
@@ -46,8 +49,9 @@ bool IsUuid(std::string_view text) {
   if (text.size() != 36) return false;
   for (size_t i = 0; i < text.size(); ++i) {
     const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    if (dash ? text[i] != '-' : std::string_view("0123456789abcdefABCDEF").find(text[i]) == text.npos)
+    if (dash ? text[i] != '-' : std::string_view("0123456789abcdefABCDEF").find(text[i]) == text.npos) {
       return false;
+    }
   }
   return true;
 }
@@ -84,15 +88,18 @@ void CheckDeviceStatuses(const resourcev1::ResourceClaimStatus& status, const Pa
         AddProblems(CheckDns1123Label(device.device()), device.device(), place.Child("device"), errors);
         if (device.has_share_id()) CheckShareId(device.share_id(), place.Child("shareID"), errors);
         const std::string id = DeviceId(device.driver(), device.pool(), device.device(), device.share_id());
-        if (!allocated.count(id))
+        if (!allocated.count(id)) {
           errors.push_back(Invalid(place, id, "must be an allocated device in the claim"));
+        }
         const Path conditions = place.Child("conditions");
-        if (device.conditions_size() > kMaxConditions)
+        if (device.conditions_size() > kMaxConditions) {
           errors.push_back(TooMany(conditions, device.conditions_size(), kMaxConditions));
+        }
         CheckConditions(device.conditions(), conditions, errors);
         if (!device.data().raw().empty()) CheckParameters(device.data().raw(), place.Child("data"), errors);
-        if (device.has_network_data())
+        if (device.has_network_data()) {
           CheckNetwork(device.network_data(), place.Child("networkData"), errors);
+        }
       });
 }
 

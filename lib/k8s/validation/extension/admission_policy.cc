@@ -246,8 +246,9 @@ void CheckMutatingPolicy(const MutatingAdmissionPolicy& object, FieldErrors& err
   if (spec.mutations().empty()) {
     errors.push_back(Required(mutations, "mutations must contain at least one item"));
   }
-  for (int i = 0; i < spec.mutations_size(); ++i)
+  for (int i = 0; i < spec.mutations_size(); ++i) {
     CheckMutation(spec.mutations(i), mutations.Index(i), errors);
+  }
   CheckEnum(spec.reinvocation_policy(), {"IfNeeded", "Never"}, path.Child("reinvocationPolicy"), errors);
 }
 

@@ -26,8 +26,9 @@ std::string Policy(const std::string& rest) {
 }
 std::string Conditions(int count) {
   std::string out;
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < count; ++i) {
     out += fmt::format(R"({}{{"name":"c{}","expression":"true"}})", i ? "," : "", i);
+  }
   return R"("matchConditions":[)" + out + "]";
 }
 
@@ -52,8 +53,9 @@ TEST(AdmissionRules, Defaults) {
   const std::vector<std::string> policy = {R"("failurePolicy":"Fail")", R"("matchPolicy":"Equivalent")",
                                            R"("namespaceSelector":{})", R"("objectSelector":{})",
                                            R"("scope":"*")"};
-  for (const char* kind : {"ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"})
+  for (const char* kind : {"ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"}) {
     ExpectFilled(kind, Policy(R"("variables":[])"), policy);
+  }
   for (const char* kind : {"ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"}) {
     ExpectFilled(kind, Cluster(R"("spec":{"policyName":"p","matchResources":{}})"),
                  {R"("matchPolicy":"Equivalent")", R"("namespaceSelector":{})", R"("objectSelector":{})"});

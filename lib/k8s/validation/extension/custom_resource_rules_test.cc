@@ -302,8 +302,9 @@ TEST(CustomResourceRules, SelectableFields) {
       R"("labels":{"type":"object","additionalProperties":{"type":"string"}}}}}})";
   const auto with = [&](const std::vector<std::string>& paths) {
     std::string fields;
-    for (const std::string& path : paths)
+    for (const std::string& path : paths) {
       fields += (fields.empty() ? "" : ",") + (R"({"jsonPath":")" + path + "\"}");
+    }
     return Definition(kSchema, "\"selectableFields\":[" + fields + "],");
   };
   const auto error = [](int index, const std::string& what) {

@@ -51,8 +51,9 @@ void CheckNames(const apiextensionsv1::CustomResourceDefinitionNames& names, boo
   if (!names.kind().empty()) MixedCase(names.kind(), path.Child("kind"), errors);
   if (!names.list_kind().empty()) MixedCase(names.list_kind(), path.Child("listKind"), errors);
   const Path short_names = path.Child("shortNames"), categories = path.Child("categories");
-  for (int i = 0; i < names.short_names_size(); ++i)
+  for (int i = 0; i < names.short_names_size(); ++i) {
     Label(names.short_names(i), short_names.Index(i), errors);
+  }
   if (!names.kind().empty() && names.kind() == names.list_kind()) {
     errors.push_back(
         Invalid(path.Child("listKind"), names.list_kind(), "kind and listKind may not be the same"));

@@ -51,8 +51,9 @@ void CheckSubset(const corev1::EndpointSubset& subset, const Strings& old, const
     errors.push_back(Required(path, "must specify `addresses` or `notReadyAddresses`"));
   }
   const Path ready = path.Child("addresses"), not_ready = path.Child("notReadyAddresses");
-  for (int i = 0; i < subset.addresses_size(); ++i)
+  for (int i = 0; i < subset.addresses_size(); ++i) {
     CheckAddress(subset.addresses(i), old, ready.Index(i), errors);
+  }
   for (int i = 0; i < subset.not_ready_addresses_size(); ++i) {
     CheckAddress(subset.not_ready_addresses(i), old, not_ready.Index(i), errors);
   }
@@ -75,14 +76,16 @@ void CheckEndpoints(const corev1::Endpoints& object, FieldErrors& errors) {
 void CheckEndpointsUpdate(const corev1::Endpoints& object, const corev1::Endpoints& old,
                           FieldErrors& errors) {
   bool same = object.subsets_size() == old.subsets_size();
-  for (int i = 0; same && i < object.subsets_size(); ++i)
+  for (int i = 0; same && i < object.subsets_size(); ++i) {
     same = SameMessage(object.subsets(i), old.subsets(i));
+  }
   if (same) return;
   Strings addresses;
   for (const corev1::EndpointSubset& subset : old.subsets()) {
     for (const corev1::EndpointAddress& address : subset.addresses()) *addresses.Add() = address.ip();
-    for (const corev1::EndpointAddress& address : subset.not_ready_addresses())
+    for (const corev1::EndpointAddress& address : subset.not_ready_addresses()) {
       *addresses.Add() = address.ip();
+    }
   }
   CheckSubsets(object, addresses, errors);
 }

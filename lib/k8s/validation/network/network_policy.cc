@@ -29,8 +29,9 @@ std::optional<Block> ParseBlock(const std::string& text) {
   Block block;
   block.ipv6 = address.find(':') != std::string::npos;
   block.bits = std::atoi(text.c_str() + slash + 1);
-  if (inet_pton(block.ipv6 ? AF_INET6 : AF_INET, address.c_str(), block.address.data()) != 1)
+  if (inet_pton(block.ipv6 ? AF_INET6 : AF_INET, address.c_str(), block.address.data()) != 1) {
     return std::nullopt;
+  }
   return block;
 }
 

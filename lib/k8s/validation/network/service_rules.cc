@@ -53,27 +53,35 @@ std::vector<std::string> ServiceWarnings(const corev1::Service& service) {
     warnings.push_back(fmt::format("annotation {} is deprecated, please use {} instead", kHints, kMode));
   }
   const bool headless = IsHeadless(spec);
-  if (spec.type() != "ExternalName" && !headless)
+  if (spec.type() != "ExternalName" && !headless) {
     WarnOfList(spec.cluster_ips(), "clusterIPs", WarnOfIp, warnings);
+  }
   if (headless) {
-    if (!spec.load_balancer_ip().empty())
+    if (!spec.load_balancer_ip().empty()) {
       warnings.emplace_back("spec.loadBalancerIP is ignored for headless services");
-    if (!spec.external_ips().empty())
+    }
+    if (!spec.external_ips().empty()) {
       warnings.emplace_back("spec.externalIPs is ignored for headless services");
-    if (spec.session_affinity() != "None")
+    }
+    if (spec.session_affinity() != "None") {
       warnings.emplace_back("spec.SessionAffinity is ignored for headless services");
+    }
   }
   WarnOfList(spec.external_ips(), "externalIPs", WarnOfIp, warnings);
-  if (!spec.load_balancer_ip().empty())
+  if (!spec.load_balancer_ip().empty()) {
     WarnOfIp(Path("spec").Child("loadBalancerIP"), spec.load_balancer_ip(), warnings);
+  }
   WarnOfList(spec.load_balancer_source_ranges(), "loadBalancerSourceRanges", WarnOfCidr, warnings);
-  if (spec.type() == "ExternalName" && !spec.external_ips().empty())
+  if (spec.type() == "ExternalName" && !spec.external_ips().empty()) {
     warnings.emplace_back("spec.externalIPs is ignored when spec.type is \"ExternalName\"");
-  if (spec.type() != "ExternalName" && !spec.external_name().empty())
+  }
+  if (spec.type() != "ExternalName" && !spec.external_name().empty()) {
     warnings.emplace_back("spec.externalName is ignored when spec.type is not \"ExternalName\"");
+  }
   if (!spec.external_ips().empty()) warnings.emplace_back("spec.externalIPs is deprecated");
-  if (spec.traffic_distribution() == "PreferClose")
+  if (spec.traffic_distribution() == "PreferClose") {
     warnings.emplace_back("spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"");
+  }
   return warnings;
 }
 

@@ -65,8 +65,9 @@ void CheckMatch(const std::string& annotation, const Profile& profile, std::stri
   if (profile.type() == "Unconfined") {
     if (annotation != "unconfined") type_differs();
   } else if (profile.type() == "RuntimeDefault") {
-    if (annotation != "runtime/default" && !(docker_default && annotation == "docker/default"))
+    if (annotation != "runtime/default" && !(docker_default && annotation == "docker/default")) {
       type_differs();
+    }
   } else if (profile.type() == "Localhost") {
     if (!annotation.starts_with(kLocalhost)) {
       type_differs();
@@ -118,10 +119,12 @@ void CheckPodAnnotations(const StringMap& annotations, const corev1::PodSpec& sp
     errors.push_back(Invalid(path.Key(kMirrorAnnotation), *mirror,
                              "must set spec.nodeName if mirror pod annotation is set"));
   }
-  if (const std::string* cost = Find(annotations, kDeletionCost); cost && !IsDeletionCost(*cost))
+  if (const std::string* cost = Find(annotations, kDeletionCost); cost && !IsDeletionCost(*cost)) {
     errors.push_back(Invalid(path.Key(kDeletionCost), *cost, "must be a 32bit integer"));
-  if (const std::string* pod = Find(annotations, kSeccompPod))
+  }
+  if (const std::string* pod = Find(annotations, kSeccompPod)) {
     CheckSeccompName(*pod, path.Child(kSeccompPod), errors);
+  }
   for (const auto& [key, value] : annotations) {
     if (key.starts_with(kSeccompContainer)) CheckSeccompName(value, path.Child(key), errors);
     if (key.starts_with(kAppArmorContainer)) CheckAppArmorName(key, value, spec, path, errors);
@@ -142,17 +145,21 @@ void CheckPodAnnotationsUpdate(const corev1::Pod& pod, const corev1::Pod& old, c
   for (const auto& [key, value] : before) {
     const std::string* kept = Find(now, key);
     if (kept && *kept == value) continue;
-    if (key.starts_with(kAppArmorContainer))
+    if (key.starts_with(kAppArmorContainer)) {
       errors.push_back(Forbidden(path.Key(key), "may not remove or update AppArmor annotations"));
-    if (key == kMirrorAnnotation)
+    }
+    if (key == kMirrorAnnotation) {
       errors.push_back(Forbidden(path.Key(key), "may not remove or update mirror pod annotation"));
+    }
   }
   for (const auto& [key, value] : now) {
     if (before.contains(key)) continue;
-    if (key.starts_with(kAppArmorContainer))
+    if (key.starts_with(kAppArmorContainer)) {
       errors.push_back(Forbidden(path.Key(key), "may not add AppArmor annotations"));
-    if (key == kMirrorAnnotation)
+    }
+    if (key == kMirrorAnnotation) {
       errors.push_back(Forbidden(path.Key(key), "may not add mirror pod annotation"));
+    }
   }
   CheckPodAnnotations(now, pod.spec(), path, errors);
 }

@@ -21,8 +21,9 @@ void CheckPorts(const corev1::Container& container, const Path& path, FieldError
     if (!port.name().empty()) {
       const Problems problems = CheckPortName(port.name());
       AddProblems(problems, port.name(), item.Child("name"), errors);
-      if (problems.empty() && !names.insert(port.name()).second)
+      if (problems.empty() && !names.insert(port.name()).second) {
         errors.push_back(Duplicate(item.Child("name"), port.name()));
+      }
     }
     if (port.container_port() == 0) {
       errors.push_back(Required(item.Child("containerPort")));
@@ -86,10 +87,12 @@ void CheckRestartRule(const corev1::ContainerRestartRule& rule, const Path& path
     return;
   }
   const std::string& op = rule.exit_codes().operator_();
-  if (op != "In" && op != "NotIn")
+  if (op != "In" && op != "NotIn") {
     errors.push_back(NotSupported(codes.Child("operator"), op, {"In", "NotIn"}));
-  if (rule.exit_codes().values_size() > kMaxExitCodes)
+  }
+  if (rule.exit_codes().values_size() > kMaxExitCodes) {
     errors.push_back(TooMany(codes.Child("values"), rule.exit_codes().values_size(), kMaxExitCodes));
+  }
 }
 
 void CheckRegular(const PodScope& scope, const Path& path, FieldErrors& errors) {
@@ -103,15 +106,17 @@ void CheckRegular(const PodScope& scope, const Path& path, FieldErrors& errors) 
     const corev1::Container& container = spec.containers(i);
     const Path item = path.Index(i);
     CheckCommon(container, scope, item, errors);
-    if (!names.insert(container.name()).second)
+    if (!names.insert(container.name()).second) {
       errors.push_back(Duplicate(item.Child("name"), container.name()));
+    }
     CheckLifecycle(container, spec, item, errors);
     CheckProbes(container, item, errors);
     CheckRestartRules(container, item, errors);
   }
   std::set<std::string> host_ports;
-  for (int i = 0; i < spec.containers_size(); ++i)
+  for (int i = 0; i < spec.containers_size(); ++i) {
     CheckHostPorts(spec.containers(i), host_ports, path.Index(i), errors);
+  }
 }
 
 // Init containers that end before the next one starts have no probes and no lifecycle hooks.
@@ -202,8 +207,9 @@ void CheckEphemeral(const PodScope& scope, const Path& path, FieldErrors& errors
     CheckTrimmedImage(container, item, errors);
     if (!names.insert(name).second) errors.push_back(Duplicate(item.Child("name"), name));
     const std::string& target = ephemeral.target_container_name();
-    if (!target.empty() && !targets.contains(target))
+    if (!target.empty() && !targets.contains(target)) {
       errors.push_back(NotFound(item.Child("targetContainerName"), target));
+    }
     ForbidForEphemeral(container, item, errors);
   }
 }
@@ -240,8 +246,9 @@ void CheckResizePolicy(const corev1::Container& container, std::string_view pod_
   std::set<std::string_view> seen;
   for (int i = 0; i < container.resize_policy_size(); ++i) {
     const corev1::ContainerResizePolicy& policy = container.resize_policy(i);
-    if (!seen.insert(policy.resource_name()).second)
+    if (!seen.insert(policy.resource_name()).second) {
       errors.push_back(Duplicate(path.Index(i), policy.resource_name()));
+    }
     CheckEnum(policy.resource_name(), {"cpu", "memory"}, path, errors);
     CheckEnum(policy.restart_policy(), {"NotRequired", "RestartContainer"}, path, errors);
     if (pod_restart_policy == "Never" && policy.restart_policy() != "NotRequired") {
@@ -260,10 +267,12 @@ void CheckContainers(const PodScope& scope, const Path& path, FieldErrors& error
 
 void CheckTrimmedImages(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {
   const Path containers = path.Child("containers"), init = path.Child("initContainers");
-  for (int i = 0; i < spec.containers_size(); ++i)
+  for (int i = 0; i < spec.containers_size(); ++i) {
     CheckTrimmedImage(spec.containers(i), containers.Index(i), errors);
-  for (int i = 0; i < spec.init_containers_size(); ++i)
+  }
+  for (int i = 0; i < spec.init_containers_size(); ++i) {
     CheckTrimmedImage(spec.init_containers(i), init.Index(i), errors);
+  }
 }
 
 }  // namespace keelson::k8s

@@ -57,10 +57,12 @@ void CheckDivisor(const corev1::ResourceFieldSelector& field, const Path& path, 
   }
   std::string_view kind;
   if (resource == "limits.memory" || resource == "requests.memory") kind = "memory";
-  if (resource == "limits.ephemeral-storage" || resource == "requests.ephemeral-storage")
+  if (resource == "limits.ephemeral-storage" || resource == "requests.ephemeral-storage") {
     kind = "local ephemeral storage";
-  if (resource.starts_with("limits.hugepages-") || resource.starts_with("requests.hugepages-"))
+  }
+  if (resource.starts_with("limits.hugepages-") || resource.starts_with("requests.hugepages-")) {
     kind = "hugepages";
+  }
   if (kind.empty() || Contains(kByteDivisors, divisor)) return;
   errors.push_back(Invalid(path.Child("divisor"), resource,
                            fmt::format("only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, "
@@ -87,12 +89,15 @@ void CheckFileKey(const corev1::FileKeySelector& ref, const Path& path, FieldErr
 
 void CheckSource(const corev1::EnvVar& variable, const Path& path, FieldErrors& errors) {
   const corev1::EnvVarSource& source = variable.value_from();
-  if (source.has_field_ref())
+  if (source.has_field_ref()) {
     CheckObjectField(source.field_ref(), kEnvFields, path.Child("fieldRef"), errors);
-  if (source.has_resource_field_ref())
+  }
+  if (source.has_resource_field_ref()) {
     CheckResourceField(source.resource_field_ref(), false, path.Child("resourceFieldRef"), errors);
-  if (source.has_config_map_key_ref())
+  }
+  if (source.has_config_map_key_ref()) {
     CheckKeyRef(source.config_map_key_ref(), path.Child("configMapKeyRef"), errors);
+  }
   if (source.has_secret_key_ref()) CheckKeyRef(source.secret_key_ref(), path.Child("secretKeyRef"), errors);
   if (source.has_file_key_ref()) CheckFileKey(source.file_key_ref(), path.Child("fileKeyRef"), errors);
   const int count = int{source.has_field_ref()} + int{source.has_resource_field_ref()} +
@@ -111,8 +116,9 @@ void CheckSource(const corev1::EnvVar& variable, const Path& path, FieldErrors& 
 
 void CheckEnvFrom(const corev1::EnvFromSource& source, const Path& list, int index, FieldErrors& errors) {
   const Path item = list.Index(index);
-  if (!source.prefix().empty())
+  if (!source.prefix().empty()) {
     AddProblems(CheckEnvVarName(source.prefix()), source.prefix(), item.Child("prefix"), errors);
+  }
   if (source.has_config_map_ref()) {
     CheckName(source.config_map_ref().local_object_reference().name(), CheckDns1123Subdomain,
               item.Child("configMapRef").Child("name"), errors);
@@ -148,8 +154,9 @@ void CheckObjectField(const corev1::ObjectFieldSelector& field,
   const Subscripted split = SplitSubscript(name);
   if (split.ok) {
     const bool labels = split.path == "metadata.labels";
-    if (!labels && split.path != "metadata.annotations")
+    if (!labels && split.path != "metadata.annotations") {
       return unconvertible("field label does not support subscript", name);
+    }
     const std::string subscript = labels ? std::string(split.subscript) : Lower(split.subscript);
     AddProblems(CheckQualifiedName(subscript), subscript, path, errors);
     return;

@@ -103,11 +103,13 @@ void CheckDevice(const corev1::Container& container, int index, const PodScope& 
     seen.paths.insert(device.device_path());
   }
   const auto& mounts = container.volume_mounts();
-  if (std::any_of(mounts.begin(), mounts.end(), [&](const auto& m) { return m.name() == device.name(); }))
+  if (std::any_of(mounts.begin(), mounts.end(), [&](const auto& m) { return m.name() == device.name(); })) {
     name("must not already exist in volumeMounts");
+  }
   if (std::any_of(mounts.begin(), mounts.end(),
-                  [&](const auto& m) { return m.mount_path() == device.device_path(); }))
+                  [&](const auto& m) { return m.mount_path() == device.device_path(); })) {
     path("must not already exist as a path in volumeMounts");
+  }
   if (!device.name().empty()) seen.names.insert(device.name());
 }
 
@@ -117,12 +119,14 @@ void CheckMounts(const corev1::Container& container, const PodScope& scope, cons
                  FieldErrors& errors) {
   const Path list = path.Child("volumeMounts");
   std::set<std::string_view> paths;
-  for (int i = 0; i < container.volume_mounts_size(); ++i)
+  for (int i = 0; i < container.volume_mounts_size(); ++i) {
     CheckMount(container, i, scope, paths, list, errors);
+  }
   const Path devices = path.Child("volumeDevices");
   SeenDevices seen;
-  for (int i = 0; i < container.volume_devices_size(); ++i)
+  for (int i = 0; i < container.volume_devices_size(); ++i) {
     CheckDevice(container, i, scope, seen, devices.Index(i), errors);
+  }
 }
 
 }  // namespace keelson::k8s

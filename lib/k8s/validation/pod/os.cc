@@ -38,35 +38,44 @@ void CheckUserName(const std::string& name, const Path& path, FieldErrors& error
   const auto invalid = [&](std::string_view detail) { errors.push_back(Invalid(path, name, detail)); };
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (name.empty()) return invalid("runAsUserName cannot be an empty string");
-  if (std::any_of(name.begin(), name.end(), control))
+  if (std::any_of(name.begin(), name.end(), control)) {
     return invalid("runAsUserName cannot contain control characters");
-  if (std::count(name.begin(), name.end(), '\\') > 1)
+  }
+  if (std::count(name.begin(), name.end(), '\\') > 1) {
     return invalid("runAsUserName cannot contain more than one backslash");
+  }
   const size_t slash = name.find('\\');
   const bool has_domain = slash != std::string::npos;
   const std::string_view text = name;
   const std::string_view domain = has_domain ? text.substr(0, slash) : std::string_view();
   const std::string_view user = has_domain ? text.substr(slash + 1) : text;
-  if (domain.size() >= kDomainBytes)
+  if (domain.size() >= kDomainBytes) {
     invalid(fmt::format("runAsUserName's Domain length must be under {} characters", kDomainBytes));
-  if (has_domain && !IsNetBios(domain) && !IsDnsDomain(domain))
+  }
+  if (has_domain && !IsNetBios(domain) && !IsDnsDomain(domain)) {
     invalid("runAsUserName's Domain doesn't match the NetBios nor the DNS format");
+  }
   if (user.empty()) invalid("runAsUserName's User cannot be empty");
-  if (user.size() > kUserBytes)
+  if (user.size() > kUserBytes) {
     invalid(fmt::format("runAsUserName's User length must not be longer than {} characters", kUserBytes));
-  if (!user.empty() && user.find_first_not_of(". ") == std::string_view::npos)
+  }
+  if (!user.empty() && user.find_first_not_of(". ") == std::string_view::npos) {
     invalid("runAsUserName's User cannot contain only periods or spaces");
-  if (Any(user, "\"/\\:;|=,+*?<>@[]"))
+  }
+  if (Any(user, "\"/\\:;|=,+*?<>@[]")) {
     invalid(R"(runAsUserName's User cannot contain the following characters: "/\:;|=,+*?<>@[])");
+  }
 }
 
 void CheckLinux(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {
   constexpr std::string_view kWhy = "windows options cannot be set for a linux pod";
-  if (spec.security_context().has_windows_options())
+  if (spec.security_context().has_windows_options()) {
     errors.push_back(Forbidden(path.Child("securityContext").Child("windowsOptions"), kWhy));
+  }
   VisitContainers(spec, path, [&](const auto& container, const Path& here) {
-    if (container.security_context().has_windows_options())
+    if (container.security_context().has_windows_options()) {
       errors.push_back(Forbidden(here.Child("securityContext").Child("windowsOptions"), kWhy));
+    }
   });
 }
 
@@ -138,8 +147,9 @@ void CheckWindowsOptions(const corev1::WindowsSecurityContextOptions& options, c
                                fmt::format("gmsaCredentialSpec size must be under {} KiB", kCredentialKib)));
     }
   }
-  if (options.has_run_as_user_name())
+  if (options.has_run_as_user_name()) {
     CheckUserName(options.run_as_user_name(), path.Child("runAsUserName"), errors);
+  }
 }
 
 void CheckHostProcess(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {
@@ -166,8 +176,9 @@ void CheckHostProcess(const corev1::PodSpec& spec, const Path& path, FieldErrors
     errors.push_back(InvalidBool(path.Child("hostNetwork"), false,
                                  "hostNetwork must be true if pod contains any hostProcess containers"));
   }
-  if (!Settings().allow_privileged)
+  if (!Settings().allow_privileged) {
     errors.push_back(Forbidden(path, "hostProcess containers are disallowed by cluster policy"));
+  }
 }
 
 void CheckOs(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {

@@ -17,8 +17,9 @@ constexpr size_t kSearchListBytes = 2048;
 constexpr size_t kHostnameBytes = 64;  // Linux' limit
 
 void CheckSearches(const Strings& searches, const Path& path, FieldErrors& errors) {
-  if (searches.size() > 32)
+  if (searches.size() > 32) {
     errors.push_back(InvalidRaw(path, PrintStrings(searches), "must not have more than 32 search paths"));
+  }
   size_t bytes = searches.empty() ? 0 : static_cast<size_t>(searches.size()) - 1;  // the spaces
   for (const std::string& search : searches) bytes += search.size();
   if (bytes > kSearchListBytes) {
@@ -52,8 +53,9 @@ void CheckDnsConfig(const corev1::PodSpec& spec, const Path& path, FieldErrors& 
     errors.push_back(
         InvalidRaw(servers, PrintStrings(dns.nameservers()), "must not have more than 3 nameservers"));
   }
-  for (int i = 0; i < dns.nameservers_size(); ++i)
+  for (int i = 0; i < dns.nameservers_size(); ++i) {
     CheckIpAddress(dns.nameservers(i), servers.Index(i), errors);
+  }
   CheckSearches(dns.searches(), path.Child("searches"), errors);
   const Path options = path.Child("options");
   for (int i = 0; i < dns.options_size(); ++i) {
@@ -109,8 +111,9 @@ void CheckHostUsers(const PodScope& scope, const Path& path, FieldErrors& errors
 void CheckHostnameOverride(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {
   if (!spec.has_hostname_override()) return;
   const std::string& name = spec.hostname_override();
-  if (spec.set_hostname_as_fqdn())
+  if (spec.set_hostname_as_fqdn()) {
     errors.push_back(Forbidden(path, "may not be specified when setHostnameAsFQDN is true"));
+  }
   if (spec.host_network()) errors.push_back(Forbidden(path, "may not be specified when hostNetwork is true"));
   if (name.size() > kHostnameBytes) errors.push_back(TooLong(path, kHostnameBytes));
   AddProblems(CheckDns1123Subdomain(name), name, path, errors);
@@ -121,8 +124,9 @@ void CheckHostAliases(const corev1::PodSpec& spec, const Path& path, FieldErrors
     const corev1::HostAlias& alias = spec.host_aliases(i);
     const Path item = path.Index(i), names = item.Child("hostnames");
     CheckIpAddress(alias.ip(), item.Child("ip"), errors);
-    for (int j = 0; j < alias.hostnames_size(); ++j)
+    for (int j = 0; j < alias.hostnames_size(); ++j) {
       AddProblems(CheckDns1123Subdomain(alias.hostnames(j)), alias.hostnames(j), names.Index(j), errors);
+    }
   }
 }
 
@@ -175,8 +179,9 @@ void CheckTokenSources(const corev1::PodSpec& spec, const Path& path, FieldError
 void CheckPod(const corev1::Pod& pod, FieldErrors& errors) {
   CheckPodMetadataAndSpec(pod, nullptr, errors);
   const Path spec("spec");
-  if (!pod.spec().ephemeral_containers().empty())
+  if (!pod.spec().ephemeral_containers().empty()) {
     errors.push_back(Forbidden(spec.Child("ephemeralContainers"), "cannot be set on create"));
+  }
   if (!pod.spec().node_name().empty() && !pod.spec().scheduling_gates().empty()) {
     errors.push_back(
         Forbidden(spec.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"));
@@ -202,8 +207,9 @@ void CheckPodTemplateObject(const corev1::PodTemplate& object, FieldErrors& erro
 
 void CheckPodSpecIn(PodScope& scope, const Path& path, FieldErrors& errors) {
   const corev1::PodSpec& spec = scope.spec;
-  if (!spec.has_termination_grace_period_seconds())
+  if (!spec.has_termination_grace_period_seconds()) {
     errors.push_back(Required(path.Child("terminationGracePeriodSeconds")));
+  }
   for (const corev1::PodResourceClaim& claim : spec.resource_claims()) {
     if (!claim.name().empty()) scope.claims.insert(claim.name());
   }

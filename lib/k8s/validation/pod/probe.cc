@@ -137,13 +137,15 @@ void CheckLifecycle(const corev1::Container& container, const corev1::PodSpec& s
   if (spec.has_termination_grace_period_seconds()) grace = spec.termination_grace_period_seconds();
   if (lifecycle.has_post_start()) CheckHook(lifecycle.post_start(), grace, here.Child("postStart"), errors);
   if (lifecycle.has_pre_stop()) CheckHook(lifecycle.pre_stop(), grace, here.Child("preStop"), errors);
-  if (lifecycle.has_stop_signal())
+  if (lifecycle.has_stop_signal()) {
     CheckStopSignal(lifecycle.stop_signal(), spec, here.Child("stopSignal"), errors);
+  }
 }
 
 void CheckProbes(const corev1::Container& container, const Path& path, FieldErrors& errors) {
-  if (container.has_liveness_probe())
+  if (container.has_liveness_probe()) {
     CheckOneSuccess(container.liveness_probe(), path.Child("livenessProbe"), errors);
+  }
   if (container.has_readiness_probe()) {
     const corev1::Probe& probe = container.readiness_probe();
     const Path here = path.Child("readinessProbe");
@@ -154,8 +156,9 @@ void CheckProbes(const corev1::Container& container, const Path& path, FieldErro
                                "must not be set for readinessProbes"));
     }
   }
-  if (container.has_startup_probe())
+  if (container.has_startup_probe()) {
     CheckOneSuccess(container.startup_probe(), path.Child("startupProbe"), errors);
+  }
 }
 
 }  // namespace keelson::k8s

@@ -103,8 +103,9 @@ void CheckBundleName(const std::string& name, const Path& path, FieldErrors& err
   const size_t colon = name.rfind(':');
   const std::string_view text = name;
   const std::string_view plain = colon == std::string::npos ? text : text.substr(colon + 1);
-  for (const std::string& problem : CheckDns1123Subdomain(plain))
+  for (const std::string& problem : CheckDns1123Subdomain(plain)) {
     errors.push_back(Invalid(path, name, fmt::format("not a valid clustertrustbundlename: {}", problem)));
+  }
 }
 
 void CheckBundle(const corev1::ClusterTrustBundleProjection& source, FilePaths& paths, const Path& path,
@@ -151,8 +152,9 @@ void CheckCertificate(const corev1::PodCertificateProjection& source, FilePaths&
                       FieldErrors& errors) {
   CheckSigner(source.signer_name(), path.Child("signerName"), errors);
   CheckUserAnnotations(source.user_annotations(), path.Child("userAnnotations"), errors);
-  if (std::find(kKeyTypes.begin(), kKeyTypes.end(), source.key_type()) == kKeyTypes.end())
+  if (std::find(kKeyTypes.begin(), kKeyTypes.end(), source.key_type()) == kKeyTypes.end()) {
     errors.push_back(NotSupported(path.Child("keyType"), source.key_type(), kKeyTypes));
+  }
   CheckLifetime(source, path.Child("maxExpirationSeconds"), errors);
   const std::pair<std::string_view, const std::string*> files[] = {
       {"credentialBundlePath", &source.credential_bundle_path()},
@@ -182,12 +184,15 @@ void CheckProjected(const corev1::ProjectedVolumeSource& source, const Path& pat
     if (one.has_secret()) CheckKeys(one.secret(), paths, item.Child("secret"), errors);
     if (one.has_config_map()) CheckKeys(one.config_map(), paths, item.Child("configMap"), errors);
     if (one.has_downward_api()) CheckDownward(one.downward_api(), paths, item.Child("downwardAPI"), errors);
-    if (one.has_service_account_token())
+    if (one.has_service_account_token()) {
       CheckToken(one.service_account_token(), path, item.Child("serviceAccountToken"), errors);
-    if (one.has_cluster_trust_bundle())
+    }
+    if (one.has_cluster_trust_bundle()) {
       CheckBundle(one.cluster_trust_bundle(), paths, item.Child("clusterTrustBundle"), errors);
-    if (one.has_pod_certificate())
+    }
+    if (one.has_pod_certificate()) {
       CheckCertificate(one.pod_certificate(), paths, item.Child("podCertificate"), errors);
+    }
     const int count = int{one.has_secret()} + int{one.has_config_map()} + int{one.has_downward_api()} +
                       int{one.has_service_account_token()} + int{one.has_cluster_trust_bundle()} +
                       int{one.has_pod_certificate()};

@@ -18,10 +18,12 @@ bool AnyRemoved(const QuantityMap& now, const QuantityMap& old) {
 void CheckNoneRemoved(const corev1::ResourceRequirements& now, const corev1::ResourceRequirements& old,
                       std::string_view what, const Path& path, FieldErrors& errors) {
   const std::string prefix(what);
-  if (AnyRemoved(now.requests(), old.requests()))
+  if (AnyRemoved(now.requests(), old.requests())) {
     errors.push_back(Forbidden(path.Child("requests"), prefix + " requests cannot be removed"));
-  if (AnyRemoved(now.limits(), old.limits()))
+  }
+  if (AnyRemoved(now.limits(), old.limits())) {
     errors.push_back(Forbidden(path.Child("limits"), prefix + " limits cannot be removed"));
+  }
 }
 
 void RestoreQuantities(QuantityMap& now, const QuantityMap& old) {
@@ -80,8 +82,9 @@ void CheckPodLevel(corev1::PodSpec& rest, const corev1::PodSpec& old, const Path
   CheckNoneRemoved(rest.resources(), old.resources(), "pod-level resource", path.Child("resources"), errors);
   RestoreCpuAndMemory(*rest.mutable_resources(), old.resources());
   if (!old.has_resources() && rest.resources().ByteSizeLong() == 0) rest.clear_resources();
-  if (rest.has_resources() != old.has_resources() || !SameMessage(rest.resources(), old.resources()))
+  if (rest.has_resources() != old.has_resources() || !SameMessage(rest.resources(), old.resources())) {
     errors.push_back(Forbidden(path, "only cpu and memory resources are mutable at pod-level"));
+  }
 }
 
 void CheckInitContainers(corev1::PodSpec& rest, const corev1::PodSpec& old, const Path& path,
@@ -91,9 +94,10 @@ void CheckInitContainers(corev1::PodSpec& rest, const corev1::PodSpec& old, cons
     const corev1::Container& before = old.init_containers(i);
     const bool changed = !SameMessage(now, before);
     RestoreContainer(now, before);
-    if (!SameMessage(now, before))
+    if (!SameMessage(now, before)) {
       errors.push_back(Forbidden(path.Index(i),
                                  "only cpu and memory resources for init or sidecar containers are mutable"));
+    }
     if (!changed || IsSidecar(now)) continue;
     // New pods cannot have such policies, but older pods do.
     for (const corev1::ContainerResizePolicy& policy : now.resize_policy()) {
@@ -141,8 +145,9 @@ void CheckPodResize(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors&
   }
   for (int i = 0; i < rest.containers_size(); ++i) {
     RestoreContainer(*rest.mutable_containers(i), before.containers(i));
-    if (!SameMessage(rest.containers(i), before.containers(i)))
+    if (!SameMessage(rest.containers(i), before.containers(i))) {
       errors.push_back(Forbidden(path, kOnlyCpuAndMemory));
+    }
   }
   CheckInitContainers(rest, before, init, errors);
   if (errors.empty() && !SameMessage(rest, before)) errors.push_back(Forbidden(path, kOnlyCpuAndMemory));

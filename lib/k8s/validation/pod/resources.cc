@@ -48,8 +48,9 @@ bool CheckAnyResourceName(std::string_view name, const Path& path, FieldErrors& 
 void CheckContainerResourceName(std::string_view name, const Path& path, FieldErrors& errors) {
   CheckAnyResourceName(name, path, errors);
   if (name.find('/') == std::string_view::npos) {
-    if (!IsContainerResource(name))
+    if (!IsContainerResource(name)) {
       errors.push_back(Invalid(path, name, "must be a standard resource for containers"));
+    }
   } else if (!IsNativeResource(name) && !IsExtendedResource(name)) {
     errors.push_back(Invalid(path, name, "doesn't follow extended resource name standard"));
   }
@@ -58,8 +59,9 @@ void CheckContainerResourceName(std::string_view name, const Path& path, FieldEr
 namespace {
 
 void CheckPodResourceName(std::string_view name, const Path& path, FieldErrors& errors) {
-  if (CheckAnyResourceName(name, path, errors) && !IsPodLevelResource(name))
+  if (CheckAnyResourceName(name, path, errors) && !IsPodLevelResource(name)) {
     errors.push_back(NotSupported(path, name, {"cpu", "hugepages-", "memory"}));
+  }
 }
 
 bool MayOvercommit(std::string_view name) { return IsNativeResource(name) && !IsHugePages(name); }
@@ -88,8 +90,9 @@ void CheckAgainstLimit(const std::string& name, const api::Amount& request, cons
                        const Path& path, FieldErrors& errors) {
   const auto found = limits.find(name);
   if (found == limits.end()) {
-    if (!MayOvercommit(name))
+    if (!MayOvercommit(name)) {
       errors.push_back(Required(path.Child("limits"), "Limit must be set for non overcommitable resources"));
+    }
     return;
   }
   const api::Amount limit = api::Amount::Of(found->second);
@@ -214,8 +217,9 @@ void CheckQuantity(std::string_view resource, const Quantity& quantity, const Pa
   }
   if (*amount < api::Amount()) errors.push_back(Invalid(path, amount->ToString(), kNotNegative));
   const bool whole = IsObjectCount(resource) || IsExtendedResource(resource);
-  if (whole && amount->MilliValue() % 1000 != 0)
+  if (whole && amount->MilliValue() % 1000 != 0) {
     errors.push_back(Invalid(path, amount->ToString(), "must be an integer"));
+  }
 }
 
 void CheckContainerResources(const corev1::ResourceRequirements& resources,
@@ -231,8 +235,9 @@ void CheckPodResources(const PodScope& scope, const Path& path, FieldErrors& err
     return;
   }
   const corev1::ResourceRequirements& resources = scope.spec.resources();
-  if (!resources.claims().empty())
+  if (!resources.claims().empty()) {
     errors.push_back(Forbidden(path.Child("claims"), "claims may not be set for Resources at pod-level"));
+  }
   CheckRequirements(resources, CheckPodResourceName, scope.claims, path, errors);
   CheckConsistency(scope.spec, path, errors);
 }

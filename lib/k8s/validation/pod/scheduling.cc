@@ -38,8 +38,9 @@ void CheckRequirement(const corev1::NodeSelectorRequirement& requirement, bool p
   CheckLabelKey(requirement.key(), path.Child("key"), errors);
   if (preferred) return;
   const Path values = path.Child("values");
-  for (int i = 0; i < requirement.values_size(); ++i)
+  for (int i = 0; i < requirement.values_size(); ++i) {
     AddProblems(CheckLabelValue(requirement.values(i)), requirement.values(i), values.Index(i), errors);
+  }
 }
 
 void CheckField(const corev1::NodeSelectorRequirement& requirement, const Path& path, FieldErrors& errors) {
@@ -105,8 +106,9 @@ void CheckMatchLabelKeys(const corev1::PodAffinityTerm& term, const Path& path, 
 }
 
 void CheckPodTerm(const corev1::PodAffinityTerm& term, const Path& path, FieldErrors& errors) {
-  if (term.has_label_selector())
+  if (term.has_label_selector()) {
     CheckLabelSelector(term.label_selector(), path.Child("labelSelector"), errors);
+  }
   if (term.has_namespace_selector()) {
     CheckLabelSelector(term.namespace_selector(), path.Child("namespaceSelector"), errors);
   }
@@ -223,8 +225,9 @@ void CheckTolerations(const google::protobuf::RepeatedPtrField<corev1::Toleratio
 namespace {
 
 void CheckInclusion(bool present, const std::string& policy, const Path& path, FieldErrors& errors) {
-  if (present && policy != "Honor" && policy != "Ignore")
+  if (present && policy != "Honor" && policy != "Ignore") {
     errors.push_back(NotSupported(path, policy, {"Honor", "Ignore"}));
+  }
 }
 
 void CheckMinDomains(const corev1::TopologySpreadConstraint& constraint, const Path& path,
@@ -243,8 +246,9 @@ void CheckSpreadKeys(const corev1::TopologySpreadConstraint& constraint, const P
                      FieldErrors& errors) {
   const Strings& keys = constraint.match_label_keys();
   if (keys.empty()) return;
-  if (!constraint.has_label_selector())
+  if (!constraint.has_label_selector()) {
     errors.push_back(Forbidden(path, "must not be specified when labelSelector is not set"));
+  }
   const metav1::LabelSelector& selector = constraint.label_selector();
   for (int i = 0; i < keys.size(); ++i) {
     CheckLabelKey(keys[i], path.Index(i), errors);
@@ -252,8 +256,9 @@ void CheckSpreadKeys(const corev1::TopologySpreadConstraint& constraint, const P
     const auto& requirements = selector.match_expressions();
     const auto times = std::count_if(requirements.begin(), requirements.end(), same_key) +
                        (selector.match_labels().contains(keys[i]) ? 1 : 0);
-    if (times > 1)
+    if (times > 1) {
       errors.push_back(Invalid(path.Index(i), keys[i], "exists in both matchLabelKeys and labelSelector"));
+    }
   }
 }
 
@@ -264,8 +269,9 @@ void CheckSpreadConstraints(const corev1::PodSpec& spec, const Path& path, Field
   for (int i = 0; i < constraints.size(); ++i) {
     const corev1::TopologySpreadConstraint& one = constraints[i];
     const Path item = path.Index(i);
-    if (one.max_skew() <= 0)
+    if (one.max_skew() <= 0) {
       errors.push_back(Invalid(item.Child("maxSkew"), int64_t{one.max_skew()}, "must be greater than zero"));
+    }
     if (one.topology_key().empty()) errors.push_back(Required(item.Child("topologyKey"), "can not be empty"));
     const std::string& action = one.when_unsatisfiable();
     if (action != "DoNotSchedule" && action != "ScheduleAnyway") {
@@ -285,8 +291,9 @@ void CheckSpreadConstraints(const corev1::PodSpec& spec, const Path& path, Field
     CheckInclusion(one.has_node_taints_policy(), one.node_taints_policy(), item.Child("nodeTaintsPolicy"),
                    errors);
     CheckSpreadKeys(one, item.Child("matchLabelKeys"), errors);
-    if (one.has_label_selector())
+    if (one.has_label_selector()) {
       CheckLabelSelector(one.label_selector(), item.Child("labelSelector"), errors);
+    }
   }
 }
 

@@ -28,8 +28,9 @@ void CheckSeccomp(const corev1::SeccompProfile& profile, const Path& path, Field
   }
   const Path file = path.Child("localhostProfile");
   if (profile.type() != "Localhost") {
-    if (profile.has_localhost_profile())
+    if (profile.has_localhost_profile()) {
       errors.push_back(InvalidObject(file, profile, "can only be set when seccomp type is Localhost"));
+    }
   } else if (!profile.has_localhost_profile()) {
     errors.push_back(Required(file, "must be set when seccomp type is Localhost"));
   } else {
@@ -78,8 +79,9 @@ bool IsSysctl(std::string_view name) {
     const size_t end = name.find_first_of("./");
     const std::string_view part = name.substr(0, end);
     if (part.empty() || !alnum(part.front()) || !alnum(part.back())) return false;
-    if (!std::all_of(part.begin(), part.end(), [&](char c) { return alnum(c) || c == '-' || c == '_'; }))
+    if (!std::all_of(part.begin(), part.end(), [&](char c) { return alnum(c) || c == '-' || c == '_'; })) {
       return false;
+    }
     if (end == std::string_view::npos) return true;
     name.remove_prefix(end + 1);
   }
@@ -107,10 +109,12 @@ void CheckHostSysctl(const corev1::PodSpec& spec, const std::string& name, const
   const std::string dotted = DottedSysctl(name);
   const bool ipc = dotted == "kernel.sem" || dotted.starts_with("kernel.shm") ||
                    dotted.starts_with("kernel.msg") || dotted.starts_with("fs.mqueue.");
-  if (spec.host_network() && dotted.starts_with("net."))
+  if (spec.host_network() && dotted.starts_with("net.")) {
     errors.push_back(Invalid(path, name, "may not be specified when 'hostNetwork' is true"));
-  if (spec.host_ipc() && ipc)
+  }
+  if (spec.host_ipc() && ipc) {
     errors.push_back(Invalid(path, name, "may not be specified when 'hostIPC' is true"));
+  }
 }
 
 void CheckSysctls(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {
@@ -157,21 +161,26 @@ void CheckEscalation(const corev1::SecurityContext& context, const Path& path, F
 
 void CheckSecurityContext(const corev1::SecurityContext& context, bool host_users, const Path& path,
                           FieldErrors& errors) {
-  if (context.privileged() && !Settings().allow_privileged)
+  if (context.privileged() && !Settings().allow_privileged) {
     errors.push_back(Forbidden(path.Child("privileged"), "disallowed by cluster policy"));
+  }
   if (context.has_run_as_user()) CheckId(context.run_as_user(), path.Child("runAsUser"), errors);
   if (context.has_run_as_group()) CheckId(context.run_as_group(), path.Child("runAsGroup"), errors);
   const Path proc = path.Child("procMount");
   CheckOneOf(context.has_proc_mount(), context.proc_mount(), {"Default", "Unmasked"}, proc, errors);
-  if (host_users && context.proc_mount() == "Unmasked")
+  if (host_users && context.proc_mount() == "Unmasked") {
     errors.push_back(Invalid(proc, context.proc_mount(), "`hostUsers` must be false to use `Unmasked`"));
-  if (context.has_seccomp_profile())
+  }
+  if (context.has_seccomp_profile()) {
     CheckSeccomp(context.seccomp_profile(), path.Child("seccompProfile"), errors);
+  }
   CheckEscalation(context, path, errors);
-  if (context.has_windows_options())
+  if (context.has_windows_options()) {
     CheckWindowsOptions(context.windows_options(), path.Child("windowsOptions"), errors);
-  if (context.has_app_armor_profile())
+  }
+  if (context.has_app_armor_profile()) {
     CheckAppArmor(context.app_armor_profile(), path.Child("appArmorProfile"), errors);
+  }
 }
 
 void CheckPodSecurityContext(const corev1::PodSpec& spec, const Path& path, FieldErrors& errors) {
@@ -181,8 +190,9 @@ void CheckPodSecurityContext(const corev1::PodSpec& spec, const Path& path, Fiel
   if (context.has_run_as_user()) CheckId(context.run_as_user(), path.Child("runAsUser"), errors);
   if (context.has_run_as_group()) CheckId(context.run_as_group(), path.Child("runAsGroup"), errors);
   const Path groups = path.Child("supplementalGroups");
-  for (int i = 0; i < context.supplemental_groups_size(); ++i)
+  for (int i = 0; i < context.supplemental_groups_size(); ++i) {
     CheckId(context.supplemental_groups(i), groups.Index(i), errors);
+  }
   if (spec.share_process_namespace() && spec.host_pid()) {
     errors.push_back(InvalidBool(path.Child("shareProcessNamespace"), true,
                                  "ShareProcessNamespace and HostPID cannot both be enabled"));
@@ -190,12 +200,15 @@ void CheckPodSecurityContext(const corev1::PodSpec& spec, const Path& path, Fiel
   CheckSysctls(spec, path.Child("sysctls"), errors);
   CheckOneOf(context.has_fs_group_change_policy(), context.fs_group_change_policy(),
              {"Always", "OnRootMismatch"}, path.Child("fsGroupChangePolicy"), errors);
-  if (context.has_seccomp_profile())
+  if (context.has_seccomp_profile()) {
     CheckSeccomp(context.seccomp_profile(), path.Child("seccompProfile"), errors);
-  if (context.has_windows_options())
+  }
+  if (context.has_windows_options()) {
     CheckWindowsOptions(context.windows_options(), path.Child("windowsOptions"), errors);
-  if (context.has_app_armor_profile())
+  }
+  if (context.has_app_armor_profile()) {
     CheckAppArmor(context.app_armor_profile(), path.Child("appArmorProfile"), errors);
+  }
   CheckOneOf(context.has_supplemental_groups_policy(), context.supplemental_groups_policy(),
              {"Merge", "Strict"}, path.Child("supplementalGroupsPolicy"), errors);
   // MountOption needs a feature that is off in 1.36.

@@ -46,8 +46,9 @@ bool MayRestart(const corev1::Container& container, const corev1::PodSpec& spec,
 bool RestartsAll(const corev1::PodSpec& spec) {
   bool found = false;
   ForEachContainer(spec, [&](const corev1::Container& container) {
-    for (const corev1::ContainerRestartRule& rule : container.restart_policy_rules())
+    for (const corev1::ContainerRestartRule& rule : container.restart_policy_rules()) {
       found = found || rule.action() == "RestartAllContainers";
+    }
   });
   return found;
 }
@@ -129,8 +130,9 @@ void CheckExtendedClaim(const corev1::Pod& pod, const Path& path, FieldErrors& e
   const Path claim = path.Child("resourceClaimName"), mappings = path.Child("requestMappings");
   AddProblems(CheckDns1123Subdomain(status.resource_claim_name()), status.resource_claim_name(), claim,
               errors);
-  if (status.request_mappings().empty())
+  if (status.request_mappings().empty()) {
     errors.push_back(Required(mappings, "at least one request mapping is required"));
+  }
   std::set<std::string> seen;
   for (int i = 0; i < status.request_mappings_size(); ++i) {
     const corev1::ContainerExtendedResourceRequest& mapping = status.request_mappings(i);
@@ -166,8 +168,9 @@ void CheckIps(const Ips& ips, const Path& path, FieldErrors& errors) {
     (IsIpv6(ips[i].ip()) ? v6 : v4)++;
     printed += fmt::format("{}{{\"ip\":{}}}", i ? "," : "", Quote(ips[i].ip()));
   }
-  if (v4 > 1 || v6 > 1)
+  if (v4 > 1 || v6 > 1) {
     errors.push_back(InvalidRaw(path, printed + "]", "may specify no more than one IP for each IP family"));
+  }
 }
 
 void CheckAddresses(const corev1::PodStatus& status, const Path& path, FieldErrors& errors) {
@@ -195,8 +198,9 @@ void CheckUsers(const Statuses& statuses, const corev1::PodSpec& spec, const Pat
     CheckRange(user.uid(), 0, kMaxId, field.Child("uid"), errors);
     CheckRange(user.gid(), 0, kMaxId, field.Child("gid"), errors);
     const Path groups = field.Child("supplementalGroups");
-    for (int j = 0; j < user.supplemental_groups_size(); ++j)
+    for (int j = 0; j < user.supplemental_groups_size(); ++j) {
       CheckRange(user.supplemental_groups(j), 0, kMaxId, groups.Index(j), errors);
+    }
   }
 }
 
@@ -216,15 +220,17 @@ void CheckHealth(const corev1::ResourceStatus& status, const Path& path, FieldEr
     const corev1::ResourceHealth& one = status.resources(i);
     const Path item = path.Index(i);
     const std::string& health = one.health();
-    if (health != "Healthy" && health != "Unhealthy" && health != "Unknown")
+    if (health != "Healthy" && health != "Unhealthy" && health != "Unknown") {
       errors.push_back(NotSupported(item.Child("health"), health, {"Healthy", "Unhealthy", "Unknown"}));
+    }
     if (one.has_message() && one.message().empty()) {
       errors.push_back(Required(item.Child("message"), "must be non-empty if specified"));
     } else if (one.message().size() > kMaxHealthMessage) {
       errors.push_back(TooLong(item.Child("message"), kMaxHealthMessage));
     }
-    if (!seen.insert(one.resource_id()).second)
+    if (!seen.insert(one.resource_id()).second) {
       errors.push_back(Duplicate(item.Child("resourceID"), one.resource_id()));
+    }
   }
 }
 
@@ -279,8 +285,9 @@ void CheckPodStatus(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors&
   if (!status.nominated_node_name().empty() && status.nominated_node_name() != before.nominated_node_name()) {
     AddProblems(CheckDns1123Subdomain(status.nominated_node_name()), status.nominated_node_name(), nominated,
                 errors);
-    if (!old.spec().node_name().empty())
+    if (!old.spec().node_name().empty()) {
       errors.push_back(Forbidden(nominated, "may not be set on pods that are already bound to a node"));
+    }
   }
   if (status.observed_generation() < 0) {
     errors.push_back(Invalid(path.Child("observedGeneration"), status.observed_generation(),
@@ -289,8 +296,9 @@ void CheckPodStatus(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors&
   CheckImmutable(status.qos_class(), before.qos_class(), path.Child("qosClass"), errors);
   CheckAllTransitions(status, old, path, errors);
   CheckClaimStatuses(pod, path.Child("resourceClaimStatuses"), errors);
-  if (status.has_extended_resource_claim_status())
+  if (status.has_extended_resource_claim_status()) {
     CheckExtendedClaim(pod, path.Child("extendedResourceClaimStatus"), errors);
+  }
   CheckAddresses(status, path, errors);
   CheckContainerStatuses(pod, path, errors);
 }

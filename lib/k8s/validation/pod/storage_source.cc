@@ -59,16 +59,19 @@ void CheckIscsi(const corev1::ISCSIVolumeSource& source, const Path& path, Field
   CheckNeeded({{"targetPortal", source.target_portal()}, {"iqn", source.iqn()}}, path, errors);
   if (!source.iqn().empty()) CheckInitiator(source.iqn(), path.Child("iqn"), errors);
   CheckRange(source.lun(), 0, 255, path.Child("lun"), errors);
-  if ((source.chap_auth_discovery() || source.chap_auth_session()) && !source.has_secret_ref())
+  if ((source.chap_auth_discovery() || source.chap_auth_session()) && !source.has_secret_ref()) {
     errors.push_back(Required(path.Child("secretRef")));
-  if (source.has_initiator_name())
+  }
+  if (source.has_initiator_name()) {
     CheckInitiator(source.initiator_name(), path.Child("initiatorname"), errors);
+  }
 }
 
 void CheckFc(const corev1::FCVolumeSource& source, const Path& path, FieldErrors& errors) {
   const Path targets = path.Child("targetWWNs");
-  if (source.target_wwns().empty() && source.wwids().empty())
+  if (source.target_wwns().empty() && source.wwids().empty()) {
     errors.push_back(Required(targets, "must specify either targetWWNs or wwids, but not both"));
+  }
   if (source.target_wwns().empty()) return;
   if (!source.wwids().empty()) {
     errors.push_back(InvalidRaw(targets, PrintStrings(source.target_wwns()),
@@ -89,14 +92,16 @@ void CheckPartition(int32_t partition, const Path& path, FieldErrors& errors) {
 
 void CheckFlocker(const corev1::FlockerVolumeSource& source, const Path& path, FieldErrors& errors) {
   const std::string& name = source.dataset_name();
-  if (name.empty() && source.dataset_uuid().empty())
+  if (name.empty() && source.dataset_uuid().empty()) {
     errors.push_back(Required(path, "one of datasetName and datasetUUID is required"));
+  }
   if (!name.empty() && !source.dataset_uuid().empty()) {
     errors.push_back(
         Invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously"));
   }
-  if (name.find('/') != std::string::npos)
+  if (name.find('/') != std::string::npos) {
     errors.push_back(Invalid(path.Child("datasetName"), name, "must not contain '/'"));
+  }
 }
 
 // host:port
@@ -117,8 +122,9 @@ void CheckQuobyte(const corev1::QuobyteVolumeSource& source, const Path& path, F
   } else {
     for (std::string_view rest = source.registry();;) {
       const size_t comma = rest.find(',');
-      if (!IsHostPort(rest.substr(0, comma)))
+      if (!IsHostPort(rest.substr(0, comma))) {
         errors.push_back(Invalid(path.Child("registry"), source.registry(), kRegistry));
+      }
       if (comma == std::string_view::npos) break;
       rest.remove_prefix(comma + 1);
     }
@@ -138,8 +144,9 @@ void CheckFlex(const corev1::FlexVolumeSource& source, const Path& path, FieldEr
 
 void CheckAzureDisk(const corev1::AzureDiskVolumeSource& source, const Path& path, FieldErrors& errors) {
   CheckNeeded({{"diskName", source.disk_name()}, {"diskURI", source.disk_uri()}}, path, errors);
-  if (source.has_caching_mode())
+  if (source.has_caching_mode()) {
     CheckEnum(source.caching_mode(), {"None", "ReadOnly", "ReadWrite"}, path.Child("cachingMode"), errors);
+  }
   if (!source.has_kind()) return;
   CheckEnum(source.kind(), {"Dedicated", "Managed", "Shared"}, path.Child("kind"), errors);
   const Path uri = path.Child("diskURI");
@@ -161,8 +168,9 @@ void CheckStorageOs(const corev1::StorageOSVolumeSource& source, const Path& pat
     AddProblems(CheckDns1123Label(source.volume_namespace()), source.volume_namespace(),
                 path.Child("volumeNamespace"), errors);
   }
-  if (source.has_secret_ref())
+  if (source.has_secret_ref()) {
     CheckNeeded({{"name", source.secret_ref().name()}}, path.Child("secretRef"), errors);
+  }
 }
 
 }  // namespace
@@ -202,11 +210,13 @@ void CheckStorageSource(const corev1::VolumeSource& source, std::string_view vol
   } else if (source.has_cinder()) {
     const Path here = path.Child("cinder");
     CheckNeeded({{"volumeID", source.cinder().volume_id()}}, here, errors);
-    if (source.cinder().has_secret_ref())
+    if (source.cinder().has_secret_ref()) {
       CheckNeeded({{"name", source.cinder().secret_ref().name()}}, here.Child("secretRef"), errors);
+    }
   } else if (source.has_cephfs()) {
-    if (source.cephfs().monitors().empty())
+    if (source.cephfs().monitors().empty()) {
       errors.push_back(Required(path.Child("cephfs").Child("monitors")));
+    }
   } else if (source.has_quobyte()) {
     CheckQuobyte(source.quobyte(), path.Child("quobyte"), errors);
   } else if (source.has_fc()) {

@@ -143,8 +143,9 @@ void CheckGated(corev1::PodSpec& spec, const corev1::PodSpec& old, const Path& p
   }
   const corev1::NodeAffinity& now = spec.affinity().node_affinity();
   const corev1::NodeAffinity& before = old.affinity().node_affinity();
-  if (spec.affinity().has_node_affinity() == old.affinity().has_node_affinity() && SameMessage(now, before))
+  if (spec.affinity().has_node_affinity() == old.affinity().has_node_affinity() && SameMessage(now, before)) {
     return;
+  }
   CheckAffinityUpdate(now, before, path.Child("affinity").Child("nodeAffinity"), errors);
   if (old.affinity().has_node_affinity()) {
     *spec.mutable_affinity()->mutable_node_affinity() = before;
@@ -158,16 +159,19 @@ void CheckGated(corev1::PodSpec& spec, const corev1::PodSpec& old, const Path& p
 // `spec` with all fields that may change in any pod reset to `old`.
 corev1::PodSpec WithoutAllowedChanges(const corev1::PodSpec& spec, const corev1::PodSpec& old) {
   corev1::PodSpec out = spec;
-  for (int i = 0; i < out.containers_size(); ++i)
+  for (int i = 0; i < out.containers_size(); ++i) {
     out.mutable_containers(i)->set_image(old.containers(i).image());
-  for (int i = 0; i < out.init_containers_size(); ++i)
+  }
+  for (int i = 0; i < out.init_containers_size(); ++i) {
     out.mutable_init_containers(i)->set_image(old.init_containers(i).image());
+  }
   out.clear_active_deadline_seconds();
   if (old.has_active_deadline_seconds()) out.set_active_deadline_seconds(old.active_deadline_seconds());
   *out.mutable_tolerations() = old.tolerations();
   *out.mutable_scheduling_gates() = old.scheduling_gates();
-  if (spec.termination_grace_period_seconds() == 1 && old.termination_grace_period_seconds() < 0)
+  if (spec.termination_grace_period_seconds() == 1 && old.termination_grace_period_seconds() < 0) {
     out.set_termination_grace_period_seconds(old.termination_grace_period_seconds());
+  }
   return out;
 }
 
@@ -179,8 +183,9 @@ void CheckPodUpdate(const corev1::Pod& pod, const corev1::Pod& old, FieldErrors&
   const corev1::PodSpec& before = old.spec();
   CheckPodMetadataAndSpec(pod, &old, errors);
   CheckPodAnnotationsUpdate(pod, old, metadata.Child("annotations"), errors);
-  if (!CheckContainerUpdates(spec.containers(), before.containers(), path.Child("containers"), errors))
+  if (!CheckContainerUpdates(spec.containers(), before.containers(), path.Child("containers"), errors)) {
     return;
+  }
   if (!CheckContainerUpdates(spec.init_containers(), before.init_containers(), path.Child("initContainers"),
                              errors)) {
     return;

@@ -54,8 +54,9 @@ void CheckDownwardApi(const corev1::DownwardAPIVolumeSource& source, const Path&
 void CheckNfs(const corev1::NFSVolumeSource& source, const Path& path, FieldErrors& errors) {
   if (source.server().empty()) errors.push_back(Required(path.Child("server")));
   if (source.path().empty()) errors.push_back(Required(path.Child("path")));
-  if (!source.path().starts_with("/"))
+  if (!source.path().starts_with("/")) {
     errors.push_back(Invalid(path.Child("path"), source.path(), "must be an absolute path"));
+  }
 }
 
 void CheckCsi(const corev1::CSIVolumeSource& source, const Path& path, FieldErrors& errors) {
@@ -172,8 +173,9 @@ void CheckSource(const corev1::Volume& volume, const PodScope& scope, const Path
     case corev1::VolumeSource::kProjectedFieldNumber:
       return CheckProjected(source.projected(), path.Child("projected"), errors);
     case corev1::VolumeSource::kPersistentVolumeClaimFieldNumber:
-      if (source.persistent_volume_claim().claim_name().empty())
+      if (source.persistent_volume_claim().claim_name().empty()) {
         errors.push_back(Required(path.Child("persistentVolumeClaim").Child("claimName")));
+      }
       return;
     case corev1::VolumeSource::kNfsFieldNumber:
       return CheckNfs(source.nfs(), path.Child("nfs"), errors);
@@ -211,8 +213,9 @@ void CheckNoBacksteps(std::string_view value, const Path& path, FieldErrors& err
 void CheckLocalPath(std::string_view value, const Path& path, FieldErrors& errors) {
   CheckDescendingPath(value, path, errors);
   // "../x" has been reported above; ".." alone gets both errors.
-  if (value.starts_with("..") && !value.starts_with("../"))
+  if (value.starts_with("..") && !value.starts_with("../")) {
     errors.push_back(Invalid(path, value, "must not start with '..'"));
+  }
 }
 
 void CheckKeyToPath(const corev1::KeyToPath& item, const Path& path, FieldErrors& errors) {

@@ -84,8 +84,9 @@ void CheckSecretType(const corev1::Secret& object, FieldErrors& errors) {
     }
   } else if (type == "kubernetes.io/ssh-auth") {
     const auto key = object.data().find("ssh-privatekey");
-    if (key == object.data().end() || key->second.empty())
+    if (key == object.data().end() || key->second.empty()) {
       errors.push_back(Required(data.Key("ssh-privatekey")));
+    }
   } else if (type == "kubernetes.io/tls") {
     require("tls.crt");
     require("tls.key");

@@ -130,8 +130,9 @@ void CheckConfigSource(const corev1::NodeConfigSource& source, bool in_status, c
                                                                  {"resourceVersion", map.resource_version()}};
   for (const auto& [field, value] : versions) {
     if (in_status && value.empty()) errors.push_back(Required(place.Child(field)));
-    if (!in_status && !value.empty())
+    if (!in_status && !value.empty()) {
       errors.push_back(Forbidden(place.Child(field), fmt::format("{} must not be set in spec", field)));
+    }
   }
   CheckName(map.namespace_(), CheckDns1123Label, place.Child("namespace"), errors);
   CheckName(map.name(), CheckDns1123Subdomain, place.Child("name"), errors);

@@ -96,8 +96,9 @@ void CheckOutcomes(const Status& status, const Path& list, FieldErrors& errors) 
           Invalid(item.Child("type"), condition.type(),
                   R"(There may be at most one condition with type "Issued", "Denied", or "Failed")"));
     }
-    if (condition.status() != "True")
+    if (condition.status() != "True") {
       errors.push_back(NotSupported(item.Child("status"), condition.status(), {"True"}));
+    }
   }
   CheckConditions(status.conditions(), list, errors);
 }
@@ -110,14 +111,17 @@ void CheckStatus(const Request& object, const Request& old, FieldErrors& errors)
   auto refuse = [&](std::string_view why) { errors.push_back(InvalidRaw(path, "", why)); };
   const std::string_view outcome = OutcomeOf(status);
   if (!OutcomeOf(old.status()).empty()) {
-    if (!SameMessage(status, old.status()))
+    if (!SameMessage(status, old.status())) {
       refuse("immutable after PodCertificateRequest is issued, denied, or failed");
+    }
   } else if (outcome == "Issued") {
-    if (status.certificate_chain().size() > kMaxChainBytes)
+    if (status.certificate_chain().size() > kMaxChainBytes) {
       errors.push_back(TooLong(path.Child("certificateChain"), kMaxChainBytes));
+    }
   } else if (outcome.empty()) {
-    if (!SameMessage(status, old.status()))
+    if (!SameMessage(status, old.status())) {
       refuse(R"(status is immutable unless transitioning to "Issued", "Denied", or "Failed")");
+    }
   } else {
     Status bare;
     *bare.mutable_conditions() = status.conditions();
@@ -132,8 +136,9 @@ void CheckStatus(const Request& object, const Request& old, FieldErrors& errors)
 void CheckUserAnnotations(const StringMap& annotations, const Path& path, FieldErrors& errors) {
   CheckAnnotations(annotations, path, errors);
   for (const auto& [key, value] : annotations) {
-    if (key.find('/') == std::string::npos)
+    if (key.find('/') == std::string::npos) {
       errors.push_back(Invalid(path, key, R"(must be a domain-prefixed key (such as "acme.io/foo"))"));
+    }
   }
 }
 

@@ -47,8 +47,9 @@ bool IsQuotaHugePages(std::string_view name) {
 
 bool ScopeFits(std::string_view scope, std::string_view resource) {
   if (scope == "BestEffort") return resource == "pods";
-  if (scope == "VolumeAttributesClass")
+  if (scope == "VolumeAttributesClass") {
     return resource == "persistentvolumeclaims" || resource == "requests.storage";
+  }
   return In(kScopes, scope) ? In(kOfPods, resource) : true;
 }
 

@@ -53,10 +53,12 @@ void CheckSelectors(const authorizationv1::ResourceAttributes& attributes, const
       AddProblems(CheckLabelValue(requirement.values(i)), requirement.values(i), values.Index(i), errors);
     }
   };
-  if (attributes.has_field_selector())
+  if (attributes.has_field_selector()) {
     CheckSelector(attributes.field_selector(), path.Child("fieldSelector"), field, errors);
-  if (attributes.has_label_selector())
+  }
+  if (attributes.has_label_selector()) {
     CheckSelector(attributes.label_selector(), path.Child("labelSelector"), label, errors);
+  }
 }
 
 template <typename Spec>

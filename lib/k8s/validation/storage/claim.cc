@@ -109,8 +109,9 @@ std::string ChangesImmutable(const corev1::PersistentVolumeClaim& object,
                              const corev1::PersistentVolumeClaim& old) {
   corev1::PersistentVolumeClaimSpec now = object.spec(), before = old.spec();
   if (before.volume_name().empty()) before.set_volume_name(now.volume_name());
-  if (MovesClass(object, old) || GainsClass(object, old))
+  if (MovesClass(object, old) || GainsClass(object, old)) {
     before.set_storage_class_name(now.storage_class_name());
+  }
   if (object.status().phase() == "Bound") {
     if (!now.resources().requests().empty()) {
       QuantityMap& requests = *now.mutable_resources()->mutable_requests();
@@ -188,8 +189,9 @@ void CheckClaimStatus(const corev1::PersistentVolumeClaim& object, const corev1:
   const corev1::PersistentVolumeClaimStatus& status = object.status();
   if (object.spec().access_modes().empty()) errors.push_back(Required(Path("Spec").Child("accessModes")));
   const Path capacity = path.Child("capacity"), allocated = path.Child("allocatedResources");
-  for (const std::string& name : SortedKeys(status.capacity()))
+  for (const std::string& name : SortedKeys(status.capacity())) {
     CheckBasicAmount(status.capacity().at(name), capacity.Key(name), errors);
+  }
   static const std::vector<std::string_view> kStates = {"ControllerResizeInProgress",
                                                         "ControllerResizeInfeasible", "NodeResizeInProgress",
                                                         "NodeResizeInfeasible", "NodeResizePending"};
@@ -197,12 +199,14 @@ void CheckClaimStatus(const corev1::PersistentVolumeClaim& object, const corev1:
   for (const std::string& name : SortedKeys(status.allocated_resource_statuses())) {
     CheckResourceKey(name, states, errors);
     const std::string& state = status.allocated_resource_statuses().at(name);
-    if (std::find(kStates.begin(), kStates.end(), state) == kStates.end())
+    if (std::find(kStates.begin(), kStates.end(), state) == kStates.end()) {
       errors.push_back(NotSupported(states, name, kStates));
+    }
   }
   for (const std::string& name : SortedKeys(status.allocated_resources())) {
-    if (CheckResourceKey(name, allocated, errors))
+    if (CheckResourceKey(name, allocated, errors)) {
       CheckBasicAmount(status.allocated_resources().at(name), allocated.Key(name), errors);
+    }
   }
 }
 

@@ -161,8 +161,9 @@ void CheckPersistentVolumeUpdate(const corev1::PersistentVolume& object, const c
         "spec.persistentvolumesource is immutable after creation\n" + ObjectDiff(before, now, "spec")));
   }
   CheckImmutable(object.spec().volume_mode(), old.spec().volume_mode(), Path("volumeMode"), errors);
-  if (old.spec().has_node_affinity() && !Settings().mutable_volume_node_affinity)
+  if (old.spec().has_node_affinity() && !Settings().mutable_volume_node_affinity) {
     CheckAffinityUpdate(object.spec(), old.spec(), errors);
+  }
   if (old.spec().has_volume_attributes_class_name() && !object.spec().has_volume_attributes_class_name()) {
     errors.push_back(
         Forbidden(spec.Child("volumeAttributesClassName"), "update from non-nil value to nil is forbidden"));

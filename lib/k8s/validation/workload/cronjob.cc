@@ -26,8 +26,9 @@ bool IsZonePath(std::string_view zone) {
   for (;;) {
     const size_t slash = zone.find('/');
     const std::string_view part = zone.substr(0, slash);
-    if (part.empty() || part.size() > kZonePartBytes || part == "." || part == ".." || part.front() == '-')
+    if (part.empty() || part.size() > kZonePartBytes || part == "." || part == ".." || part.front() == '-') {
       return false;
+    }
     if (!std::all_of(part.begin(), part.end(), allowed)) return false;
     if (slash == std::string_view::npos) return true;
     zone.remove_prefix(slash + 1);
@@ -65,8 +66,9 @@ void CheckSchedule(const batchv1::CronJobSpec& spec, const batchv1::CronJobSpec*
     errors.push_back(Required(path));
     return;
   }
-  if (const Result<CronSchedule> parsed = ParseCronSchedule(schedule); !parsed)
+  if (const Result<CronSchedule> parsed = ParseCronSchedule(schedule); !parsed) {
     errors.push_back(Invalid(path, schedule, parsed.error().message()));
+  }
   if (schedule.find("TZ") == std::string::npos) return;
   // CronJobs from before timeZone existed may keep TZ in the schedule.
   const bool had_zone = old && old->schedule().find("TZ") != std::string::npos;

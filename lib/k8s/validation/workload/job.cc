@@ -53,15 +53,19 @@ void CheckIndexed(const batchv1::JobSpec& spec, const Path& path, FieldErrors& e
   const auto too_many = [&](const Path& at, int64_t value, int64_t limit, std::string_view when) {
     errors.push_back(Invalid(at, value, fmt::format("must be less than or equal to {}{}", limit, when)));
   };
-  if (!spec.has_completions())
+  if (!spec.has_completions()) {
     errors.push_back(Required(path.Child("completions"), "when completion mode is Indexed"));
-  if (spec.parallelism() > kMaxIndexedParallelism)
+  }
+  if (spec.parallelism() > kMaxIndexedParallelism) {
     too_many(parallelism, spec.parallelism(), kMaxIndexedParallelism, " when completion mode is Indexed");
-  if (spec.has_completions() && spec.max_failed_indexes() > spec.completions())
+  }
+  if (spec.has_completions() && spec.max_failed_indexes() > spec.completions()) {
     errors.push_back(
         Invalid(failed, int64_t{spec.max_failed_indexes()}, "must be less than or equal to completions"));
-  if (spec.max_failed_indexes() > kMaxFailedIndexes)
+  }
+  if (spec.max_failed_indexes() > kMaxFailedIndexes) {
     too_many(failed, spec.max_failed_indexes(), kMaxFailedIndexes, "");
+  }
   if (spec.completions() <= kManyCompletions || !spec.has_backoff_limit_per_index()) return;
   if (!spec.has_max_failed_indexes()) {
     errors.push_back(
@@ -69,16 +73,19 @@ void CheckIndexed(const batchv1::JobSpec& spec, const Path& path, FieldErrors& e
   }
   const std::string when =
       fmt::format(" when completions are above {} and used with backoff limit per index", kManyCompletions);
-  if (spec.parallelism() > kParallelismOfMany)
+  if (spec.parallelism() > kParallelismOfMany) {
     too_many(parallelism, spec.parallelism(), kParallelismOfMany, when);
-  if (spec.max_failed_indexes() > kFailedIndexesOfMany)
+  }
+  if (spec.max_failed_indexes() > kFailedIndexesOfMany) {
     too_many(failed, spec.max_failed_indexes(), kFailedIndexesOfMany, when);
+  }
 }
 
 void CheckCompletionMode(const batchv1::JobSpec& spec, const Path& path, FieldErrors& errors) {
   const std::string& mode = spec.completion_mode();
-  if (spec.has_completion_mode() && mode != "NonIndexed" && mode != "Indexed")
+  if (spec.has_completion_mode() && mode != "NonIndexed" && mode != "Indexed") {
     errors.push_back(NotSupported(path.Child("completionMode"), mode, {"NonIndexed", "Indexed"}));
+  }
   if (IsIndexed(spec)) CheckIndexed(spec, path, errors);
   if (spec.has_completion_mode() && mode != "NonIndexed") return;
   constexpr std::string_view kWhy = "requires indexed completion mode";
@@ -86,8 +93,9 @@ void CheckCompletionMode(const batchv1::JobSpec& spec, const Path& path, FieldEr
     errors.push_back(
         Invalid(path.Child("backoffLimitPerIndex"), int64_t{spec.backoff_limit_per_index()}, kWhy));
   }
-  if (spec.has_max_failed_indexes())
+  if (spec.has_max_failed_indexes()) {
     errors.push_back(Invalid(path.Child("maxFailedIndexes"), int64_t{spec.max_failed_indexes()}, kWhy));
+  }
 }
 
 void CheckExitCodes(const batchv1::PodFailurePolicyOnExitCodesRequirement& codes, const corev1::PodSpec& pod,
@@ -112,13 +120,16 @@ void CheckExitCodes(const batchv1::PodFailurePolicyOnExitCodesRequirement& codes
   if (values.size() > kMaxExitCodes) errors.push_back(TooMany(list, values.size(), kMaxExitCodes));
   std::set<int32_t> seen;
   for (int i = 0; i < values.size(); ++i) {
-    if (op == "In" && values[i] == 0)
+    if (op == "In" && values[i] == 0) {
       errors.push_back(Invalid(list.Index(i), int64_t{0}, "must not be 0 for the In operator"));
-    if (!seen.insert(values[i]).second)
+    }
+    if (!seen.insert(values[i]).second) {
       errors.push_back(DuplicateRaw(list.Index(i), std::to_string(values[i])));
+    }
   }
-  if (!std::is_sorted(values.begin(), values.end()))
+  if (!std::is_sorted(values.begin(), values.end())) {
     errors.push_back(InvalidRaw(list, fmt::format("[{}]", fmt::join(values, ",")), "must be ordered"));
+  }
 }
 
 void CheckConditions(const batchv1::PodFailurePolicyRule& rule, const Path& path, FieldErrors& errors) {
@@ -143,21 +154,24 @@ void CheckFailureRule(const batchv1::JobSpec& spec, const batchv1::PodFailurePol
   if (action.empty()) {
     errors.push_back(Required(field, R"(valid values: ["Count" "FailIndex" "FailJob" "Ignore"])"));
   } else if (action == "FailIndex") {
-    if (!spec.has_backoff_limit_per_index())
+    if (!spec.has_backoff_limit_per_index()) {
       errors.push_back(Invalid(field, action, "requires the backoffLimitPerIndex to be set"));
+    }
   } else if (action != "Count" && action != "FailJob" && action != "Ignore") {
     errors.push_back(NotSupported(field, action, {"Count", "FailIndex", "FailJob", "Ignore"}));
   }
-  if (rule.has_on_exit_codes())
+  if (rule.has_on_exit_codes()) {
     CheckExitCodes(rule.on_exit_codes(), spec.template_().spec(), path.Child("onExitCodes"), errors);
+  }
   CheckConditions(rule, path.Child("onPodConditions"), errors);
   const bool conditions = !rule.on_pod_conditions().empty();
   if (rule.has_on_exit_codes() && conditions) {
     errors.push_back(
         InvalidRaw(path, "", "specifying both OnExitCodes and OnPodConditions is not supported"));
   }
-  if (!rule.has_on_exit_codes() && !conditions)
+  if (!rule.has_on_exit_codes() && !conditions) {
     errors.push_back(InvalidRaw(path, "", "specifying one of OnExitCodes and OnPodConditions is required"));
+  }
 }
 
 void CheckSuccessRule(const batchv1::JobSpec& spec, const batchv1::SuccessPolicyRule& rule, const Path& path,
@@ -268,8 +282,9 @@ void CheckGeneratedSelector(const batchv1::Job& object, FieldErrors& errors) {
   map["controller-uid"] = map["batch.kubernetes.io/controller-uid"] = uid;
   map["job-name"] = map["batch.kubernetes.io/job-name"] = name;
   const Result<api::LabelSelector> selector = api::LabelSelector::From(spec.selector());
-  if (selector && !selector->Matches(map))
+  if (selector && !selector->Matches(map)) {
     errors.push_back(InvalidObject(path.Child("selector"), spec.selector(), "`selector` not auto-generated"));
+  }
 }
 
 void CheckJob(const batchv1::Job& object, FieldErrors& errors) {
@@ -407,8 +422,9 @@ void CheckJobSpec(const batchv1::JobSpec& spec, const Path& path, FieldErrors& e
                  {"backoffLimitPerIndex", spec.backoff_limit_per_index()},
                  {"maxFailedIndexes", spec.max_failed_indexes()}},
                 path, errors);
-  if (spec.has_max_failed_indexes() && !spec.has_backoff_limit_per_index())
+  if (spec.has_max_failed_indexes() && !spec.has_backoff_limit_per_index()) {
     errors.push_back(Required(path.Child("backoffLimitPerIndex"), "when maxFailedIndexes is specified"));
+  }
   if (spec.has_managed_by()) {
     const Path field = path.Child("managedBy");
     CheckDomainPrefixed(spec.managed_by(), field, errors);

@@ -82,8 +82,9 @@ void CheckCompletionTime(Transition& t) {
 
 // A Job gets a condition before it ends, and ends once its pods have gone.
 void CheckAnnounced(Transition& t) {
-  if ((t.failed_changed || t.target_changed) && IsTrue(t.job, "Failed") && !IsTrue(t.job, "FailureTarget"))
+  if ((t.failed_changed || t.target_changed) && IsTrue(t.job, "Failed") && !IsTrue(t.job, "FailureTarget")) {
     t.Condition("cannot set Failed=True condition without the FailureTarget=true condition");
+  }
   if ((t.complete_changed || t.met_changed) && IsTrue(t.job, "Complete") &&
       !IsTrue(t.job, "SuccessCriteriaMet")) {
     t.Condition("cannot set Complete=True condition without the SuccessCriteriaMet=true condition");
@@ -114,8 +115,9 @@ void CheckFinished(Transition& t) {
   }
   const bool never_started =
       t.job.spec().suspend() && t.job.spec().has_completions() && t.job.spec().completions() == 0;
-  if (!status.has_start_time() && (t.finished_changed || t.start_changed) && !never_started)
+  if (!status.has_start_time() && (t.finished_changed || t.start_changed) && !never_started) {
     t.errors.push_back(Required(path.Child("startTime"), "startTime is required for finished job"));
+  }
   const auto& uncounted = status.uncounted_terminated_pods();
   const bool any = !uncounted.failed().empty() || !uncounted.succeeded().empty();
   if (any && (t.finished_changed || !SameMessage(uncounted, t.before().uncounted_terminated_pods()))) {
@@ -135,8 +137,9 @@ void CheckIndexes(Transition& t) {
           Invalid(path, text, fmt::format("error parsing {}: {}", name, ranges.error().message())));
     }
   };
-  if (t.completed_indexes_changed && spec.has_completions())
+  if (t.completed_indexes_changed && spec.has_completions()) {
     parse(completed, status.completed_indexes(), "completedIndexes");
+  }
   if (t.failed_indexes_changed && spec.has_completions() && spec.has_backoff_limit_per_index() &&
       status.has_failed_indexes()) {
     parse(failed, status.failed_indexes(), "failedIndexes");
@@ -174,8 +177,9 @@ void CheckConditionPairs(Transition& t) {
 // Counts and times that must not go back.
 void CheckProgress(Transition& t) {
   for (std::string_view type : {"Failed", "Complete", "FailureTarget"}) {
-    if (IsTrue(t.old, type) && !IsTrue(t.job, type))
+    if (IsTrue(t.old, type) && !IsTrue(t.job, type)) {
       t.Condition(fmt::format("cannot disable the terminal {}=True condition", type));
+    }
   }
   const batchv1::JobStatus &now = t.now(), &before = t.before();
   if (now.failed() < before.failed()) {
@@ -191,8 +195,9 @@ void CheckProgress(Transition& t) {
     t.errors.push_back(Invalid(t.path.Child("succeeded"), int64_t{now.succeeded()},
                                "cannot decrease the succeeded counter"));
   }
-  if (now.has_completion_time() && before.has_completion_time() && t.end_changed)
+  if (now.has_completion_time() && before.has_completion_time() && t.end_changed) {
     t.Time("completionTime", now.completion_time(), "completionTime cannot be mutated");
+  }
   if (before.has_start_time() && t.start_changed && !spec.suspend()) {
     t.errors.push_back(Required(t.path.Child("startTime"),
                                 now.has_start_time() ? "startTime cannot be modified for unsuspended job"
@@ -200,8 +205,9 @@ void CheckProgress(Transition& t) {
   }
   const bool met = IsTrue(t.job, "SuccessCriteriaMet"), was_met = IsTrue(t.old, "SuccessCriteriaMet");
   if (was_met && !met) t.Condition("cannot disable the SuccessCriteriaMet=True condition");
-  if (IsTrue(t.old, "Complete") && !was_met && met)
+  if (IsTrue(t.old, "Complete") && !was_met && met) {
     t.Condition("cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions");
+  }
 }
 
 }  // namespace
@@ -234,10 +240,12 @@ void CheckJobStatus(const batchv1::Job& object, const batchv1::Job& old, FieldEr
                 path, errors);
   CheckUncounted(status, path.Child("uncountedTerminatedPods"), errors);
   const bool complete = IsTrue(object, "Complete");
-  if ((t.complete_changed || t.failed_changed) && complete && IsTrue(object, "Failed"))
+  if ((t.complete_changed || t.failed_changed) && complete && IsTrue(object, "Failed")) {
     t.Condition("cannot set Complete=True and Failed=true conditions");
-  if ((t.complete_changed || t.target_changed) && complete && IsTrue(object, "FailureTarget"))
+  }
+  if ((t.complete_changed || t.target_changed) && complete && IsTrue(object, "FailureTarget")) {
     t.Condition("cannot set Complete=True and FailureTarget=true conditions");
+  }
   CheckCompletionTime(t);
   CheckAnnounced(t);
   CheckFinished(t);

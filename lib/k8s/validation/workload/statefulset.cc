@@ -15,8 +15,9 @@ void CheckRolling(const appsv1::RollingUpdateStatefulSetStrategy& update, const 
   if (!update.has_max_unavailable()) return;
   const Path field = path.Child("maxUnavailable");
   CheckIntOrPercent(update.max_unavailable(), field, errors);
-  if (IsZero(update.max_unavailable()))
+  if (IsZero(update.max_unavailable())) {
     errors.push_back(InvalidIntOrString(field, update.max_unavailable(), "cannot be 0"));
+  }
   CheckAtMostAll(update.max_unavailable(), field, errors);
 }
 
@@ -42,8 +43,9 @@ void CheckRetention(const appsv1::StatefulSetSpec& spec, const Path& path, Field
   const std::pair<std::string_view, const std::string*> fields[] = {{"whenDeleted", &policy.when_deleted()},
                                                                     {"whenScaled", &policy.when_scaled()}};
   for (const auto& [field, value] : fields) {
-    if (*value != "Retain" && *value != "Delete")
+    if (*value != "Retain" && *value != "Delete") {
       errors.push_back(NotSupported(path.Child(field), *value, {"Retain", "Delete"}));
+    }
   }
 }
 

@@ -41,8 +41,9 @@ void CheckDeploymentStrategy(const appsv1::DeploymentStrategy& strategy, const P
                              FieldErrors& errors) {
   const Path rolling = path.Child("rollingUpdate");
   if (strategy.type() == "Recreate") {
-    if (strategy.has_rolling_update())
+    if (strategy.has_rolling_update()) {
       errors.push_back(Forbidden(rolling, "may not be specified when strategy `type` is 'Recreate'"));
+    }
   } else if (strategy.type() == "RollingUpdate") {
     CheckRollingDeployment(strategy.rolling_update(), rolling, errors);
   } else {
@@ -237,8 +238,9 @@ void CheckWorkloadSelector(bool present, const metav1::LabelSelector& selector, 
     return;
   }
   CheckLabelSelector(selector, path, errors);
-  if (selector.match_labels().empty() && selector.match_expressions().empty())
+  if (selector.match_labels().empty() && selector.match_expressions().empty()) {
     errors.push_back(InvalidObject(path, selector, fmt::format("empty selector is invalid for {}", kind)));
+  }
 }
 
 void CheckSelects(bool present, const metav1::LabelSelector& selector, const corev1::PodTemplateSpec& object,
