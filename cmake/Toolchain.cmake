@@ -39,7 +39,15 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND KEELSON_WARNINGS -Wthread-safety -Wno-gnu-zero-variadic-macro-arguments)
 elseif(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # gcc 12 at -O2 sees overflows in std::string's operator+ that are not there (its bug 105651).
-  list(APPEND KEELSON_WARNINGS -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow)
+  list(APPEND KEELSON_WARNINGS -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+endif()
+if(CMAKE_COMPILER_IS_GNUCXX)
+  if(KEELSON_UNITY)  # a file that another includes is no header
+    list(APPEND KEELSON_WARNINGS -Wno-subobject-linkage)
+  endif()
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)  # the compiler of Debian 12, whose warnings are known
+    list(APPEND KEELSON_WARNINGS -Werror)
+  endif()
 endif()
 add_compile_options(-fno-plt -ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections -Wl,--as-needed)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Joins the sources of one target into fewer translation units, so that each parses its headers once.
 
-Two files share a unit only if neither uses, anywhere, a name that the other keeps to itself (anonymous namespaces,
-static, using, #define): then joining cannot change what a name means. A file that defines macros or has a
-using-directive at namespace scope stays alone.
+Two files share a unit only if neither uses, itself or in the headers of its library, a name that the other keeps to
+itself (anonymous namespaces, static, using): then joining cannot change what a name means. A file that defines macros
+or has a using-directive at namespace scope stays alone.
 
 usage: unity.py ROOT OUTPUT_DIR NAME SOURCE...   prints what to compile, one path a line
 """
@@ -21,14 +21,40 @@ KEYWORDS = set("const constexpr static inline if for while return struct class e
                "typename auto void int bool char double default delete override noexcept final public private".split())
 
 
+# The kernel's headers give way to those of the C library only where these come first (linux/libc-compat.h).
+FIRST = "#include <net/if.h>\n#include <netinet/in.h>\n\n"
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+class Headers:
+    """Words of what a file includes of its own library."""
+
+    def __init__(self, root):
+        self.root, self.known = root, {}
+
+    def words(self, name, library):
+        if name not in self.known:
+            self.known[name] = set()  # while it is being read
+            path = self.root / name
+            text = path.read_text() if path.is_file() else ""
+            code = re.sub(r"^\s*#.*$", "", LITERALS.sub(" ", text), flags=re.M)
+            self.known[name] = set(WORD.findall(code)) if name.endswith(".h") else set()
+            for target in INCLUDE.findall(text):
+                if target.startswith(library):
+                    self.known[name] |= self.words(target, library)
+        return self.known[name]
+
+
 class File:
-    def __init__(self, path):
+    def __init__(self, path, headers):
         self.path = path
         text = LITERALS.sub(lambda found: " ", path.read_text())
         directives = "\n".join(re.findall(r"^\s*#.*$", text, re.M))
         code = re.sub(r"^\s*#.*$", "", text, flags=re.M)
         self.lines = text.count("\n")
-        self.words = set(WORD.findall(code))
+        name = path.relative_to(headers.root).as_posix()
+        library = "/".join(name.split("/")[:2]) + "/" if name.startswith(("lib/", "controlplane/")) else name.split("/")[0] + "/"
+        self.words = set(WORD.findall(code)) | headers.words(name, library)
         self.own = set()
         self.alone = bool(re.search(r"^\s*#\s*(define|if|undef)", directives, re.M)) or bool(
             re.search(r"^using namespace", code, re.M))
@@ -108,11 +134,12 @@ def main():
     ours = [p for p in given if root in p.parents and p.suffix == ".cc" and p.exists() and folder not in p.parents]
     out = [p.as_posix() for p in given if p not in ours]
     folder.mkdir(parents=True, exist_ok=True)
-    for number, unit in enumerate(pack([File(p) for p in ours])):
+    headers = Headers(root)
+    for number, unit in enumerate(pack([File(p, headers) for p in ours])):
         if len(unit) == 1:
             out.append(unit[0].path.as_posix())
             continue
-        text = "".join(f'#include "{file.path.relative_to(root).as_posix()}"\n' for file in unit)
+        text = FIRST + "".join(f'#include "{file.path.relative_to(root).as_posix()}"\n' for file in unit)
         path = folder / f"{name}_{number}.cc"
         if not path.exists() or path.read_text() != text:
             path.write_text(text)

@@ -83,10 +83,10 @@ void Responder::Defer(std::string_view packet, const Query& query, std::shared_p
     Rcode rcode = Rcode::kServFail;
     size_t size = Complete(*deferred, resolved, buffer, rcode);
     if (!deferred->tcp) {
-      Query query;
+      Query received;
       Rcode unused;
-      ParseQuery(deferred->packet, query, unused);
-      size = Guard(deferred->source, query, deferred->packet.size(), buffer, size);
+      ParseQuery(deferred->packet, received, unused);
+      size = Guard(deferred->source, received, deferred->packet.size(), buffer, size);
     }
     metrics_.CountAnswer(Answerer::kForward, deferred->tcp, rcode, size,
                          clock_.SteadyNow() - deferred->start);

@@ -44,8 +44,18 @@ def end_of_head(lines, at):
     return None
 
 
-def bare(lines):
+def inside_literals(text):
+    """Numbers of the lines that begin inside a literal: their indentation says nothing."""
+    out = set()
+    for found in TOKEN.finditer(text):
+        first = text.count("\n", 0, found.start())
+        out.update(range(first + 1, first + 1 + found.group().count("\n")))
+    return out
+
+
+def bare(text):
     """(first line, last line of the head, last line of the body) of each statement with a bare body on lines of its own."""
+    lines, inside = blanked(text).split("\n"), inside_literals(text)
     for at, line in enumerate(lines):
         if not HEAD.match(line) or line.lstrip().startswith("#"):
             continue
@@ -60,6 +70,9 @@ def bare(lines):
         own = indent(line)
         last = head
         for number in range(head + 1, len(lines)):
+            if number in inside:
+                last = number
+                continue
             if not lines[number].strip() or lines[number].lstrip().startswith("#"):
                 if number == head + 1 and not lines[number].strip():
                     continue
@@ -77,7 +90,7 @@ def fix(text):
     while True:
         lines = text.split("\n")
         shape = blanked(text).split("\n")
-        todo = list(bare(shape))
+        todo = list(bare(text))
         if not todo:
             return text
         at, head, last = todo[-1]  # the innermost of nested ones comes last
@@ -110,7 +123,7 @@ def main():
             if fixed != text:
                 file.write_text(fixed)
             continue
-        for at, _, _ in bare(blanked(text).split("\n")):
+        for at, _, _ in bare(text):
             print(f"{file.relative_to(root)}:{at + 1}: the body stands on a line of its own without braces")
             problems += 1
     return 1 if problems or not files else 0

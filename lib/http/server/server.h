@@ -30,9 +30,9 @@ struct ServerRequest {
   Headers headers;  // HTTP/2: :authority appears as Host
   std::string body;
   int http_major = 1;
-  std::string remote_address;           // "10.0.0.1:4711"
-  std::optional<PeerCertificate> peer;  // a client certificate that was verified
-  bool peer_refused = false;            // the client showed a certificate that is not trusted
+  std::string remote_address;                   // "10.0.0.1:4711"
+  std::optional<crypto::PeerCertificate> peer;  // a client certificate that was verified
+  bool peer_refused = false;                    // the client showed a certificate that is not trusted
 };
 
 // Thread safe. Destroying the last reference without Finish() cuts the connection (HTTP/2: resets the
