@@ -199,7 +199,7 @@ Step BeginDeletion(Message& object, const DeleteOptions& options, const Strategy
     if (!held) return Step::kRemove;
     return MarkHeld(meta, clock) || changed ? Step::kStore : Step::kNothing;
   }
-  if (held || *grace > 0) return Step::kStore;
+  if (held || grace.value_or(0) > 0) return Step::kStore;
   return was_deleting ? Step::kRemove : Step::kStoreAndRemove;
 }
 

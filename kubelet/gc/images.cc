@@ -101,10 +101,10 @@ Result<> ImageGc::Detect(WallTime now, std::stop_token stop) {
     for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
       for (const std::string& name : *names) {
         record.in_use = record.in_use || used.count(name);
+        // Runtimes before containerd 1.7 do not say that they need it.
+        record.pinned =
+            record.pinned || cri::IsPauseImage(name) || (!name.empty() && name == options_.pause_image);
       }
-      // Runtimes before containerd 1.7 do not say that they need it.
-      record.pinned =
-          record.pinned || cri::IsPauseImage(name) || (!name.empty() && name == options_.pause_image);
     }
     if (record.in_use) record.last_used = now;
     found[image.id] = std::move(record);

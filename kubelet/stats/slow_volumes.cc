@@ -37,7 +37,7 @@ std::optional<FsUsage> SlowVolumes::Latest(const std::string& path) {
     volume.measured = now;
     std::thread([state = state_, measure = measure_, path] {
       const FsUsage usage = measure(path);
-      MutexLock lock(state->mutex);
+      MutexLock held(state->mutex);
       State::Volume& measured = state->volumes[path];
       measured.usage = usage;
       measured.at_work = false;

@@ -74,11 +74,7 @@ def bare(text):
                 last = number
                 continue
             if not lines[number].strip() or lines[number].lstrip().startswith("#"):
-                if number == head + 1 and not lines[number].strip():
-                    continue
-                if not lines[number].strip():
-                    break
-                continue
+                continue  # empty, a comment, or the preprocessor's
             if indent(lines[number]) <= own:
                 break
             last = number
