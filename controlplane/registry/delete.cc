@@ -175,31 +175,33 @@ Step BeginDeletion(Message& object, const DeleteOptions& options, const Strategy
   if (options.has_grace_period_seconds()) {
     asked = options.grace_period_seconds() < 0 ? 1 : options.grace_period_seconds();
   }
-  std::optional<int64_t> grace = strategy.GracePeriod(object, asked);
+  const std::optional<int64_t> granted = strategy.GracePeriod(object, asked);
+  bool graceful = granted.has_value();
+  int64_t period = granted.value_or(0);
   const bool was_deleting = meta.has_deletion_timestamp();
-  if (grace && was_deleting) {
+  if (graceful && was_deleting) {
     const bool has_period = meta.has_deletion_grace_period_seconds();
     const int64_t left = meta.deletion_grace_period_seconds();
     if (!has_period) {
-      grace.reset();
+      graceful = false;
     } else if (asked && *asked < left) {
       Shorten(meta, *asked);
-      grace = asked;
+      period = *asked;
     } else if (left > 0 || meta.finalizers_size() > 0) {
       return Step::kNothing;  // the deletion in progress is at least as fast, and must not change
     } else {
       return Step::kRemove;  // was interrupted between its two writes
     }
-  } else if (grace) {
-    Mark(meta, *grace, clock);
+  } else if (graceful) {
+    Mark(meta, period, clock);
   }
   const bool changed = SetGcFinalizers(meta, options, strategy);
   const bool held = meta.finalizers_size() > 0;
-  if (!grace) {
+  if (!graceful) {
     if (!held) return Step::kRemove;
     return MarkHeld(meta, clock) || changed ? Step::kStore : Step::kNothing;
   }
-  if (held || grace.value_or(0) > 0) return Step::kStore;
+  if (held || period > 0) return Step::kStore;
   return was_deleting ? Step::kRemove : Step::kStoreAndRemove;
 }
 

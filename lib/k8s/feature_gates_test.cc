@@ -95,7 +95,9 @@ TEST(FeatureGates, AreReadFromText) {
     FeatureGates gates;
     const Result<> parsed = ParseFeatureGates(c.text, gates);
     EXPECT_EQ(parsed ? "" : parsed.error().message(), c.error) << c.text;
-    if (parsed) EXPECT_EQ(gates, c.want) << c.text;
+    if (parsed) {
+      EXPECT_EQ(gates, c.want) << c.text;
+    }
   }
   FeatureGates gates = {{"A", false}, {"C", true}};
   ASSERT_TRUE(ParseFeatureGates("A=true", gates));

@@ -23,7 +23,9 @@ TEST(KubernetesMetrics, TablesAreSound) {
       EXPECT_TRUE(names.insert(metric->name).second) << metric->name;
       const std::vector<double> bounds = BucketsOf(*metric);
       EXPECT_TRUE(std::is_sorted(bounds.begin(), bounds.end())) << metric->name;
-      if (!bounds.empty()) EXPECT_EQ(metric->kind, Kind::kHistogram) << metric->name;
+      if (!bounds.empty()) {
+        EXPECT_EQ(metric->kind, Kind::kHistogram) << metric->name;
+      }
     }
     EXPECT_GT(names.size(), 50u);
   }

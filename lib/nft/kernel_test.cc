@@ -333,7 +333,9 @@ class DisturbedKernel : public Kernel {
   Result<> Apply(const Transaction& transaction) override {
     Transaction other({Family::kIpv4, "stranger-" + std::to_string(tables_++)});
     other.AddTable();
-    if (disturbed) EXPECT_TRUE(stranger_.Apply(other));
+    if (disturbed) {
+      EXPECT_TRUE(stranger_.Apply(other));
+    }
     return kernel_->Apply(transaction);
   }
   Result<std::optional<Ruleset>> Read(const Table& table) override { return kernel_->Read(table); }

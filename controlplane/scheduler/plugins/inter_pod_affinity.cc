@@ -109,7 +109,7 @@ class InterPodAffinity : public PreFilterPlugin, public FilterPlugin, public Sco
   const AffinityCounts* CountsOf(CycleState& state, const PodInfo& pod, const Snapshot& snapshot) {
     if (auto* counted = state.Get<Counted>(this)) return counted->counts;
     if (!pod.pod_class->HasTerms() && snapshot.classes_with_terms().empty() &&
-        !snapshot.nominated_with_anti_affinity() > 0) {
+        snapshot.nominated_with_anti_affinity() == 0) {
       return nullptr;
     }
     auto counted = std::make_unique<Counted>();
