@@ -32,9 +32,9 @@ registry::ObjectList MakeList(int count) {
 // The body of what `reply` answers.
 client::ApiResponse Answer(const Output& output, const std::function<void(Context&)>& reply,
                            client::ApiRequest request = {.accept = "application/json"}) {
-  auto transport = NewLocalTransport([&](auto request, auto writer) {
+  auto transport = NewLocalTransport([&](auto received, auto writer) {
     Context context;
-    context.request = request;
+    context.request = received;
     context.writer = writer;
     context.resource = &api::ResourceOf<corev1::ConfigMap>();
     context.output = output;
