@@ -218,7 +218,9 @@ TEST(SelectionTest, NamesAreDistinct) {
   std::set<std::string_view> seen;
   for (const ControllerName& one : AllControllers()) {
     EXPECT_TRUE(seen.insert(one.name).second) << one.name;
-    if (!one.alias.empty()) EXPECT_TRUE(seen.insert(one.alias).second) << one.alias;
+    if (!one.alias.empty()) {
+      EXPECT_TRUE(seen.insert(one.alias).second) << one.alias;
+    }
   }
 }
 

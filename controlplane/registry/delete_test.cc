@@ -168,7 +168,9 @@ TEST_F(DeleteTest, DependentsGoAsAsked) {
       auto message = (*left)->Decode();
       const metav1::ObjectMeta& meta = api::Meta(*message);
       finalizers.assign(meta.finalizers().begin(), meta.finalizers().end());
-      if (info->resource == "deployments") EXPECT_EQ(meta.generation(), 2);
+      if (info->resource == "deployments") {
+        EXPECT_EQ(meta.generation(), 2);
+      }
     }
     EXPECT_EQ(finalizers, c.after) << c.kind << " " << c.policy;
   }

@@ -101,7 +101,9 @@ TEST_F(RegistryReadTest, VersionsOfLists) {
     Result<ObjectList> list = List(options);
     ASSERT_TRUE(list) << list.error().message();
     EXPECT_EQ(Names(*list), c.names) << c.version << " " << c.match << " " << c.limit;
-    if (c.match == "Exact") EXPECT_EQ(std::to_string(list->revision), c.version);
+    if (c.match == "Exact") {
+      EXPECT_EQ(std::to_string(list->revision), c.version);
+    }
     if (c.match != "Exact") {
       EXPECT_GE(list->revision, c.version.empty() ? revisions_[2] : std::stoll(c.version));
     }

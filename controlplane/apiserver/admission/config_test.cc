@@ -157,8 +157,12 @@ TEST(AdmissionConfig, PluginsAreUpstreamsInUpstreamsOrder) {
     if (name == "EventRateLimit") continue;  // needs a configuration
     Result<AdmissionConfig> enabled = ReadAdmissionConfig({name}, {}, "");
     EXPECT_EQ(static_cast<bool>(enabled), plugin.built) << name;
-    if (!enabled) EXPECT_THAT(enabled.error().message(), HasSubstr("is not built into this server")) << name;
-    if (plugin.built) EXPECT_EQ(RunsByDefault(name), plugin.on || name == "NodeRestriction") << name;
+    if (!enabled) {
+      EXPECT_THAT(enabled.error().message(), HasSubstr("is not built into this server")) << name;
+    }
+    if (plugin.built) {
+      EXPECT_EQ(RunsByDefault(name), plugin.on || name == "NodeRestriction") << name;
+    }
   }
   EXPECT_EQ(AdmissionPluginNames(), built);
   const AdmissionConfig defaults;

@@ -274,7 +274,9 @@ TEST_F(Lookups, ResizesThatANodeCouldNeverMeet) {
     EXPECT_EQ(said.empty(), *row.says == 0) << said;
     EXPECT_THAT(said, HasSubstr(row.says));
     EXPECT_EQ(resize.cause, row.cause);
-    if (*row.says) EXPECT_EQ(resize.code, Code::kForbidden);
+    if (*row.says) {
+      EXPECT_EQ(resize.code, Code::kForbidden);
+    }
   }
 }
 

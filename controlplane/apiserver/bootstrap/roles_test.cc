@@ -19,7 +19,9 @@ class BootstrapRolesTest : public registry::RegistryTest {
  protected:
   void SetUp() override {
     RegistryTest::SetUp();
-    if (!IsSkipped()) ASSERT_TRUE(EnsureSystemNamespaces(**plane_, {}));
+    if (!IsSkipped()) {
+      ASSERT_TRUE(EnsureSystemNamespaces(**plane_, {}));
+    }
   }
   void Ensure(const GateOn& on = NoGate) {
     const Result<> done = EnsureBootstrapRoles(**plane_, on, {});
