@@ -74,7 +74,9 @@ void ResourceQuotaController::Enqueue(std::string_view ns) {
 
 void ResourceQuotaController::NoteCame(const metav1::ObjectMeta& meta) {
   for (const auto& quota : quotas_.ByIndex(kIndex, meta.namespace_())) {
-    if (meta.creation_timestamp().seconds() <= quota->metadata().creation_timestamp().seconds()) {
+    // Admission has charged what came later. A recount while it charges others would give their room away.
+    if (meta.uid() == quota->metadata().uid() ||
+        meta.creation_timestamp().seconds() < quota->metadata().creation_timestamp().seconds()) {
       queue().Add(api::KeyOf(*quota));
     }
   }
