@@ -47,6 +47,12 @@ Result<bool> BoolOf(const std::string& key, const std::string& text) {
                                    ", err: strconv.ParseBool: parsing \"" + text + "\": invalid syntax");
 }
 
+// api/all, api/ga, api/beta and api/alpha take no other spelling.
+Result<bool> WideBoolOf(const std::string& key, const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  return Error(Code::kInvalid, "invalid value " + key + "=" + text);
+}
+
 void TellNotHere(const std::string& what) { log::Warn("This API is not served here", {{"api", what}}); }
 
 }  // namespace
@@ -59,7 +65,7 @@ Result<ApiEnablement> ApiEnablement::Parse(const std::vector<std::string>& setti
   }
   ApiEnablement out;
   if (auto all = given.find("api/all"); all != given.end()) {
-    KEELSON_ASSIGN_OR_RETURN(const bool on, BoolOf(all->first, all->second));
+    KEELSON_ASSIGN_OR_RETURN(const bool on, WideBoolOf(all->first, all->second));
     if (!on && given.size() == 1) return Error(Code::kInvalid, "invalid key with only api/all=false");
     for (const char* stage : {"ga", "beta", "alpha"}) out.wide_[stage] = on;
   }
@@ -72,10 +78,9 @@ Result<ApiEnablement> ApiEnablement::Parse(const std::vector<std::string>& setti
     if (parts.size() != 2 && parts.size() != 3) {
       return Error(Code::kInvalid, "runtime-config invalid key " + key);
     }
-    KEELSON_ASSIGN_OR_RETURN(const bool on, BoolOf(key, text));
     if (parts[0] == "api" && parts.size() == 2 &&
         (parts[1] == "ga" || parts[1] == "beta" || parts[1] == "alpha")) {
-      out.wide_[parts[1]] = on;
+      KEELSON_ASSIGN_OR_RETURN(out.wide_[parts[1]], WideBoolOf(key, text));
       continue;
     }
     if (!HasGroup(parts[0])) {
@@ -87,12 +92,19 @@ Result<ApiEnablement> ApiEnablement::Parse(const std::vector<std::string>& setti
         return Error(Code::kInvalid,
                      "group version " + VersionKey(parts[0], parts[1]) + " that has not been registered");
       }
+      KEELSON_ASSIGN_OR_RETURN(const bool on, BoolOf(key, text));
       if (on) TellNotHere(key);
       continue;
     }
+    KEELSON_ASSIGN_OR_RETURN(const bool on, BoolOf(key, text));
     if (parts.size() == 3) {
+      if (Lower(parts[2]) != parts[2]) {
+        return Error(Code::kInvalid,
+                     "invalid key " + key +
+                         ": group/version/resource and resource is always lowercase plural, not \"" +
+                         parts[2] + "\"");
+      }
       out.resources_[VersionKey(parts[0], parts[1]) + "/" + parts[2]] = on;
-      if (on) out.versions_.emplace(VersionKey(parts[0], parts[1]), true);
     } else {
       out.versions_[VersionKey(parts[0], parts[1])] = on;
     }

@@ -17,8 +17,9 @@ class ApiEnablement {
   // The defaults.
   ApiEnablement() = default;
   // Parses "group/version=true", "group/version/resource=false", "v1=true", and api/all, api/ga, api/beta,
-  // api/alpha; without a value: true. More specific settings win, in any order. kInvalid in upstream's
-  // wording. Logs enabled APIs that do not exist here.
+  // api/alpha. More specific settings win, in any order; a resource says nothing of the rest of its version.
+  // Versions and resources without a value are true. kInvalid in upstream's wording. Logs enabled APIs that
+  // do not exist here.
   static Result<ApiEnablement> Parse(const std::vector<std::string>& settings);
 
   // True when the resource is served.

@@ -22,10 +22,14 @@ TEST(ApiEnablement, FollowsRuntimeConfig) {
   } cases[] = {
       {{}, {true, true, true, false, true}},
       {{"api/beta=true"}, {true, true, true, true, true}},
-      {{"api/all"}, {true, true, true, true, true}},
+      {{"api/all=true"}, {true, true, true, true, true}},
       {{"api/alpha=true"}, {true, true, true, false, true}},
       {{"certificates.k8s.io/v1beta1=true"}, {true, true, true, true, true}},
       {{"certificates.k8s.io/v1beta1/podcertificaterequests=true"}, {true, true, true, true, true}},
+      {{"certificates.k8s.io/v1beta1/clustertrustbundles=true"}, {true, true, true, false, true}},
+      {{"certificates.k8s.io/v1beta1", "certificates.k8s.io/v1beta1/podcertificaterequests=false"},
+       {true, true, true, false, true}},
+      {{"api/ga=false", "apps/v1/deployments"}, {false, true, false, false, true}},
       {{"api/beta=true", "certificates.k8s.io/v1beta1=false"}, {true, true, true, false, true}},
       {{"api/all=false", "v1=true"}, {true, false, false, false, true}},
       {{"api/ga=false", "apps/v1=true"}, {false, true, false, false, true}},
@@ -56,8 +60,13 @@ TEST(ApiEnablement, RefusesWhatMakesNoSense) {
     const char *setting, *error;
   } cases[] = {
       {"api/all=false", "invalid key with only api/all=false"},
-      {"api/beta=perhaps",
-       "invalid value of api/beta: perhaps, err: strconv.ParseBool: parsing \"perhaps\": invalid syntax"},
+      {"api/all", "invalid value api/all="},
+      {"api/beta=perhaps", "invalid value api/beta=perhaps"},
+      {"apps/v1=perhaps",
+       "invalid value of apps/v1: perhaps, err: strconv.ParseBool: parsing \"perhaps\": invalid syntax"},
+      {"apps/v1/Deployments=true",
+       "invalid key apps/v1/Deployments: group/version/resource and resource is always lowercase plural, not "
+       "\"Deployments\""},
       {"apps=true", "runtime-config invalid key apps"},
       {"a/b/c/d=true", "runtime-config invalid key a/b/c/d"},
       {"example.com/v1=true", "unknown api groups example.com"},
