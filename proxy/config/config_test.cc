@@ -218,11 +218,12 @@ Result<Config> FromFlags(const std::vector<std::string>& args) {
 }
 
 TEST(Flags, AsDeploymentsGiveThem) {
-  auto config = FromFlags({"--kubeconfig=/k", "--hostname-override", " Node-1 ", "--cluster-cidr=10.1.0.0/16",
-                           "--masquerade-all", "--iptables-sync-period=45s", "--conntrack-max-per-core=0",
-                           "--nodeport-addresses=10.0.0.0/8,fd00::/8", "--metrics-bind-address=", "--v=2",
-                           "--ipvs-scheduler=rr", "--healthz-port=10300",
-                           "--feature-gates=WatchList=true,kube:AllAlpha=false"});
+  auto config =
+      FromFlags({"--kubeconfig=/k", "--hostname-override", " Node-1 ", "--cluster-cidr=10.1.0.0/16",
+                 "--masquerade-all", "--iptables-sync-period=45s", "--conntrack-max-per-core=0",
+                 "--nodeport-addresses=10.0.0.0/8,fd00::/8", "--metrics-bind-address=", "--v=2",
+                 "--ipvs-scheduler=rr", "--healthz-port=10300", "--min-sync-period=2s", "--nft-table=blue",
+                 "--cluster-domain=example.org", "--feature-gates=WatchList=true,kube:AllAlpha=false"});
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(config->hostname, "node-1");
   EXPECT_EQ(config->cluster_cidrs.size(), 1u);
@@ -231,6 +232,9 @@ TEST(Flags, AsDeploymentsGiveThem) {
   EXPECT_EQ(config->nodeport_addresses.size(), 2u);
   EXPECT_EQ(config->metrics_address, "");
   EXPECT_EQ(config->healthz_address, "0.0.0.0:10300");
+  EXPECT_EQ(config->min_sync_period, std::chrono::seconds(2));
+  EXPECT_EQ(config->table, "blue");
+  EXPECT_EQ(config->dns.domain, "example.org");
   EXPECT_THAT(config->configz, HasSubstr("\"FeatureGates\":{\"AllAlpha\":false,\"WatchList\":true}"));
 }
 

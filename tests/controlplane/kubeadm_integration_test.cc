@@ -146,20 +146,24 @@ TEST_F(Kubeadm, StartsTheControlPlane) {
 
 // What flags do beyond those of kubeadm.
 TEST_F(Kubeadm, FlagsOfTheApiServerHaveTheirEffect) {
-  const auto server = Start("kube-apiserver", "apiserver",
-                            {"--secure-port=" + port_, "--etcd-servers=" + etcd_url_, "--event-ttl=5m",
-                             "--storage-media-type=application/json", "--allow-privileged=false",
-                             "--runtime-config=certificates.k8s.io/v1beta1=true", "--logging-format=json",
-                             "--watch-cache=false", "--advertise-address=127.0.0.1",
-                             "--tls-sni-cert-key=" + pki_.server_cert_file() + "," + pki_.server_key_file(),
-                             "--tls-curve-preferences=23,29", "--goaway-chance=0.02", "--permit-port-sharing",
-                             "--http2-max-streams-per-connection=100", "--etcd-prefix=blue"});
+  const auto server =
+      Start("kube-apiserver", "apiserver",
+            {"--secure-port=" + port_, "--etcd-servers=" + etcd_url_, "--event-ttl=5m",
+             "--storage-media-type=application/json", "--allow-privileged=false",
+             "--runtime-config=certificates.k8s.io/v1beta1=true", "--logging-format=json",
+             "--watch-cache=false", "--advertise-address=127.0.0.1",
+             "--tls-sni-cert-key=" + pki_.server_cert_file() + "," + pki_.server_key_file(),
+             "--tls-curve-preferences=23,29", "--goaway-chance=0.02", "--permit-port-sharing",
+             "--http2-max-streams-per-connection=100", "--etcd-prefix=blue", "--anonymous-auth=false"});
   ASSERT_TRUE(Eventually(*server, [&] {
     return Kubectl({"get", "--raw", "/readyz"}).out == "ok";
   })) << server->Log();
   EXPECT_THAT(server->Log(), HasSubstr(R"("msg":"A flag without effect","v":0,"flag":"--watch-cache")"));
   EXPECT_EQ(Count(server->Log(), "A flag without effect"), 1u) << server->Log();
   EXPECT_THAT(Kubectl({"api-versions"}).out, HasSubstr("certificates.k8s.io/v1beta1"));
+  EXPECT_EQ(
+      apiserver::RunProgram({"curl", "-sk", "-o", "/dev/null", "-w", "%{http_code}", Url() + "/version"}).out,
+      "401");
   EXPECT_NE(Kubectl({"get", "endpoints", "kubernetes", "-o", "jsonpath={.subsets[*].addresses[*].ip}"}).out,
             "127.0.0.1")
       << "nobody else is reached there";
