@@ -122,6 +122,14 @@ Result<controllers::Options> ControllerOptions(const Options& options, apiserver
   if (out.node_monitor_period.count() <= 0) {
     return Error(Code::kInvalid, "--node-monitor-period must be more than 0");
   }
+  const std::pair<const char*, int> counts[] = {
+      {"max-endpoints-per-slice", out.max_endpoints_per_slice},
+      {"mirroring-max-endpoints-per-subset", out.max_mirrored_per_subset}};
+  for (const auto& [flag, count] : counts) {
+    if (count >= 1 && count <= 1000) continue;
+    return Error(Code::kInvalid, fmt::format("{} must not be {}, but got {}", flag,
+                                             count < 1 ? "less than 1" : "more than 1000", count));
+  }
   out.cluster_cidrs = SplitList(options.cluster_cidr);
   out.service_cidrs = SplitList(options.service_cluster_ip_range);
   return out;

@@ -161,7 +161,7 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   out.admission.not_ready_toleration_seconds = options.default_not_ready_toleration_seconds;
   out.admission.unreachable_toleration_seconds = options.default_unreachable_toleration_seconds;
   out.gate_on = [gates = options.feature_gates](std::string_view gate) {
-    return k8s::FeatureEnabled(gates, gate);
+    return k8s::FeatureInEffect(gates, gate, k8s::Program::kApiServer);
   };
   KEELSON_ASSIGN_OR_RETURN(out.auditor, MakeAuditor(options.audit));
   KEELSON_ASSIGN_OR_RETURN(out.limits, LimitsOf(options));

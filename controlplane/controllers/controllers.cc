@@ -131,8 +131,9 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<ClaimBinder>(options, "persistentvolume-binder-controller", "persistentvolume-controller");
   manager.Add<VolumeBinder>(options, "persistentvolume-binder-controller", "persistentvolume-controller");
   manager.Add<VolumeExpandController>(options, "persistentvolume-expander-controller", "volume_expand");
-  manager.Add<AttachDetachController>(options, "persistentvolume-attach-detach-controller",
-                                      "attachdetach-controller");
+  manager.Add<AttachDetachController>(
+      options, "persistentvolume-attach-detach-controller", "attachdetach-controller",
+      options.disable_force_detach ? std::chrono::seconds(0) : kForceDetachAfter);
   manager.Add<EphemeralVolumeController>(options, "ephemeral-volume-controller", "ephemeral_volume");
   manager.Add<GarbageCollector>(options, "garbage-collector-controller", "garbage-collector-controller");
   manager.Add<NodeLifecycleController>(options, "node-lifecycle-controller", "node-controller", options);
@@ -153,14 +154,16 @@ Result<> Build(Manager& manager, const Options& options) {
   }
   if (slices) {
     manager.Add<EndpointSliceController>(options, "endpointslice-controller", "endpoint-slice-controller",
-                                         *manager.endpoint_pods);
+                                         *manager.endpoint_pods,
+                                         static_cast<size_t>(options.max_endpoints_per_slice));
   }
   if (endpoints) {
     manager.Add<EndpointsController>(options, "endpoints-controller", "endpoint-controller",
                                      *manager.endpoint_pods);
   }
   manager.Add<EndpointSliceMirroringController>(options, "endpointslice-mirroring-controller",
-                                                "endpoint-slice-mirroring-controller");
+                                                "endpoint-slice-mirroring-controller",
+                                                options.max_mirrored_per_subset);
   manager.Add<TtlAfterFinishedController>(options, "ttl-after-finished-controller",
                                           "ttl-after-finished-controller");
   manager.Add<NodeTtlController>(options, "ttl-controller", "ttl-controller");

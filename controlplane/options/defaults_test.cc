@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 
-#include "controlplane/controllers/mirroring/plan.h"
 #include "controlplane/options/flags.h"
 #include "controlplane/options/flags_without_effect.h"
 #include "lib/component/flags.h"
@@ -33,6 +32,8 @@ const std::pair<const char*, const char*> kDefaults[] = {
     {"horizontal-pod-autoscaler-tolerance", "0.1"},
     {"large-cluster-size-threshold", "50"},
     {"legacy-service-account-token-clean-up-period", "8760h0m0s"},
+    {"max-endpoints-per-slice", "100"},
+    {"mirroring-max-endpoints-per-subset", "1000"},
     {"node-eviction-rate", "0.1"},
     {"node-monitor-grace-period", "50s"},
     {"node-monitor-period", "5s"},
@@ -51,9 +52,7 @@ const std::pair<const char*, const char*> kWithoutEffect[] = {
     {"concurrent-validating-admission-policy-status-syncs", "5"},
     {"kube-api-burst", ""},  // upstream: 30 of the controllers, 100 of the scheduler
     {"kube-api-qps", ""},    // 20, 50
-    {"max-endpoints-per-slice", "100"},
     {"min-resync-period", "12h0m0s"},
-    {"mirroring-max-endpoints-per-subset", "1000"},
     {"namespace-sync-period", "5m0s"},
     {"pvclaimbinder-sync-period", "15s"},
 };
@@ -81,8 +80,6 @@ TEST(ControllerDefaults, WithoutEffect) {
   std::map<std::string_view, std::string_view> flags;
   for (const component::FlagWithoutEffect& flag : FlagsWithoutEffect()) flags[flag.name] = flag.standard;
   for (const auto& [name, value] : kWithoutEffect) EXPECT_THAT(flags, Contains(Pair(name, value)));
-  EXPECT_EQ(controllers::kMaxEndpoints, 100u);
-  EXPECT_EQ(controllers::kMaxMirrored, 1000);
 }
 
 // What reaches the controllers.

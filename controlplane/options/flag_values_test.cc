@@ -1,7 +1,7 @@
 // Each flag sets the option that its component reads. What an option does is held by the component's tests, and
 // by tests/controlplane where only the whole program shows it.
-#include <CLI/CLI.hpp>
 #include <gtest/gtest.h>
+#include <CLI/CLI.hpp>
 
 #include <sstream>
 
@@ -74,11 +74,15 @@ constexpr Case kCases[] = {
     {"--oidc-required-claim=a=b",
      [](const Options& o) { return o.auth.oidc_required_claims == Words{"a=b"}; }},
     {"--oidc-signing-algs=ES256,RS512",
-     [](const Options& o) { return o.auth.oidc_signing_algs == Words{"ES256", "RS512"}; }},
+     [](const Options& o) {
+       return o.auth.oidc_signing_algs == Words{"ES256", "RS512"};
+     }},
     {"--oidc-username-claim=x", [](const Options& o) { return o.auth.oidc_username_claim == "x"; }},
     {"--oidc-username-prefix=-", [](const Options& o) { return o.auth.oidc_username_prefix == "-"; }},
     {"--requestheader-uid-headers=X-A,X-B",
-     [](const Options& o) { return o.auth.requestheader_uid_headers == Words{"X-A", "X-B"}; }},
+     [](const Options& o) {
+       return o.auth.requestheader_uid_headers == Words{"X-A", "X-B"};
+     }},
     {"--service-account-extend-token-expiration=false",
      [](const Options& o) { return !o.auth.service_account_extend_token_expiration; }},
     {"--service-account-lookup=false", [](const Options& o) { return !o.auth.service_account_lookup; }},
@@ -97,6 +101,10 @@ constexpr Case kCases[] = {
      [](const Options& o) { return o.signing.api_server_client.certificate == "/f"; }},
     {"--cluster-signing-legacy-unknown-key-file=/f",
      [](const Options& o) { return o.signing.legacy_unknown.key == "/f"; }},
+    {"--disable-force-detach-on-timeout", [](const Options& o) { return o.manager.disable_force_detach; }},
+    {"--max-endpoints-per-slice=7", [](const Options& o) { return o.manager.max_endpoints_per_slice == 7; }},
+    {"--mirroring-max-endpoints-per-subset=7",
+     [](const Options& o) { return o.manager.max_mirrored_per_subset == 7; }},
     {"--horizontal-pod-autoscaler-initial-readiness-delay=7s",
      [](const Options& o) { return o.manager.pod_autoscaler.initial_readiness_delay == seconds(7); }},
     {"--horizontal-pod-autoscaler-tolerance=0.2",

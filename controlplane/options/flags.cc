@@ -137,6 +137,12 @@ void AddControllers(const FlagAdder& add, Options& options) {
       ->check(CLI::Range(0, 128));
   add("--legacy-service-account-token-clean-up-period", options.manager.legacy_token_period,
       "How long a token in a Secret may be unused before it is retired");
+  add("--disable-force-detach-on-timeout", options.manager.disable_force_detach,
+      "Never detach a volume by force from a node only because it has been unhealthy for long");
+  add("--max-endpoints-per-slice", options.manager.max_endpoints_per_slice,
+      "Endpoints of an EndpointSlice, 1 to 1000");
+  add("--mirroring-max-endpoints-per-subset", options.manager.max_mirrored_per_subset,
+      "Addresses of a subset of Endpoints that are mirrored, 1 to 1000");
   add("--resource-quota-sync-period", options.manager.resource_quota_sync_period,
       "How often all that quotas bound is counted anew");
   add("--node-monitor-period", options.manager.node_monitor_period, "How often nodes are looked at");

@@ -119,6 +119,11 @@ bool FeatureEnabled(const FeatureGates& gates, std::string_view name) {
   return gate && Enabled(gates, *gate);
 }
 
+bool FeatureInEffect(const FeatureGates& gates, std::string_view name, Programs programs) {
+  const FeatureGate* gate = Find(name);
+  return gate && ((gate->honoured_by & programs) != 0 ? Enabled(gates, *gate) : gate->on);
+}
+
 std::vector<std::string> FeatureGateWarnings(const FeatureGates& gates, Programs programs) {
   std::vector<std::string> out;
   for (const auto& [name, value] : gates) {

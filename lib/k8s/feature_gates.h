@@ -50,6 +50,9 @@ Result<> CheckFeatureGates(const FeatureGates& gates);
 // Whether a gate is on with these settings, AllAlpha and AllBeta included. `name` must be in the table.
 bool FeatureEnabled(const FeatureGates& gates, std::string_view name);
 
+// The same for one of these programs: where none of them honours the gate, its default.
+bool FeatureInEffect(const FeatureGates& gates, std::string_view name, Programs programs);
+
 // Messages to log at start: upstream's warnings about gates that will be removed, and one line with all
 // settings that these programs ignore.
 std::vector<std::string> FeatureGateWarnings(const FeatureGates& gates, Programs programs);

@@ -144,6 +144,14 @@ TEST(FeatureGates, FollowAllAlphaAndAllBetaWhereTheyAreNotSetThemselves) {
   EXPECT_TRUE(FeatureEnabled({}, "EnvFiles"));
 }
 
+TEST(FeatureGates, HaveNoEffectInProgramsThatDoNotHonourThem) {
+  const FeatureGates gates = {{"StorageVersionMigrator", true}, {"MemoryQoS", true}, {"EnvFiles", false}};
+  EXPECT_FALSE(FeatureInEffect(gates, "StorageVersionMigrator", Program::kApiServer)) << "nowhere";
+  EXPECT_TRUE(FeatureInEffect(gates, "MemoryQoS", Program::kKubelet | Program::kProxy));
+  EXPECT_FALSE(FeatureInEffect(gates, "MemoryQoS", Program::kApiServer));
+  EXPECT_TRUE(FeatureInEffect(gates, "EnvFiles", Program::kKubelet)) << "always on";
+}
+
 TEST(FeatureGates, NoneIsIgnoredWithoutAWord) {
   EXPECT_THAT(FeatureGateWarnings({}, Program::kKubelet), IsEmpty());
   EXPECT_THAT(FeatureGateWarnings({{"MemoryQoS", true}, {"EnvFiles", true}}, Program::kKubelet), IsEmpty());

@@ -118,7 +118,8 @@ TEST_F(FlagsTest, WriteConfigTo) {
       "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
       "podMaxBackoffSeconds: 20\n";
   ASSERT_TRUE(WriteFile(in, text));
-  Process good(files_.dir() + "/good.log", {"--roles=scheduler", "--config=" + in, "--write-config-to=" + out});
+  Process good(files_.dir() + "/good.log",
+               {"--roles=scheduler", "--config=" + in, "--write-config-to=" + out});
   EXPECT_EQ(good.Wait(), 0) << good.Log();
   EXPECT_EQ(ReadFile(out).value_or(""), text);
 
@@ -148,7 +149,8 @@ TEST_F(FlagsTest, OfControllers) {
   // --authorization-always-allow-paths: the metrics, and nothing more.
   EXPECT_THAT(Curl(controllers->url() + "/configz").out, HasSubstr("\n403"));
   const auto runs = [&](const std::string& name) {
-    return Curl(controllers->url() + "/metrics").out.find("{name=\"" + name + "\",manager=") != std::string::npos;
+    return Curl(controllers->url() + "/metrics").out.find("{name=\"" + name + "\",manager=") !=
+           std::string::npos;
   };
   EXPECT_TRUE(Eventually([&] { return runs("job-controller"); }));
   EXPECT_FALSE(runs("garbage-collector-controller"));

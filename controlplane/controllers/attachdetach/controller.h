@@ -15,12 +15,14 @@
 
 namespace keelson::controllers {
 
+inline constexpr std::chrono::seconds kForceDetachAfter = std::chrono::minutes(6);
+
 class AttachDetachController : public Controller {
  public:
   // `force_after`: how long an unhealthy node may delay a detach; zero: no limit.
   AttachDetachController(client::RestClient api, client::InformerFactory& informers,
                          client::EventRecorder& events, Clock& clock,
-                         std::chrono::seconds force_after = std::chrono::minutes(6));
+                         std::chrono::seconds force_after = kForceDetachAfter);
   // Key: the name of a PersistentVolume.
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 

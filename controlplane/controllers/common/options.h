@@ -57,6 +57,10 @@ struct Options {
 
   std::chrono::milliseconds resource_quota_sync_period{300000};  // full recount interval
 
+  bool disable_force_detach = false;  // volumes of an unhealthy node wait until it is out of service
+
+  int max_endpoints_per_slice = 100, max_mirrored_per_subset = 1000;  // 1 to 1000
+
   bool allocate_node_cidrs = false;
   std::vector<std::string> cluster_cidrs;  // at most one per IP family
   std::vector<std::string> service_cidrs;  // excluded from node CIDRs

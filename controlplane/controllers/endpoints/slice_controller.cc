@@ -25,11 +25,12 @@ std::vector<std::string> ServiceOfSlice(const discoveryv1::EndpointSlice& slice)
 
 EndpointSliceController::EndpointSliceController(client::RestClient api, client::InformerFactory& informers,
                                                  client::EventRecorder& events, Clock& clock,
-                                                 EndpointPods& pods)
+                                                 EndpointPods& pods, size_t max_endpoints)
     : Controller("endpoint_slice", clock, 4),
       api_(std::move(api)),
       events_(events),
       pods_(pods),
+      max_endpoints_(max_endpoints),
       services_(informers.Get<corev1::Service>()),
       slices_(informers.Get<discoveryv1::EndpointSlice>(
           {.label_selector = std::string(kSliceManagedBy) + "=" + kSliceController})),
@@ -179,7 +180,7 @@ Result<Requeue> EndpointSliceController::Reconcile(const std::string& key, std::
         auto node = nodes_.Get(name);
         return node ? ZoneOf(*node) : std::string();
       },
-      HintModeOf(*service) == HintMode::kTopology ? Shares() : ZoneShares());
+      HintModeOf(*service) == HintMode::kTopology ? Shares() : ZoneShares(), max_endpoints_);
   const std::optional<WallTime> trigger = trigger_times_.Next(*service, pods);
   for (auto* written : {&plan.create, &plan.update}) {
     for (discoveryv1::EndpointSlice& slice : *written) SetTriggerTime(trigger, *slice.mutable_metadata());

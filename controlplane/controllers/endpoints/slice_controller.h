@@ -16,7 +16,8 @@ namespace keelson::controllers {
 class EndpointSliceController : public Controller {
  public:
   EndpointSliceController(client::RestClient api, client::InformerFactory& informers,
-                          client::EventRecorder& events, Clock& clock, EndpointPods& pods);
+                          client::EventRecorder& events, Clock& clock, EndpointPods& pods,
+                          size_t max_endpoints = kMaxEndpoints);
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
@@ -33,6 +34,7 @@ class EndpointSliceController : public Controller {
   client::RestClient api_;
   client::EventRecorder& events_;
   EndpointPods& pods_;
+  const size_t max_endpoints_;
   client::Informer<corev1::Service>& services_;
   client::Informer<discoveryv1::EndpointSlice>& slices_;
   client::Informer<corev1::Node>& nodes_;

@@ -123,37 +123,37 @@ size_t KeepWanted(std::map<std::string, Endpoint>& wanted, std::vector<Draft>& d
   return removed;
 }
 
-void Fill(std::map<std::string, Endpoint>& wanted, Draft& draft, size_t most = kMaxEndpoints) {
+// Adds at most `most` endpoints, up to `full` in the slice.
+void Fill(std::map<std::string, Endpoint>& wanted, Draft& draft, size_t full, size_t most) {
   for (size_t i = 0; i < most && !wanted.empty(); ++i) {
-    if (static_cast<size_t>(draft.after.endpoints_size()) >= kMaxEndpoints) return;
+    if (static_cast<size_t>(draft.after.endpoints_size()) >= full) return;
     *draft.after.add_endpoints() = std::move(wanted.begin()->second);
     wanted.erase(wanted.begin());
     draft.changed = true;
   }
 }
 
-void PlaceRest(std::map<std::string, Endpoint>& wanted, std::vector<Draft>& drafts) {
+void PlaceRest(std::map<std::string, Endpoint>& wanted, std::vector<Draft>& drafts, size_t full) {
   std::vector<Draft*> order;
   for (Draft& draft : drafts) order.push_back(&draft);
   std::stable_sort(order.begin(), order.end(), [](const Draft* a, const Draft* b) {
     return a->after.endpoints_size() > b->after.endpoints_size();
   });
   for (Draft* draft : order) {
-    if (draft->changed && draft->after.endpoints_size() > 0) Fill(wanted, *draft);
+    if (draft->changed && draft->after.endpoints_size() > 0) Fill(wanted, *draft, full, full);
   }
   // Full slices' worth goes into new slices; the remainder into the fullest unchanged slice with enough room.
-  const size_t remainder = wanted.size() % kMaxEndpoints;
+  const size_t remainder = wanted.size() % full;
   if (wanted.empty() || remainder == 0) return;
   for (Draft* draft : order) {
-    const size_t room = kMaxEndpoints - static_cast<size_t>(draft->after.endpoints_size());
     if (draft->changed && draft->after.endpoints_size() > 0) continue;
-    if (room < remainder) continue;
-    return Fill(wanted, *draft, remainder);
+    if (static_cast<size_t>(draft->after.endpoints_size()) + remainder > full) continue;
+    return Fill(wanted, *draft, full, remainder);
   }
 }
 
 void PlanGroup(const corev1::Service& service, const std::string& family, EndpointGroup group,
-               const std::vector<SlicePointer>& existing, SlicePlan& plan) {
+               const std::vector<SlicePointer>& existing, size_t full, SlicePlan& plan) {
   std::map<std::string, Endpoint> wanted;
   for (Endpoint& endpoint : group.endpoints) {
     std::string identity = IdentityOf(endpoint);
@@ -168,10 +168,10 @@ void PlanGroup(const corev1::Service& service, const std::string& family, Endpoi
     draft.changed = !MessageDifferencer::Equals(draft.after.metadata(), slice->metadata());
   }
   plan.endpoints += wanted.size();
-  plan.ideal_slices += (wanted.size() + kMaxEndpoints - 1) / kMaxEndpoints;
+  plan.ideal_slices += (wanted.size() + full - 1) / full;
   plan.removed += KeepWanted(wanted, drafts);
   plan.added += wanted.size();
-  PlaceRest(wanted, drafts);
+  PlaceRest(wanted, drafts, full);
   for (Draft& draft : drafts) {
     if (draft.after.endpoints_size() == 0) {
       plan.remove.push_back(draft.before);
@@ -182,7 +182,7 @@ void PlanGroup(const corev1::Service& service, const std::string& family, Endpoi
   while (!wanted.empty()) {
     Draft fresh;
     fresh.after = NewSlice(service, family, group.ports);
-    Fill(wanted, fresh);
+    Fill(wanted, fresh, full, full);
     plan.create.push_back(std::move(fresh.after));
   }
 }
@@ -256,7 +256,7 @@ std::vector<EndpointGroup> DesiredEndpoints(const corev1::Service& service,
 
 SlicePlan PlanSlices(const corev1::Service& service, const std::vector<EndpointPodPointer>& pods,
                      const std::vector<SlicePointer>& existing, const ZoneOfNode& zone_of,
-                     const ZoneShares& shares) {
+                     const ZoneShares& shares, size_t max_endpoints) {
   SlicePlan plan;
   std::vector<SlicePointer> others = existing;  // of families that the Service no longer has
   for (const std::string& family : FamiliesOf(service)) {
@@ -280,7 +280,7 @@ SlicePlan PlanSlices(const corev1::Service& service, const std::vector<EndpointP
         matching.push_back(slice);
         return true;
       });
-      PlanGroup(service, family, std::move(group), matching, plan);
+      PlanGroup(service, family, std::move(group), matching, max_endpoints, plan);
     }
     RemoveAll(own, plan);
   }

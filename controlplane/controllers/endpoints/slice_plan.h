@@ -18,7 +18,7 @@ inline constexpr char kServiceName[] = "kubernetes.io/service-name";
 inline constexpr char kSliceManagedBy[] = "endpointslice.kubernetes.io/managed-by";
 inline constexpr char kSliceController[] = "endpointslice-controller.k8s.io";
 inline constexpr char kHeadless[] = "service.kubernetes.io/headless";
-inline constexpr size_t kMaxEndpoints = 100;  // per slice
+inline constexpr size_t kMaxEndpoints = 100;  // per slice, by default
 
 using ZoneOfNode = std::function<std::string(const std::string& node)>;  // empty: unknown
 using SlicePointer = std::shared_ptr<const discoveryv1::EndpointSlice>;
@@ -43,10 +43,11 @@ struct SlicePlan {
   size_t endpoints = 0, ideal_slices = 0, added = 0, removed = 0;
 };
 // Plans few writes: endpoints stay in their slices; new ones go into slices that change anyway, then into the
-// fullest slice with room for all of them, then into new slices. Each family has at least one slice.
+// fullest slice with room for all of them, then into new slices. Each family has at least one slice. A slice
+// that has more than `max_endpoints` keeps them.
 SlicePlan PlanSlices(const corev1::Service& service, const std::vector<EndpointPodPointer>& pods,
                      const std::vector<SlicePointer>& existing, const ZoneOfNode& zone_of,
-                     const ZoneShares& shares = {});
+                     const ZoneShares& shares = {}, size_t max_endpoints = kMaxEndpoints);
 
 bool IsIpv6Address(std::string_view ip);
 bool IsHeadless(const corev1::Service& service);

@@ -47,8 +47,8 @@ const ZoneOfNode kNoZone = [](const std::string&) { return std::string(); };
 class Stored {
  public:
   SlicePlan Sync(const corev1::Service& service, const std::vector<EndpointPodPointer>& pods,
-                 const ZoneOfNode& zone_of = kNoZone) {
-    SlicePlan plan = PlanSlices(service, pods, slices, zone_of);
+                 const ZoneOfNode& zone_of = kNoZone, size_t max_endpoints = kMaxEndpoints) {
+    SlicePlan plan = PlanSlices(service, pods, slices, zone_of, {}, max_endpoints);
     for (const auto& removed : plan.remove) std::erase(slices, removed);
     for (const auto& updated : plan.update) {
       for (auto& slice : slices) {
@@ -109,6 +109,18 @@ TEST(PlanSlicesTest, FieldsOfASlice) {
   EXPECT_EQ(endpoint.zone(), "zone-of-n1");
   EXPECT_EQ(endpoint.target_ref().name(), "pod-1");
   EXPECT_EQ(endpoint.target_ref().kind(), "Pod");
+}
+
+TEST(PlanSlicesTest, SlicesAreAsLargeAsTheyMayBe) {
+  const corev1::Service service = ServiceNamed("web");
+  Stored stored;
+  EXPECT_EQ(stored.Sync(service, Pods(0, 7), kNoZone, 3).ideal_slices, 3u);
+  EXPECT_EQ(stored.Sizes(), (std::vector<int>{1, 3, 3}));
+  // Larger ones than that stay, and get no more.
+  stored.Sync(service, Pods(0, 8), kNoZone, 2);
+  EXPECT_EQ(stored.Sizes(), (std::vector<int>{2, 3, 3}));
+  stored.Sync(service, Pods(0, 9), kNoZone, 2);
+  EXPECT_EQ(stored.Sizes(), (std::vector<int>{1, 2, 3, 3}));
 }
 
 TEST(PlanSlicesTest, Conditions) {

@@ -15,8 +15,9 @@ constexpr char kByService[] = "service";
 EndpointSliceMirroringController::EndpointSliceMirroringController(client::RestClient api,
                                                                    client::InformerFactory& informers,
                                                                    client::EventRecorder& events,
-                                                                   Clock& clock)
+                                                                   Clock& clock, int max_mirrored)
     : Controller("endpoint_slice_mirroring", clock),
+      max_mirrored_(max_mirrored),
       api_(std::move(api)),
       events_(events),
       services_(informers.Get<corev1::Service>()),
@@ -60,7 +61,7 @@ Result<Requeue> EndpointSliceMirroringController::Reconcile(const std::string& k
   auto endpoints = endpoints_.Get(key);
   MirrorPlan plan;
   if (service && service->spec().selector().empty() && endpoints && ShouldMirror(*endpoints)) {
-    plan = PlanMirror(*endpoints, slices);
+    plan = PlanMirror(*endpoints, slices, max_mirrored_);
   } else {
     plan.remove = std::move(slices);
     if (!service) tracker_.Forget(key);
@@ -75,7 +76,7 @@ Result<Requeue> EndpointSliceMirroringController::Reconcile(const std::string& k
         *endpoints, "Warning", "TooManyAddressesToMirror",
         fmt::format("A max of {} addresses can be mirrored to EndpointSlices per Endpoints subset. {} "
                     "addresses were skipped",
-                    kMaxMirrored, plan.skipped));
+                    max_mirrored_, plan.skipped));
   }
   Result<> applied = ApplySlicePlan(key, plan, api_.With(stop), tracker_);
   if (applied) {

@@ -11,13 +11,15 @@ namespace keelson::controllers {
 class EndpointSliceMirroringController : public Controller {
  public:
   EndpointSliceMirroringController(client::RestClient api, client::InformerFactory& informers,
-                                   client::EventRecorder& events, Clock& clock);
+                                   client::EventRecorder& events, Clock& clock,
+                                   int max_mirrored = kMaxMirrored);
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
  private:
   void OnSlice(const client::Change<discoveryv1::EndpointSlice>& change);
 
   MirrorMeters meters_;
+  const int max_mirrored_;
   client::RestClient api_;
   client::EventRecorder& events_;
   client::Informer<corev1::Service>& services_;

@@ -103,6 +103,10 @@ TEST(PlanMirrorTest, WhatIsLeftOutIsCounted) {
   EXPECT_EQ(plan.invalid, 1);
   EXPECT_EQ(plan.skipped, 6);
   EXPECT_EQ(plan.create.at(0).endpoints_size(), 1000);
+
+  const MirrorPlan fewer = PlanMirror(Manual("web", ips), {}, 10);
+  EXPECT_EQ(fewer.skipped, 996);
+  EXPECT_EQ(fewer.create.at(0).endpoints_size(), 10);
 }
 
 class MirroringTest : public ::testing::Test {

@@ -67,12 +67,12 @@ class Wanted {
     std::set<std::string> seen;
   };
 
-  void Add(const corev1::EndpointSubset& subset, MirrorPlan& plan) {
+  void Add(const corev1::EndpointSubset& subset, int max_mirrored, MirrorPlan& plan) {
     const Ports ports = PortsOf(subset);
     int added = 0;
     auto add = [&](const auto& addresses, bool ready) {
       for (const corev1::EndpointAddress& address : addresses) {
-        if (added >= kMaxMirrored) return;
+        if (added >= max_mirrored) return;
         const char* family = k8s::IsIpv4(address.ip())   ? "IPv4"
                              : k8s::IsIpv6(address.ip()) ? "IPv6"
                                                          : nullptr;
@@ -138,10 +138,11 @@ bool ShouldMirror(const corev1::Endpoints& endpoints) {
   return !endpoints.metadata().annotations().contains(kLeader);
 }
 
-MirrorPlan PlanMirror(const corev1::Endpoints& endpoints, const std::vector<SlicePointer>& existing) {
+MirrorPlan PlanMirror(const corev1::Endpoints& endpoints, const std::vector<SlicePointer>& existing,
+                      int max_mirrored) {
   MirrorPlan plan;
   Wanted wanted;
-  for (const corev1::EndpointSubset& subset : endpoints.subsets()) wanted.Add(subset, plan);
+  for (const corev1::EndpointSubset& subset : endpoints.subsets()) wanted.Add(subset, max_mirrored, plan);
   for (const SlicePointer& slice : existing) {
     auto found = wanted.groups().find(KeyOf(slice->address_type(), slice->ports()));
     if (found == wanted.groups().end()) {
