@@ -104,7 +104,13 @@ Result<MountedVolume> VolumeManager::MountOne(VolumeInput input, std::stop_token
     if (candidate->Supports(input)) plugin = candidate.get();
   }
   if (!plugin) {
-    return NotSetUp(Error(Code::kUnimplemented, "no volume plugin matched"), "SetUp", input.name());
+    // The gate is locked to off, since a repository's hooks run as root.
+    constexpr char kGitRepo[] =
+        "git-repo volume plugin has been disabled; if necessary, it may be re-enabled by enabling the "
+        "feature-gate `GitRepoVolumeDriver`";
+    const bool git_repo = !input.persistent && input.volume.volume_source().has_git_repo();
+    return NotSetUp(Error(Code::kUnimplemented, git_repo ? kGitRepo : "no volume plugin matched"), "SetUp",
+                    input.name());
   }
   if (auto fits = CheckUse(*plugin, input); !fits) return fits.error();
   const bool block = IsBlock(input);

@@ -52,6 +52,14 @@ TEST_F(VolumeTest, MissingObjects) {
       manager_->Mount(PodWith(R"({"name":"v","secret":{"secretName":"s","optional":true}})"), node_, {}));
 }
 
+TEST_F(VolumeTest, RepositoriesAreNotCloned) {
+  EXPECT_EQ(manager_->Mount(PodWith(R"({"name":"v","gitRepo":{"repository":"https://x"}})"), node_, {})
+                .error()
+                .message(),
+            "MountVolume.SetUp failed for volume \"v\" : git-repo volume plugin has been disabled; if "
+            "necessary, it may be re-enabled by enabling the feature-gate `GitRepoVolumeDriver`");
+}
+
 TEST_F(VolumeTest, ProjectedTokenIsRenewedInTime) {
   objects_.Put<corev1::ConfigMap>(R"({"metadata":{"name":"config","namespace":"n"},"data":{"a":"one"}})");
   corev1::Pod pod = PodWith(R"({"name":"v","projected":{"sources":[

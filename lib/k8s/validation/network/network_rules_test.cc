@@ -81,6 +81,11 @@ TEST(NetworkRules, Ingresses) {
   constexpr char kV1[] = "networking.k8s.io/v1";
   ExpectErrors({
       {kV1, "Ingress", Path(std::string(R"("path":"/","pathType":"Prefix",)") + kBackend), {}},
+      // Names of Services may begin with a digit.
+      {kV1,
+       "Ingress",
+       Namespaced(R"("spec":{"defaultBackend":{"service":{"name":"1s","port":{"number":80}}}})"),
+       {}},
       {kV1,
        "Ingress",
        Namespaced(R"("spec":{})"),
