@@ -7,86 +7,15 @@
 
 #include "lib/http/streaming/spdy_test_peer.h"
 #include "lib/http/streaming/websocket.h"
-#include "lib/http/streaming/websocket_writer.h"
-#include "lib/http/testing/fixture.h"
+#include "lib/http/testing/websocket_client.h"
 
 namespace keelson::http {
 namespace {
 
-// Blocking calls on a Stream.
-class Wire1 {
- public:
-  explicit Wire1(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
-  std::string Read() {  // empty at the end
-    std::promise<Result<std::string>> done;
-    stream_->AsyncRead([&](Result<std::string> r) { done.set_value(std::move(r)); });
-    auto future = done.get_future();
-    if (future.wait_for(kSoon) != std::future_status::ready) {
-      ADD_FAILURE() << "nothing to read";
-      stream_->Close();
-    }
-    return future.get().value_or("");
-  }
-  bool Write(std::string data) {
-    std::promise<bool> done;
-    stream_->AsyncWrite(std::move(data), [&](Result<> r) { done.set_value(r.has_value()); });
-    return done.get_future().get();
-  }
-  Stream& stream() { return *stream_; }
-
- private:
-  std::unique_ptr<Stream> stream_;
-};
-
-std::string ClientFrame(uint8_t first, std::string_view payload) {
-  std::string out(1, static_cast<char>(first));
-  if (payload.size() < 126) {
-    out += static_cast<char>(0x80 | payload.size());
-  } else {
-    out += static_cast<char>(0x80 | 127);
-    for (int i = 7; i >= 0; --i) out += static_cast<char>(payload.size() >> (8 * i) & 0xff);
-  }
-  return out.append(4, '\0').append(payload);  // a mask of zeros
-}
-
-// Parses WebSocket frames: {opcode, payload}.
-class WsReader {
- public:
-  explicit WsReader(Wire1& wire) : wire_(wire) {}
-  std::pair<int, std::string> Next() {
-    for (;;) {
-      if (buffer_.size() >= 2) {
-        size_t size = static_cast<unsigned char>(buffer_[1]), head = 2;
-        if (size == 126) head = 4;
-        if (size == 127) head = 10;
-        if (buffer_.size() >= head) {
-          if (head > 2) {
-            size = 0;
-            for (size_t i = 2; i < head; ++i) size = size << 8 | static_cast<unsigned char>(buffer_[i]);
-          }
-          if (buffer_.size() >= head + size) {
-            int opcode = buffer_[0] & 15;
-            std::string payload = buffer_.substr(head, size);
-            buffer_.erase(0, head + size);
-            return {opcode, payload};
-          }
-        }
-      }
-      std::string more = wire_.Read();
-      if (more.empty()) return {-1, ""};
-      buffer_ += more;
-    }
-  }
-
- private:
-  Wire1& wire_;
-  std::string buffer_;
-};
-
 // Serves one connection like containerd: replies to streams, echoes stdin to stdout, reports resizes on
 // stderr, and reports success when stdin ends or says "end", failure when it says "fail".
 void FakeRuntime(std::unique_ptr<Stream> stream) {
-  Wire1 wire(std::move(stream));
+  BlockingStream wire(std::move(stream));
   SpdyTestPeer peer;
   std::map<std::string, uint32_t> ids;
   std::map<uint32_t, std::string> types;
@@ -123,7 +52,7 @@ void FakeRuntime(std::unique_ptr<Stream> stream) {
 // Forwards like containerd: a pair of streams for each port; echoes data with the port in front. "fail" is
 // reported on the error stream; "bye" ends the pair.
 void FakePorts(std::unique_ptr<Stream> stream) {
-  Wire1 wire(std::move(stream));
+  BlockingStream wire(std::move(stream));
   SpdyTestPeer peer;
   std::map<uint32_t, std::string> ports, types;
   for (std::string bytes = wire.Read(); !bytes.empty(); bytes = wire.Read()) {
@@ -176,7 +105,7 @@ class StreamingTest : public ::testing::Test {
     if (protocol == "v4.channel.k8s.io") return FakeRuntime(std::move(*stream));
     EXPECT_EQ(protocol, "portforward.k8s.io");
     if (request.path == "/ports/T") return FakePorts(std::move(*stream));
-    Wire1 wire(std::move(*stream));
+    BlockingStream wire(std::move(*stream));
     for (std::string bytes = wire.Read(); !bytes.empty(); bytes = wire.Read()) {
       if (!wire.Write("<" + bytes + ">")) return;
       if (bytes == "bye") return;
@@ -209,7 +138,7 @@ TEST_F(StreamingTest, ExecWithHalfClosedStdin) {
   auto upgraded = Dial("/exec?stdin=true&stdout=true&stderr=true&command=cat", "v5.channel.k8s.io");
   ASSERT_TRUE(upgraded) << upgraded.error().message();
   EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), "v5.channel.k8s.io");
-  Wire1 wire(std::move(upgraded->stream));
+  BlockingStream wire(std::move(upgraded->stream));
   WsReader reader(wire);
   EXPECT_EQ(reader.Next(), std::make_pair(2, Message(1, "")));
   ASSERT_TRUE(wire.Write(ClientFrame(0x82, Message(0, "hello"))));
@@ -227,7 +156,7 @@ TEST_F(StreamingTest, ExecWithHalfClosedStdin) {
 TEST_F(StreamingTest, TerminalResizesAndHasNoStderr) {
   auto upgraded = Dial("/exec?input=1&output=1&error=1&tty=1", "v4.channel.k8s.io");
   ASSERT_TRUE(upgraded) << upgraded.error().message();
-  Wire1 wire(std::move(upgraded->stream));
+  BlockingStream wire(std::move(upgraded->stream));
   WsReader reader(wire);
   EXPECT_EQ(reader.Next(), std::make_pair(2, Message(1, "")));
   ASSERT_TRUE(wire.Write(ClientFrame(0x82, Message(4, R"({"Width":80})"))));
@@ -240,7 +169,7 @@ TEST_F(StreamingTest, TerminalResizesAndHasNoStderr) {
 TEST_F(StreamingTest, Base64Messages) {
   auto upgraded = Dial("/exec?stdin=1&stdout=1", "v4.base64.channel.k8s.io");
   ASSERT_TRUE(upgraded) << upgraded.error().message();
-  Wire1 wire(std::move(upgraded->stream));
+  BlockingStream wire(std::move(upgraded->stream));
   WsReader reader(wire);
   EXPECT_EQ(reader.Next(), std::make_pair(1, std::string("1")));
   ASSERT_TRUE(wire.Write(ClientFrame(0x81, "0Zm9v")));
@@ -254,7 +183,7 @@ TEST_F(StreamingTest, OldProtocolsHaveNoStatus) {
     auto upgraded = Dial("/exec?stdin=1&stdout=1", protocol);
     ASSERT_TRUE(upgraded) << upgraded.error().message();
     EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), protocol);
-    Wire1 wire(std::move(upgraded->stream));
+    BlockingStream wire(std::move(upgraded->stream));
     WsReader reader(wire);
     EXPECT_EQ(reader.Next(), std::make_pair(2, Message(1, "")));
     ASSERT_TRUE(wire.Write(ClientFrame(0x82, Message(0, "a"))));
@@ -265,7 +194,7 @@ TEST_F(StreamingTest, OldProtocolsHaveNoStatus) {
   }
   auto upgraded = Dial("/exec?stdin=1&stdout=1", "base64.channel.k8s.io");
   ASSERT_TRUE(upgraded) << upgraded.error().message();
-  Wire1 wire(std::move(upgraded->stream));
+  BlockingStream wire(std::move(upgraded->stream));
   WsReader reader(wire);
   EXPECT_EQ(reader.Next(), std::make_pair(1, std::string("1")));
   ASSERT_TRUE(wire.Write(ClientFrame(0x81, "0ZW5k")));  // "end"
@@ -275,7 +204,7 @@ TEST_F(StreamingTest, OldProtocolsHaveNoStatus) {
 TEST_F(StreamingTest, MuchDataBothWaysArrivesWhole) {
   auto upgraded = Dial("/exec?stdin=true&stdout=true", "v5.channel.k8s.io");
   ASSERT_TRUE(upgraded) << upgraded.error().message();
-  Wire1 wire(std::move(upgraded->stream));
+  BlockingStream wire(std::move(upgraded->stream));
   WsReader reader(wire);
   reader.Next();
   const size_t size = 8 << 20;
@@ -297,7 +226,7 @@ TEST_F(StreamingTest, PortForwardTunnel) {
   auto upgraded = Dial("/portforward", "SPDY/3.1+portforward.k8s.io");
   ASSERT_TRUE(upgraded) << upgraded.error().message();
   EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), "SPDY/3.1+portforward.k8s.io");
-  Wire1 wire(std::move(upgraded->stream));
+  BlockingStream wire(std::move(upgraded->stream));
   WsReader reader(wire);
   ASSERT_TRUE(wire.Write(ClientFrame(0x82, "frame")));
   EXPECT_EQ(reader.Next(), std::make_pair(2, std::string("<frame>")));
@@ -310,7 +239,7 @@ TEST_F(StreamingTest, PortForwardChannels) {
   auto upgraded = Dial("/portforward?ports=80&ports=8443", "v4.channel.k8s.io");
   ASSERT_TRUE(upgraded) << upgraded.error().message();
   EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), "v4.channel.k8s.io");
-  Wire1 wire(std::move(upgraded->stream));
+  BlockingStream wire(std::move(upgraded->stream));
   WsReader reader(wire);
   const std::string http("\x50\x00", 2), https("\xfb\x20", 2);
   EXPECT_EQ(reader.Next(), std::make_pair(2, Message(0, http)));
@@ -329,7 +258,7 @@ TEST_F(StreamingTest, PortForwardChannels) {
 TEST_F(StreamingTest, PortForwardChannelsInBase64) {
   auto upgraded = Dial("/portforward?ports=80", "v4.base64.channel.k8s.io");
   ASSERT_TRUE(upgraded) << upgraded.error().message();
-  Wire1 wire(std::move(upgraded->stream));
+  BlockingStream wire(std::move(upgraded->stream));
   WsReader reader(wire);
   EXPECT_EQ(reader.Next(), std::make_pair(1, std::string("0UAA=")));
   EXPECT_EQ(reader.Next(), std::make_pair(1, std::string("1UAA=")));
@@ -360,7 +289,7 @@ TEST_F(StreamingTest, Refusals) {
 TEST_F(StreamingTest, BrokenClientIsToldAndCut) {
   auto upgraded = Dial("/exec?stdin=1&stdout=1", "v5.channel.k8s.io");
   ASSERT_TRUE(upgraded) << upgraded.error().message();
-  Wire1 wire(std::move(upgraded->stream));
+  BlockingStream wire(std::move(upgraded->stream));
   WsReader reader(wire);
   reader.Next();
   ASSERT_TRUE(wire.Write("\xff\xff\xff\xff\xff\xff\xff\xff rubbish"));
@@ -382,142 +311,11 @@ TEST_F(StreamingTest, SpdyClientsAreSpliced) {
                                    kSoon);
   ASSERT_TRUE(upgraded) << upgraded.error().message();
   EXPECT_EQ(upgraded->headers.Get("X-Stream-Protocol-Version"), "portforward.k8s.io");
-  Wire1 wire(std::move(upgraded->stream));
+  BlockingStream wire(std::move(upgraded->stream));
   ASSERT_TRUE(wire.Write("one"));
   EXPECT_EQ(wire.Read(), "<one>");
   wire.stream().ShutdownWrite();
   EXPECT_EQ(wire.Read(), "");
-}
-
-// ---- a response as messages ----
-
-ClientRequest MessagesRequest(const std::string& protocols) {
-  ClientRequest request;
-  request.method = "GET";
-  request.target = "/";
-  request.headers = {{"Connection", "Upgrade"},
-                     {"Upgrade", "websocket"},
-                     {"Sec-WebSocket-Version", "13"},
-                     {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}};
-  if (!protocols.empty()) request.headers.Add("Sec-WebSocket-Protocol", protocols);
-  return request;
-}
-
-class WebSocketWriterTest : public ::testing::Test {
- protected:
-  // Serves `text` or binary messages and passes the writer to the test.
-  void Serve(bool text) {
-    server_ = std::make_unique<RunningServer>([this, text](auto request, auto writer) {
-      auto made = NewWebSocketWriter(*request, writer, text);
-      if (!made) return writer->Reply(400, {}, made.error().message());
-      (*made)->Start(200, {{"Content-Type", "application/json"}});
-      writer_.set_value(*made);
-    });
-    ClientOptions options;
-    options.base_url = server_->Url();
-    client_ = NewClient(std::move(options));
-  }
-  std::unique_ptr<RunningServer> server_;
-  std::unique_ptr<Client> client_;
-  std::promise<std::shared_ptr<ResponseWriter>> writer_;
-};
-
-std::shared_ptr<const std::string> Shared(std::string text) {
-  return std::make_shared<const std::string>(std::move(text));
-}
-
-TEST_F(WebSocketWriterTest, EachWriteIsAMessage) {
-  Serve(true);
-  auto upgraded =
-      client_->Upgrade(MessagesRequest("base64url.bearer.authorization.k8s.io.x, one, two"), kSoon);
-  ASSERT_TRUE(upgraded) << upgraded.error().message();
-  EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Accept"), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
-  EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), "one");
-  auto writer = writer_.get_future().get();
-  std::promise<void> closed;
-  writer->OnClose([&] { closed.set_value(); });
-  Wire1 wire(std::move(upgraded->stream));
-  WsReader reader(wire);
-  using Frame = std::pair<int, std::string>;
-  std::string big(100000, 'x');
-  EXPECT_TRUE(writer->Write(Shared("a\n")));
-  EXPECT_TRUE(writer->Write(Shared(big)));
-  EXPECT_EQ(reader.Next(), Frame(1, "a\n"));
-  EXPECT_EQ(reader.Next(), Frame(1, big));
-  ASSERT_TRUE(wire.Write(ClientFrame(0x89, "hello") + ClientFrame(0x81, "whatever")));
-  EXPECT_EQ(reader.Next(), Frame(10, "hello"));
-  writer->Finish();
-  EXPECT_EQ(reader.Next(), Frame(8, std::string("\x03\xe8", 2)));
-  EXPECT_EQ(reader.Next().first, -1);
-  ASSERT_EQ(closed.get_future().wait_for(kSoon), std::future_status::ready);
-  EXPECT_TRUE(writer->closed());
-  EXPECT_FALSE(writer->Write(Shared("late")));
-  EXPECT_EQ(writer->queued_bytes(), 0U);
-}
-
-TEST_F(WebSocketWriterTest, BytesInBothForms) {
-  struct Case {
-    const char *offered, *agreed;
-    int opcode;
-    const char* message;
-  } cases[] = {{"", "", 2, "foo"},
-               {"binary.k8s.io", "binary.k8s.io", 2, "foo"},
-               {"x, base64.binary.k8s.io", "base64.binary.k8s.io", 1, "Zm9v"}};
-  RunningServer server([](auto request, auto writer) {
-    auto made = NewWebSocketByteWriter(*request, writer);
-    if (!made) return writer->Reply(400, {}, made.error().message());
-    (*made)->Start(200, {});
-    (*made)->Write(Shared("foo"));
-    (*made)->Finish();
-  });
-  for (const Case& c : cases) {
-    auto client = NewClient({server.Url(), {}, true, kSoon});
-    auto upgraded = client->Upgrade(MessagesRequest(c.offered), kSoon);
-    ASSERT_TRUE(upgraded) << upgraded.error().message();
-    EXPECT_EQ(upgraded->headers.Get("Sec-WebSocket-Protocol"), c.agreed);
-    Wire1 wire(std::move(upgraded->stream));
-    WsReader reader(wire);
-    EXPECT_EQ(reader.Next(), std::make_pair(c.opcode, std::string()));
-    EXPECT_EQ(reader.Next(), std::make_pair(c.opcode, std::string(c.message)));
-    EXPECT_EQ(reader.Next().first, 8);
-  }
-  ClientResponse refusal;
-  EXPECT_FALSE(
-      NewClient({server.Url(), {}, true, kSoon})->Upgrade(MessagesRequest("x"), kSoon, {}, &refusal));
-  EXPECT_EQ(refusal.status, 400);
-}
-
-TEST_F(WebSocketWriterTest, EndsWithItsClient) {
-  for (bool politely : {true, false}) {
-    writer_ = {};
-    Serve(false);
-    auto upgraded = client_->Upgrade(MessagesRequest(""), kSoon);
-    ASSERT_TRUE(upgraded) << upgraded.error().message();
-    EXPECT_FALSE(upgraded->headers.Has("Sec-WebSocket-Protocol"));
-    auto writer = writer_.get_future().get();
-    std::promise<void> closed;
-    writer->OnClose([&] { closed.set_value(); });
-    Wire1 wire(std::move(upgraded->stream));
-    WsReader reader(wire);
-    EXPECT_TRUE(writer->Write(Shared("b")));
-    EXPECT_EQ(reader.Next(), (std::pair<int, std::string>(2, "b")));
-    if (politely) {
-      ASSERT_TRUE(wire.Write(ClientFrame(0x88, "\x03\xe8")));
-      EXPECT_EQ(reader.Next().first, 8);
-    } else {
-      wire.stream().Close();
-    }
-    EXPECT_EQ(closed.get_future().wait_for(kSoon), std::future_status::ready);
-  }
-}
-
-TEST_F(WebSocketWriterTest, RefusesBadHandshakes) {
-  Serve(true);
-  ClientRequest request = MessagesRequest("");
-  request.headers.Set("Sec-WebSocket-Version", "8");
-  ClientResponse refusal;
-  EXPECT_FALSE(client_->Upgrade(request, kSoon, {}, &refusal));
-  EXPECT_EQ(refusal.status, 400);
 }
 
 }  // namespace
