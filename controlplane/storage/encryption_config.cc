@@ -1,7 +1,6 @@
 #include "controlplane/storage/encryption_config.h"
 
 #include <sodium.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <set>
@@ -10,51 +9,34 @@
 #include <fmt/ranges.h>
 
 #include "lib/api/codec/text_forms.h"
+#include "lib/component/document_reader.h"
 
 namespace keelson::storage {
 namespace {
 
+using component::DocumentReader;
 using Type = EncryptionProvider::Type;
 
-// What is wrong with a file, by the fields' paths.
-class Problems {
- public:
-  void Add(const std::string& path, std::string_view what) {
-    all_.push_back(fmt::format("{}: {}", path, what));
-  }
-  void Invalid(const std::string& path, std::string_view value, std::string_view what) {
-    Add(path, fmt::format("Invalid value: \"{}\": {}", value, what));
-  }
-  void Required(const std::string& path, std::string_view what) {
-    Add(path, fmt::format("Required value: {}", what));
-  }
-  void Unknown(const std::string& path) {
-    all_.push_back(fmt::format("strict decoding error: unknown field \"{}\"", path));
-  }
-  bool empty() const { return all_.empty(); }
-  Error ToError() const {
-    std::string text = all_.size() == 1 ? all_[0] : fmt::format("[{}]", fmt::join(all_, ", "));
-    return Error(Code::kInvalid, std::move(text));
-  }
+void Invalid(DocumentReader& in, std::string_view field, std::string_view value, std::string_view what) {
+  in.Problem(field, fmt::format("Invalid value: \"{}\": {}", value, what));
+}
 
- private:
-  std::vector<std::string> all_;
-};
+void Required(DocumentReader& in, std::string_view field, std::string_view what) {
+  in.Problem(field, fmt::format("Required value: {}", what));
+}
 
-std::string Text(const YAML::Node& node) { return node && node.IsScalar() ? node.Scalar() : ""; }
+std::string ReadText(DocumentReader& in, std::string_view field) {
+  std::string out;
+  in.Read(field, out);
+  return out;
+}
 
-void OnlyFields(const YAML::Node& node, const std::string& path,
-                std::initializer_list<std::string_view> known, Problems& problems) {
-  if (!node.IsMap()) {
-    if (!node.IsNull()) problems.Add(path, "must be an object");
-    return;
-  }
-  for (const auto& field : node) {
-    std::string name = Text(field.first);
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      problems.Unknown(path.empty() ? name : path + "." + name);
-    }
-  }
+// Whether the field is a list with items; else that is a problem. What is no list, List() reports.
+bool RequireItems(DocumentReader& in, std::string_view field, std::string_view what) {
+  const boost::json::value* value = in.Raw(field);
+  const bool some = value && (!value->is_array() || !value->get_array().empty());
+  if (!some) Required(in, field, what);
+  return some;
 }
 
 std::string DecodeSecret(const std::string& text, bool& good) {
@@ -66,110 +48,106 @@ std::string DecodeSecret(const std::string& text, bool& good) {
   return out;
 }
 
-void ReadKeys(const YAML::Node& node, const std::string& path, const std::vector<size_t>& sizes,
-              EncryptionProvider& provider, Problems& problems) {
-  OnlyFields(node, path, {"keys"}, problems);
-  const YAML::Node keys = node.IsMap() ? node["keys"] : YAML::Node();
-  if (!keys || !keys.IsSequence() || keys.size() == 0) {
-    return problems.Required(path + ".keys", "at least one keys is required");
-  }
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const std::string at = fmt::format("{}.keys[{}]", path, i);
-    OnlyFields(keys[i], at, {"name", "secret"}, problems);
-    if (!keys[i].IsMap()) continue;
-    EncryptionProvider::Key key{Text(keys[i]["name"]), ""};
-    const std::string secret = Text(keys[i]["secret"]);
+void ReadKeys(DocumentReader& in, const std::vector<size_t>& sizes, EncryptionProvider& provider) {
+  if (!RequireItems(in, "keys", "at least one keys is required")) return;
+  in.List("keys", [&](DocumentReader& item) {
+    EncryptionProvider::Key key{ReadText(item, "name"), ""};
+    const std::string secret = ReadText(item, "secret");
     bool good = false;
     key.secret = DecodeSecret(secret, good);
-    if (key.name.empty()) problems.Required(at + ".name", "name is a mandatory field for a key");
+    if (key.name.empty()) Required(item, "name", "name is a mandatory field for a key");
     if (secret.empty()) {
-      problems.Required(at + ".secret", "secret is a mandatory field for a key");
+      Required(item, "secret", "secret is a mandatory field for a key");
     } else if (!good) {
-      problems.Invalid(at + ".secret", "REDACTED", "secrets must be base64 encoded");
+      Invalid(item, "secret", "REDACTED", "secrets must be base64 encoded");
     } else if (std::find(sizes.begin(), sizes.end(), key.secret.size()) == sizes.end()) {
-      problems.Invalid(at + ".secret", "REDACTED",
-                       fmt::format("secret is not of the expected length, got {}, expected one of [{}]",
-                                   key.secret.size(), fmt::join(sizes, " ")));
+      Invalid(item, "secret", "REDACTED",
+              fmt::format("secret is not of the expected length, got {}, expected one of [{}]",
+                          key.secret.size(), fmt::join(sizes, " ")));
     }
     provider.keys.push_back(std::move(key));
+  });
+}
+
+void CheckKmsVersion(DocumentReader& in, const std::string& version) {
+  if (version.empty() || version == "v1") {
+    Invalid(in, "apiVersion", "v1", "unsupported apiVersion v1 for KMS provider, only v2 is supported");
+  } else if (version != "v2") {
+    Invalid(in, "apiVersion", version,
+            fmt::format("unsupported apiVersion {} for KMS provider, only v1 and v2 are supported", version));
   }
 }
 
-void ReadKms(const YAML::Node& node, const std::string& path, std::set<std::string>& names,
-             EncryptionProvider& provider, Problems& problems) {
-  OnlyFields(node, path, {"apiVersion", "name", "cachesize", "endpoint", "timeout"}, problems);
-  if (!node.IsMap()) return problems.Required(path + ".name", "name is a mandatory field for a provider");
-  const std::string version = Text(node["apiVersion"]), timeout = Text(node["timeout"]);
-  provider.name = Text(node["name"]);
-  provider.endpoint = Text(node["endpoint"]);
-  if (version.empty() || version == "v1") {
-    problems.Invalid(path + ".apiVersion", version.empty() ? "v1" : version,
-                     "unsupported apiVersion v1 for KMS provider, only v2 is supported");
-  } else if (version != "v2") {
-    problems.Invalid(
-        path + ".apiVersion", version,
-        fmt::format("unsupported apiVersion {} for KMS provider, only v1 and v2 are supported", version));
+void CheckKmsName(DocumentReader& in, const std::string& name, std::set<std::string>& names) {
+  if (name.empty()) {
+    Required(in, "name", "name is a mandatory field for a provider");
+  } else if (name.find(':') != std::string::npos) {
+    Invalid(in, "name", name, fmt::format("invalid KMS provider name {}, must not contain ':'", name));
+  } else if (!names.insert(name).second) {
+    Invalid(in, "name", name, fmt::format("duplicate KMS provider name {}, names must be unique", name));
   }
-  if (provider.name.empty()) {
-    problems.Required(path + ".name", "name is a mandatory field for a provider");
-  } else if (provider.name.find(':') != std::string::npos) {
-    problems.Invalid(path + ".name", provider.name,
-                     fmt::format("invalid KMS provider name {}, must not contain ':'", provider.name));
-  } else if (!names.insert(provider.name).second) {
-    problems.Invalid(path + ".name", provider.name,
-                     fmt::format("duplicate KMS provider name {}, names must be unique", provider.name));
-  }
-  if (version == "v2" && node["cachesize"]) {
-    problems.Invalid(path + ".cachesize", Text(node["cachesize"]), "cachesize is not supported in v2");
+}
+
+void ReadKms(DocumentReader& in, std::set<std::string>& names, EncryptionProvider& provider) {
+  const std::string version = ReadText(in, "apiVersion"), timeout = ReadText(in, "timeout");
+  provider.name = ReadText(in, "name");
+  provider.endpoint = ReadText(in, "endpoint");
+  CheckKmsVersion(in, version);
+  CheckKmsName(in, provider.name, names);
+  if (in.Has("cachesize")) {
+    int32_t size = 0;
+    in.Read("cachesize", size);
+    if (version == "v2") Invalid(in, "cachesize", std::to_string(size), "cachesize is not supported in v2");
   }
   if (!timeout.empty()) {
     Result<int64_t> parsed = api::ParseGoDuration(timeout);
     if (!parsed || *parsed <= 0) {
-      problems.Invalid(path + ".timeout", timeout, "timeout should be a positive value");
+      Invalid(in, "timeout", timeout, "timeout should be a positive value");
     } else {
       provider.timeout = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::nanoseconds(*parsed));
     }
   }
   const std::string& endpoint = provider.endpoint;
   if (endpoint.empty()) {
-    problems.Required(path + ".endpoint", "endpoint is a mandatory field for a provider");
+    Required(in, "endpoint", "endpoint is a mandatory field for a provider");
   } else if (endpoint.rfind("unix://", 0) != 0) {
-    problems.Invalid(path + ".endpoint", endpoint,
-                     fmt::format("unsupported scheme \"{}\" for KMS provider, only unix is supported",
-                                 endpoint.substr(0, endpoint.find(':'))));
+    Invalid(in, "endpoint", endpoint,
+            fmt::format("unsupported scheme \"{}\" for KMS provider, only unix is supported",
+                        endpoint.substr(0, endpoint.find(':'))));
   }
 }
 
-void ReadProvider(const YAML::Node& node, const std::string& path, std::set<std::string>& kms_names,
-                  EncryptionRule& rule, Problems& problems) {
+void ReadProvider(DocumentReader& in, std::set<std::string>& kms_names, EncryptionRule& rule) {
   static const std::vector<size_t> kAesSizes = {16, 24, 32}, kSecretboxSizes = {32};
-  OnlyFields(node, path, {"aescbc", "aesgcm", "secretbox", "identity", "kms"}, problems);
-  if (!node.IsMap() || node.size() == 0) {
-    return problems.Invalid(path, "{}",
-                            "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, "
-                            "Secretbox, Identity");
+  constexpr std::pair<std::string_view, Type> kProviders[] = {{"aescbc", Type::kAesCbc},
+                                                              {"aesgcm", Type::kAesGcm},
+                                                              {"secretbox", Type::kSecretbox},
+                                                              {"identity", Type::kIdentity},
+                                                              {"kms", Type::kKms}};
+  const auto given = std::count_if(std::begin(kProviders), std::end(kProviders),
+                                   [&](const auto& one) { return in.Has(one.first); });
+  if (given == 0) {
+    return Invalid(in, "", "{}",
+                   "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, "
+                   "Secretbox, Identity");
   }
-  if (node.size() > 1) {
-    return problems.Invalid(path, "REDACTED",
-                            "more than one provider specified in a single element, should split into "
-                            "different list elements");
+  if (given > 1) {
+    return Invalid(in, "", "REDACTED",
+                   "more than one provider specified in a single element, should split into "
+                   "different list elements");
   }
-  const std::string name = Text(node.begin()->first), at = path + "." + name;
-  const YAML::Node body = node.begin()->second;
-  EncryptionProvider provider;
-  if (name == "aescbc" || name == "aesgcm") {
-    provider.type = name == "aescbc" ? Type::kAesCbc : Type::kAesGcm;
-    ReadKeys(body, at, kAesSizes, provider, problems);
-  } else if (name == "secretbox") {
-    provider.type = Type::kSecretbox;
-    ReadKeys(body, at, kSecretboxSizes, provider, problems);
-  } else if (name == "kms") {
-    provider.type = Type::kKms;
-    ReadKms(body, at, kms_names, provider, problems);
-  } else if (name == "identity") {
-    OnlyFields(body, at, {}, problems);
+  for (const auto& [name, type] : kProviders) {
+    in.Object(name, [&, type = type](DocumentReader& body) {
+      EncryptionProvider provider;
+      provider.type = type;
+      if (type == Type::kKms) {
+        ReadKms(body, kms_names, provider);
+      } else if (type != Type::kIdentity) {
+        ReadKeys(body, type == Type::kSecretbox ? kSecretboxSizes : kAesSizes, provider);
+      }
+      rule.providers.push_back(std::move(provider));
+    });
   }
-  rule.providers.push_back(std::move(provider));
 }
 
 bool IsInGroup(std::string_view resource, std::string_view group) {
@@ -177,8 +155,8 @@ bool IsInGroup(std::string_view resource, std::string_view group) {
   return dot != std::string_view::npos && resource.substr(dot + 1) == group;
 }
 
-void CheckResource(const std::string& resource, const std::string& path, Problems& problems) {
-  auto invalid = [&](std::string_view why) { problems.Invalid(path, resource, why); };
+void CheckResource(DocumentReader& in, const std::string& field, const std::string& resource) {
+  auto invalid = [&](std::string_view why) { Invalid(in, field, resource, why); };
   if (resource.empty()) return invalid("resource name should not be empty");
   if (resource == "*") {
     return invalid(
@@ -207,81 +185,74 @@ void CheckResource(const std::string& resource, const std::string& path, Problem
   }
 }
 
-void CheckOverlap(const std::vector<std::string>& resources, const std::string& path, Problems& problems) {
+void CheckOverlap(DocumentReader& in, const std::vector<std::string>& resources) {
   auto has = [&](std::string_view one) {
     return std::find(resources.begin(), resources.end(), one) != resources.end();
   };
   for (const std::string& resource : resources) {
     if (std::count(resources.begin(), resources.end(), resource) > 1) {
-      return problems.Invalid(path, fmt::format("{}", fmt::join(resources, ",")),
-                              "the same resource cannot be specified multiple times");
+      return Invalid(in, "resources", fmt::format("{}", fmt::join(resources, ",")),
+                     "the same resource cannot be specified multiple times");
     }
     size_t dot = resource.find('.');
     std::string group_wide = "*." + (dot == std::string::npos ? "" : resource.substr(dot + 1));
     bool masked = (has("*.*") && resource != "*.*") || (resource != group_wide && has(group_wide));
     if (masked) {
-      return problems.Invalid(path, fmt::format("{}", fmt::join(resources, ",")),
-                              "using overlapping resources such as 'secrets' and '*.' in the same resource "
-                              "list is not allowed as they will be masked");
+      return Invalid(in, "resources", fmt::format("{}", fmt::join(resources, ",")),
+                     "using overlapping resources such as 'secrets' and '*.' in the same resource "
+                     "list is not allowed as they will be masked");
     }
   }
 }
 
-void ReadRule(const YAML::Node& node, const std::string& path, std::set<std::string>& kms_names,
-              EncryptionConfig& config, Problems& problems) {
-  OnlyFields(node, path, {"resources", "providers"}, problems);
+void ReadRule(DocumentReader& in, std::set<std::string>& kms_names, EncryptionConfig& config) {
   EncryptionRule rule;
-  const YAML::Node resources = node.IsMap() ? node["resources"] : YAML::Node();
-  const YAML::Node providers = node.IsMap() ? node["providers"] : YAML::Node();
-  if (!resources || !resources.IsSequence() || resources.size() == 0) {
-    problems.Required(path + ".resources", "at least one resource is required");
-  } else {
-    for (size_t i = 0; i < resources.size(); ++i) {
-      rule.resources.push_back(Text(resources[i]));
-      CheckResource(rule.resources.back(), fmt::format("{}.resources[{}]", path, i), problems);
+  if (RequireItems(in, "resources", "at least one resource is required")) {
+    in.Read("resources", rule.resources);
+    for (size_t i = 0; i < rule.resources.size(); ++i) {
+      CheckResource(in, fmt::format("resources[{}]", i), rule.resources[i]);
     }
-    CheckOverlap(rule.resources, path + ".resources", problems);
+    CheckOverlap(in, rule.resources);
   }
-  if (!providers || !providers.IsSequence() || providers.size() == 0) {
-    problems.Required(path + ".providers", "at least one provider is required");
-  } else {
-    for (size_t i = 0; i < providers.size(); ++i) {
-      ReadProvider(providers[i], fmt::format("{}.providers[{}]", path, i), kms_names, rule, problems);
-    }
+  if (RequireItems(in, "providers", "at least one provider is required")) {
+    in.List("providers", [&](DocumentReader& item) { ReadProvider(item, kms_names, rule); });
   }
   config.rules.push_back(std::move(rule));
+}
+
+// The text of a reader's error may quote the file, and with it a secret: only the line is kept.
+Error Unreadable(const Error& error) {
+  constexpr std::string_view kLine = "line ";
+  const std::string_view text = error.message();
+  const size_t line = text.find(kLine);
+  if (line == std::string_view::npos) return Error(Code::kInvalid, "yaml: cannot be read");
+  const std::string_view rest = text.substr(line + kLine.size());
+  const std::string_view number = rest.substr(0, rest.find_first_not_of("0123456789"));
+  return Error(Code::kInvalid, fmt::format("yaml: line {}: cannot be read", number));
 }
 
 }  // namespace
 
 Result<EncryptionConfig> ParseEncryptionConfig(std::string_view text) {
-  YAML::Node root;
-  try {
-    root = YAML::Load(std::string(text));
-    if (!root.IsMap()) return Error(Code::kInvalid, "the file holds no object");
-    if (Text(root["kind"]) != "EncryptionConfiguration" ||
-        (Text(root["apiVersion"]) != "apiserver.config.k8s.io/v1" && Text(root["apiVersion"]) != "v1")) {
-      return Error(Code::kInvalid, fmt::format("no kind \"{}\" is registered for version \"{}\"",
-                                               Text(root["kind"]), Text(root["apiVersion"])));
+  component::DocumentProblems problems;
+  problems.words = component::TypeWords::kMustBe;
+  Result<boost::json::object> document = component::ParseDocument(text, problems);
+  if (!document) return Unreadable(document.error());
+  EncryptionConfig config;
+  {
+    DocumentReader in(*document, problems);
+    const std::string kind = ReadText(in, "kind"), version = ReadText(in, "apiVersion");
+    if (kind != "EncryptionConfiguration" || (version != "apiserver.config.k8s.io/v1" && version != "v1")) {
+      return Error(Code::kInvalid,
+                   fmt::format("no kind \"{}\" is registered for version \"{}\"", kind, version));
     }
-    Problems problems;
-    OnlyFields(root, "", {"kind", "apiVersion", "resources"}, problems);
-    EncryptionConfig config;
     std::set<std::string> kms_names;
-    const YAML::Node rules = root["resources"];
-    if (!rules || !rules.IsSequence() || rules.size() == 0) {
-      problems.Required("resources", "at least one resources is required");
-    } else {
-      for (size_t i = 0; i < rules.size(); ++i) {
-        ReadRule(rules[i], fmt::format("resources[{}]", i), kms_names, config, problems);
-      }
+    if (RequireItems(in, "resources", "at least one resources is required")) {
+      in.List("resources", [&](DocumentReader& item) { ReadRule(item, kms_names, config); });
     }
-    if (!problems.empty()) return problems.ToError();
-    return config;
-  } catch (const YAML::Exception& error) {
-    // Its message may quote the file, and with it a secret.
-    return Error(Code::kInvalid, fmt::format("yaml: line {}: cannot be read", error.mark.line + 1));
   }
+  KEELSON_RETURN_IF_ERROR(component::RefuseAggregate(problems));
+  return config;
 }
 
 }  // namespace keelson::storage

@@ -66,6 +66,17 @@ TEST(EncryptionConfig, SaysWhatIsWrong) {
       {Rule("secrets", "{}"),
        "resources[0].providers[0]: Invalid value: \"{}\": provider does not contain any of the expected "
        "providers: KMS, AESGCM, AESCBC, Secretbox, Identity"},
+      {Rule("secrets", "identity:"),
+       "resources[0].providers[0]: Invalid value: \"{}\": provider does not contain any of the expected "
+       "providers: KMS, AESGCM, AESCBC, Secretbox, Identity"},
+      {Rule("secrets", "{identity: {}, aesgcm: {}}"),
+       "resources[0].providers[0]: Invalid value: \"REDACTED\": more than one provider specified in a single "
+       "element, should split into different list elements"},
+      {Rule("secrets", "aescbc: {keys: [{name: k, secret: 1234, secret: 5678}]}"),
+       "[strict decoding error: yaml: unmarshal errors:\n  line 6: key \"secret\" already set in map, "
+       "resources[0].providers[0].aescbc.keys[0].secret: must be a string, "
+       "resources[0].providers[0].aescbc.keys[0].secret: Required value: secret is a mandatory field for a "
+       "key]"},
       {Rule("secrets", kms("name: 'a:b', endpoint: 'unix:///x'")),
        "resources[0].providers[0].kms.name: Invalid value: \"a:b\": invalid KMS provider name a:b, must not "
        "contain ':'"},

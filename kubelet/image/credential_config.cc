@@ -1,13 +1,11 @@
 #include "kubelet/image/credential_config.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "lib/api/duration.h"
 #include "lib/base/text.h"
+#include "lib/component/document_reader.h"
 #include "lib/k8s/field_error.h"
 #include "lib/k8s/text/names.h"
 
@@ -15,82 +13,89 @@ namespace keelson::kubelet {
 
 namespace {
 
+using component::DocumentReader;
+
 constexpr char kGroup[] = "credentialprovider.kubelet.k8s.io/";
 
-std::string Text(const YAML::Node& node) { return node && node.IsScalar() ? node.Scalar() : std::string(); }
+std::string ReadText(DocumentReader& in, std::string_view field) {
+  std::string out;
+  in.Read(field, out);
+  return out;
+}
 
-void Check(const CredentialProvider& provider, const std::string& where, std::vector<std::string>& problems) {
-  if (provider.name.empty()) problems.push_back(where + ".name: Required value: name is required");
-  if (provider.name.find('/') != std::string::npos || provider.name == "." || provider.name == ".." ||
-      provider.name.find(' ') != std::string::npos) {
-    problems.push_back(where + ".name: Invalid value: \"" + provider.name +
-                       "\": provider name cannot contain path separators or spaces, nor be '.' or '..'");
+void Check(DocumentReader& in, const CredentialProvider& provider) {
+  const std::string& name = provider.name;
+  if (name.empty()) in.Problem("name", "Required value: name is required");
+  if (name.find('/') != std::string::npos || name == "." || name == ".." ||
+      name.find(' ') != std::string::npos) {
+    in.Problem("name", "Invalid value: \"" + name +
+                           "\": provider name cannot contain path separators or spaces, nor be '.' or '..'");
   }
   if (provider.match_images.empty()) {
-    problems.push_back(where + ".matchImages: Required value: at least 1 item in matchImages is required");
+    in.Problem("matchImages", "Required value: at least 1 item in matchImages is required");
   }
   bool known = false;
   for (const char* version : {"v1", "v1beta1", "v1alpha1"}) {
     known = known || provider.api_version == std::string(kGroup) + version;
   }
   if (!known) {
-    problems.push_back(where + ".apiVersion: Unsupported value: \"" + provider.api_version +
-                       "\": supported values: \"" + kGroup + "v1\", \"" + kGroup + "v1alpha1\", \"" + kGroup +
-                       "v1beta1\"");
+    in.Problem("apiVersion", "Unsupported value: \"" + provider.api_version + "\": supported values: \"" +
+                                 kGroup + "v1\", \"" + kGroup + "v1alpha1\", \"" + kGroup + "v1beta1\"");
   }
 }
 
-void CheckKeys(const std::vector<std::string>& keys, const std::string& where,
-               std::vector<std::string>& problems) {
+std::vector<std::string> ReadKeys(DocumentReader& in, std::string_view field) {
+  std::vector<std::string> keys;
+  in.Read(field, keys);
+  return keys;
+}
+
+void CheckKeys(DocumentReader& in, std::string_view field, const std::vector<std::string>& keys) {
   std::set<std::string> seen;
   for (const std::string& key : keys) {
-    if (!seen.insert(key).second) problems.push_back(where + ": Duplicate value: " + k8s::Quote(key));
+    if (!seen.insert(key).second) in.Problem(field, "Duplicate value: " + k8s::Quote(key));
     for (const std::string& problem : k8s::CheckQualifiedName(Lower(key))) {
-      problems.push_back(where + ": Invalid value: " + k8s::Quote(key) + ": " + problem);
+      in.Problem(field, "Invalid value: " + k8s::Quote(key) + ": " + problem);
     }
   }
 }
 
-TokenAttributes ParseAttributes(const YAML::Node& node, const std::string& api_version,
-                                const std::string& where, std::vector<std::string>& problems) {
-  TokenAttributes out;
-  out.audience = Text(node["serviceAccountTokenAudience"]);
-  if (out.audience.empty()) problems.push_back(where + ".serviceAccountTokenAudience: Required value");
-  const std::string cache = Text(node["cacheType"]);
+void ReadCacheType(DocumentReader& in, TokenAttributes& out) {
+  const std::string cache = ReadText(in, "cacheType");
   out.kept_by_token = cache == "Token";
   if (cache.empty()) {
-    problems.push_back(where +
-                       ".cacheType: Required value: cacheType is required to be set when tokenAttributes is "
-                       "specified. Supported values are: ServiceAccount, Token");
+    in.Problem("cacheType",
+               "Required value: cacheType is required to be set when tokenAttributes is "
+               "specified. Supported values are: ServiceAccount, Token");
   } else if (!out.kept_by_token && cache != "ServiceAccount") {
-    problems.push_back(where + ".cacheType: Unsupported value: " + k8s::Quote(cache) +
-                       ": supported values: \"ServiceAccount\", \"Token\"");
+    in.Problem("cacheType", "Unsupported value: " + k8s::Quote(cache) +
+                                ": supported values: \"ServiceAccount\", \"Token\"");
   }
-  const std::string required = Text(node["requireServiceAccount"]);
-  out.account_required = required == "true";
-  if (required.empty()) {
-    problems.push_back(where + ".requireServiceAccount: Required value");
-  } else if (!out.account_required && required != "false") {
-    problems.push_back(where + ".requireServiceAccount: Invalid value: " + k8s::Quote(required) +
-                       ": must be true or false");
-  }
+}
+
+TokenAttributes ReadAttributes(DocumentReader& in, const std::string& api_version) {
+  constexpr char kRequired[] = "requiredServiceAccountAnnotationKeys",
+                 kOptional[] = "optionalServiceAccountAnnotationKeys";
+  TokenAttributes out;
+  out.audience = ReadText(in, "serviceAccountTokenAudience");
+  if (out.audience.empty()) in.Problem("serviceAccountTokenAudience", "Required value");
+  ReadCacheType(in, out);
+  const bool says = in.Has("requireServiceAccount");
+  in.Read("requireServiceAccount", out.account_required);
+  if (!says) in.Problem("requireServiceAccount", "Required value");
   if (api_version != std::string(kGroup) + "v1") {
-    problems.push_back(where + ": Forbidden: tokenAttributes is only supported for " + kGroup +
-                       "v1 API version");
+    in.Problem("",
+               std::string("Forbidden: tokenAttributes is only supported for ") + kGroup + "v1 API version");
   }
-  for (const auto& key : node["requiredServiceAccountAnnotationKeys"]) {
-    out.required_annotations.push_back(Text(key));
+  out.required_annotations = ReadKeys(in, kRequired);
+  out.optional_annotations = ReadKeys(in, kOptional);
+  if (says && !out.account_required && !out.required_annotations.empty()) {
+    in.Problem(kRequired,
+               "Forbidden: requireServiceAccount cannot be "
+               "false when requiredServiceAccountAnnotationKeys is set");
   }
-  for (const auto& key : node["optionalServiceAccountAnnotationKeys"]) {
-    out.optional_annotations.push_back(Text(key));
-  }
-  if (required == "false" && !out.required_annotations.empty()) {
-    problems.push_back(where +
-                       ".requiredServiceAccountAnnotationKeys: Forbidden: requireServiceAccount cannot be "
-                       "false when requiredServiceAccountAnnotationKeys is set");
-  }
-  CheckKeys(out.required_annotations, where + ".requiredServiceAccountAnnotationKeys", problems);
-  CheckKeys(out.optional_annotations, where + ".optionalServiceAccountAnnotationKeys", problems);
+  CheckKeys(in, kRequired, out.required_annotations);
+  CheckKeys(in, kOptional, out.optional_annotations);
   std::set<std::string> both;
   for (const std::string& key : out.required_annotations) {
     if (std::count(out.optional_annotations.begin(), out.optional_annotations.end(), key)) both.insert(key);
@@ -98,38 +103,34 @@ TokenAttributes ParseAttributes(const YAML::Node& node, const std::string& api_v
   std::string list;
   for (const std::string& key : both) list += (list.empty() ? "" : ",") + k8s::Quote(key);
   if (!both.empty()) {
-    problems.push_back(where + ": Invalid value: [" + list +
-                       "]: annotation keys cannot be both required and optional");
+    in.Problem("", "Invalid value: [" + list + "]: annotation keys cannot be both required and optional");
   }
   return out;
 }
 
-Result<CredentialProvider> ParseOne(const YAML::Node& node, const std::string& where, bool tokens,
-                                    std::vector<std::string>& problems) {
+CredentialProvider ReadProvider(DocumentReader& in, bool tokens) {
   CredentialProvider out;
-  out.name = Text(node["name"]);
-  out.api_version = Text(node["apiVersion"]);
-  for (const auto& pattern : node["matchImages"]) out.match_images.push_back(Text(pattern));
-  for (const auto& arg : node["args"]) out.args.push_back(Text(arg));
-  for (const auto& variable : node["env"]) {
-    out.env.emplace_back(Text(variable["name"]), Text(variable["value"]));
-  }
-  if (const YAML::Node attributes = node["tokenAttributes"]) {
+  out.name = ReadText(in, "name");
+  out.api_version = ReadText(in, "apiVersion");
+  in.Read("matchImages", out.match_images);
+  in.Read("args", out.args);
+  in.List("env", [&](DocumentReader& variable) {
+    std::string name = ReadText(variable, "name");
+    out.env.emplace_back(std::move(name), ReadText(variable, "value"));
+  });
+  in.Object("tokenAttributes", [&](DocumentReader& attributes) {
     if (!tokens) {
-      problems.push_back(where +
-                         ".tokenAttributes: Forbidden: tokenAttributes is not supported when "
+      attributes.Problem("",
+                         "Forbidden: tokenAttributes is not supported when "
                          "KubeletServiceAccountTokenForCredentialProviders feature gate is disabled");
     }
-    out.token = ParseAttributes(attributes, out.api_version, where + ".tokenAttributes", problems);
+    out.token = ReadAttributes(attributes, out.api_version);
+  });
+  if (!in.Has("defaultCacheDuration")) {
+    in.Problem("defaultCacheDuration", "Required value: defaultCacheDuration is required");
   }
-  if (!node["defaultCacheDuration"]) {
-    problems.push_back(where + ".defaultCacheDuration: Required value: defaultCacheDuration is required");
-  } else {
-    auto duration = ParseCacheDuration(Text(node["defaultCacheDuration"]));
-    if (!duration) return duration.error().Wrap(where + ".defaultCacheDuration");
-    out.default_cache_duration = *duration;
-  }
-  Check(out, where, problems);
+  in.Read("defaultCacheDuration", out.default_cache_duration);
+  Check(in, out);
   return out;
 }
 
@@ -141,33 +142,26 @@ Result<std::chrono::milliseconds> ParseCacheDuration(const std::string& text) {
 }
 
 Result<std::vector<CredentialProvider>> ParseCredentialProviders(const std::string& yaml, bool tokens) {
-  YAML::Node root;
-  try {
-    root = YAML::Load(yaml);
-  } catch (const YAML::Exception& error) {
-    return Error(Code::kInvalid, error.what());
-  }
-  if (!root.IsMap() || Text(root["kind"]) != "CredentialProviderConfig" ||
-      Text(root["apiVersion"]).compare(0, 23, "kubelet.config.k8s.io/v") != 0) {
-    return Error(Code::kInvalid, "not a CredentialProviderConfig of kubelet.config.k8s.io/v1");
-  }
-  std::vector<std::string> problems;
+  component::DocumentProblems problems;
+  problems.words = component::TypeWords::kMustBe;
+  KEELSON_ASSIGN_OR_RETURN(const boost::json::object document, component::ParseDocument(yaml, problems));
+  KEELSON_RETURN_IF_ERROR(
+      component::CheckType(document, {"CredentialProviderConfig", {"kubelet.config.k8s.io/"}}));
   std::vector<CredentialProvider> out;
-  const YAML::Node providers = root["providers"];
-  if (!providers || !providers.IsSequence() || providers.size() == 0) {
-    problems.push_back("providers: Required value: at least 1 item in plugins is required");
+  {
+    DocumentReader in(document, problems);
+    in.Ignore({"kind", "apiVersion"});
+    in.List("providers", [&](DocumentReader& item) {
+      CredentialProvider provider = ReadProvider(item, tokens);
+      const bool twice = std::any_of(out.begin(), out.end(), [&](const CredentialProvider& other) {
+        return other.name == provider.name;
+      });
+      if (twice) in.Problem("providers", "Duplicate value: \"" + provider.name + "\"");
+      out.push_back(std::move(provider));
+    });
+    if (out.empty()) in.Problem("providers", "Required value: at least 1 item in plugins is required");
   }
-  for (size_t i = 0; providers && i < providers.size(); ++i) {
-    KEELSON_ASSIGN_OR_RETURN(
-        auto provider, ParseOne(providers[i], "providers[" + std::to_string(i) + "]", tokens, problems));
-    bool twice = std::any_of(out.begin(), out.end(),
-                             [&](const CredentialProvider& other) { return other.name == provider.name; });
-    if (twice) problems.push_back("providers: Duplicate value: \"" + provider.name + "\"");
-    out.push_back(std::move(provider));
-  }
-  std::string all;
-  for (const std::string& problem : problems) all += (all.empty() ? "" : ", ") + problem;
-  if (!all.empty()) return Error(Code::kInvalid, all);
+  if (!problems.empty()) return Error(Code::kInvalid, component::Join(component::Messages(problems)));
   return out;
 }
 

@@ -30,7 +30,7 @@ struct CredentialProvider {
   std::optional<TokenAttributes> token;
 };
 
-// kInvalid, with all mistakes and upstream's messages. `tokens`: tokenAttributes are allowed.
+// kBadRequest for what is no such document; kInvalid, with all mistakes and upstream's messages. `tokens`: tokenAttributes are allowed.
 Result<std::vector<CredentialProvider>> ParseCredentialProviders(const std::string& yaml, bool tokens = true);
 
 // A Go duration: "1h30m".

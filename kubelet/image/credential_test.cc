@@ -147,6 +147,13 @@ TEST(CredentialProviderConfig, SaysAllThatIsWrong) {
             "\"credentialprovider.kubelet.k8s.io/v1beta1\""},
            {"providers: [{name: a, apiVersion: credentialprovider.kubelet.k8s.io/v1, matchImages: [x]}]",
             "providers[0].defaultCacheDuration: Required value: defaultCacheDuration is required"},
+           {"providers: [{name: a, apiVersion: credentialprovider.kubelet.k8s.io/v1, matchImages: [x], "
+            "defaultCacheDuration: 1m, unknownField: a}]",
+            "strict decoding error: unknown field \"providers[0].unknownField\""},
+           {"providers: [{name: a, apiVersion: credentialprovider.kubelet.k8s.io/v1, matchImages: x, "
+            "defaultCacheDuration: 1}]",
+            "providers[0].matchImages: must be a list, providers[0].defaultCacheDuration: must be a string, "
+            "providers[0].matchImages: Required value: at least 1 item in matchImages is required"},
        }) {
     EXPECT_EQ(ParseCredentialProviders(head + c.yaml).error().message(), c.problem) << c.yaml;
   }

@@ -80,4 +80,17 @@ Result<> RefuseProblems(const DocumentProblems& problems, std::string_view separ
   return Error(Code::kInvalid, Join(all, separator));
 }
 
+std::vector<std::string> Messages(const DocumentProblems& problems) {
+  std::vector<std::string> out;
+  for (const std::string& problem : problems.strict) out.push_back("strict decoding error: " + problem);
+  out.insert(out.end(), problems.wrong.begin(), problems.wrong.end());
+  return out;
+}
+
+Result<> RefuseAggregate(const DocumentProblems& problems) {
+  if (problems.empty()) return {};
+  const std::vector<std::string> all = Messages(problems);
+  return Error(Code::kInvalid, all.size() == 1 ? all[0] : "[" + Join(all) + "]");
+}
+
 }  // namespace keelson::component

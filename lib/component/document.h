@@ -46,6 +46,13 @@ Result<> TellProblems(const DocumentProblems& problems);
 // Of a strict program: kInvalid with everything, with `separator` between two problems.
 Result<> RefuseProblems(const DocumentProblems& problems, std::string_view separator = ", ");
 
+// Of a strict program: kInvalid with Messages(): one alone as it is, several in brackets, as upstream prints an
+// aggregate of errors.
+Result<> RefuseAggregate(const DocumentProblems& problems);
+
+// All problems, each a sentence of its own: what strict reading objects to comes first.
+std::vector<std::string> Messages(const DocumentProblems& problems);
+
 std::string Join(const std::vector<std::string>& problems, std::string_view separator = ", ");
 
 }  // namespace keelson::component

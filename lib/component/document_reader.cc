@@ -86,7 +86,8 @@ void DocumentReader::TellUnknown(const json::object& object, const std::string& 
 }
 
 std::string DocumentReader::PathOf(std::string_view field) const {
-  return path_.empty() ? std::string(field) : path_ + "." + std::string(field);
+  if (path_.empty() || field.empty()) return path_ + std::string(field);
+  return path_ + "." + std::string(field);
 }
 
 const json::value* DocumentReader::Find(std::string_view field) {

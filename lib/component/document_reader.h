@@ -73,7 +73,8 @@ class DocumentReader {
   // Fields that are known and change nothing.
   void Ignore(std::initializer_list<std::string_view> fields);
 
-  void Problem(std::string_view field, std::string_view what);  // "path.field: what"
+  // "path.field: what"; an empty field stands for the object itself.
+  void Problem(std::string_view field, std::string_view what);
   // A value of a wrong type; `type` is Go's name.
   void WrongType(std::string_view field, const boost::json::value& value, std::string_view type);
   std::string PathOf(std::string_view field) const;

@@ -37,7 +37,7 @@ struct Config {
   std::vector<Taint> taints;
 };
 
-// The problems of `text`, of which `read` takes the fields.
+// The problems of `text`, whose fields `read` reads.
 DocumentProblems ProblemsOf(const std::string& text, TypeWords words,
                             const std::function<void(DocumentReader&)>& read) {
   DocumentProblems problems{.words = words, .kind = "Config"};
@@ -169,6 +169,16 @@ TEST(DocumentReader, SectionsAreReadAlsoWhereTheyAreAbsent) {
       ElementsAre("items[1].port: must be a whole number of 32 bits", "items[2]: must be an object"));
   EXPECT_THAT(ProblemsOf("{outer: {name: a}, items: 7}", TypeWords::kInvalidValue, read).wrong,
               ElementsAre("items: Invalid value: must be a list"));
+}
+
+TEST(Document, AggregatesNameStrictProblemsFirst) {
+  DocumentProblems problems;
+  EXPECT_TRUE(RefuseAggregate(problems));
+  problems.wrong = {"a: must be a list"};
+  EXPECT_EQ(RefuseAggregate(problems).error().message(), "a: must be a list");
+  problems.strict = {"unknown field \"b\""};
+  EXPECT_EQ(RefuseAggregate(problems).error().message(),
+            "[strict decoding error: unknown field \"b\", a: must be a list]");
 }
 
 TEST(Document, KindAndVersionAreChecked) {

@@ -1,19 +1,17 @@
 #include "controlplane/apiserver/audit/policy.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <boost/json.hpp>
 
-#include "controlplane/apiserver/request/yaml.h"
+#include "lib/component/document_reader.h"
 
 namespace keelson::apiserver::audit {
 namespace {
 
-namespace json = boost::json;
+using component::DocumentReader;
 
 constexpr std::string_view kLevels[] = {"None", "Metadata", "Request", "RequestResponse"};
 constexpr std::string_view kStages[] = {"RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"};
@@ -34,89 +32,41 @@ bool MatchesPath(std::string_view spec, std::string_view path) {
 std::string_view Name(Level level) { return kLevels[static_cast<size_t>(level)]; }
 std::string_view Name(Stage stage) { return kStages[static_cast<size_t>(stage)]; }
 
-// Parses and validates; continues after an error to report all of them.
+// Reads the rules of a policy, and reports all that is wrong with them.
 class PolicyReader {
  public:
-  Result<Policy> Read(const json::object& root) {
-    OnlyFields(root, "", {"kind", "apiVersion", "metadata", "rules", "omitStages", "omitManagedFields"});
-    unsigned omitted = Stages(root, "omitStages");
-    std::optional<bool> managed = Bool(root, "", "omitManagedFields");
-    Policy policy;
-    const json::value* rules = root.if_contains("rules");
-    if (rules && rules->is_array()) {
-      size_t i = 0;
-      for (const json::value& rule : rules->get_array()) {
-        std::string path = fmt::format("rules[{}]", i++);
-        if (!rule.is_object()) {
-          problems_.push_back(path + ": must be an object");
-          continue;
-        }
-        policy.rules_.push_back(ReadRule(rule.get_object(), path));
-        Verdict& verdict = policy.rules_.back().verdict;
-        verdict.omitted_stages |= omitted;
-        if (!Bool(rule.get_object(), path, "omitManagedFields")) {
-          verdict.omit_managed_fields = managed.value_or(false);
-        }
-      }
-    }
-    if (!problems_.empty()) {
-      return Error(Code::kInvalid,
-                   problems_.size() == 1 ? problems_[0] : fmt::format("[{}]", fmt::join(problems_, ", ")));
-    }
-    if (policy.rules_.empty()) return Error(Code::kInvalid, "loaded illegal policy with 0 rules");
-    return policy;
+  static void Read(DocumentReader& in, Policy& policy) {
+    in.Ignore({"metadata"});
+    const unsigned omitted = Stages(in);
+    const bool managed = Bool(in, "omitManagedFields").value_or(false);
+    in.List("rules",
+            [&](DocumentReader& item) { policy.rules_.push_back(ReadRule(item, omitted, managed)); });
   }
 
  private:
-  static std::string Join(const std::string& path, std::string_view field) {
-    return path.empty() ? std::string(field) : fmt::format("{}.{}", path, field);
-  }
-
-  void OnlyFields(const json::object& object, const std::string& path,
-                  std::initializer_list<std::string_view> known) {
-    for (const auto& field : object) {
-      std::string_view name(field.key().data(), field.key().size());
-      if (std::find(known.begin(), known.end(), name) == known.end()) {
-        problems_.push_back(fmt::format("strict decoding error: unknown field \"{}\"", Join(path, name)));
-      }
-    }
-  }
-
-  std::vector<std::string> Strings(const json::object& object, const std::string& path,
-                                   std::string_view name) {
+  static std::vector<std::string> Strings(DocumentReader& in, std::string_view field) {
     std::vector<std::string> out;
-    const json::value* list = object.if_contains(name);
-    if (!list || list->is_null()) return out;
-    bool good = list->is_array();
-    for (size_t i = 0; good && i < list->get_array().size(); ++i) {
-      const json::value& item = list->get_array()[i];
-      good = item.is_string();
-      if (good) out.emplace_back(item.get_string());
-    }
-    if (!good) problems_.push_back(Join(path, name) + ": must be a list of strings");
+    in.Read(field, out);
     return out;
   }
 
-  std::optional<bool> Bool(const json::object& object, const std::string& path, std::string_view name) {
-    const json::value* value = object.if_contains(name);
-    if (!value || value->is_null()) return std::nullopt;
-    if (value->is_bool()) return value->get_bool();
-    problems_.push_back(Join(path, name) + ": must be true or false");
-    return std::nullopt;
+  static std::optional<bool> Bool(DocumentReader& in, std::string_view field) {
+    if (!in.Has(field)) return std::nullopt;
+    bool out = false;
+    in.Read(field, out);
+    return out;
   }
 
-  unsigned Stages(const json::object& object, const std::string& path) {
-    size_t dot = path.rfind('.');
-    std::string parent = dot == std::string::npos ? "" : path.substr(0, dot);
+  static unsigned Stages(DocumentReader& in) {
     unsigned out = 0;
     size_t i = 0;
-    for (const std::string& stage : Strings(object, parent, "omitStages")) {
+    for (const std::string& stage : Strings(in, "omitStages")) {
       auto found = std::find(std::begin(kStages), std::end(kStages), stage);
       if (found == std::end(kStages)) {
-        problems_.push_back(
-            fmt::format("{}[{}]: Invalid value: \"{}\": allowed stages are RequestReceived,ResponseStarted,"
-                        "ResponseComplete,Panic",
-                        path, i, stage));
+        in.Problem(fmt::format("omitStages[{}]", i),
+                   fmt::format("Invalid value: \"{}\": allowed stages are RequestReceived,ResponseStarted,"
+                               "ResponseComplete,Panic",
+                               stage));
       } else {
         out |= 1u << (found - std::begin(kStages));
       }
@@ -125,77 +75,62 @@ class PolicyReader {
     return out;
   }
 
-  Policy::Rule ReadRule(const json::object& object, const std::string& path) {
-    OnlyFields(object, path,
-               {"level", "users", "userGroups", "verbs", "resources", "namespaces", "nonResourceURLs",
-                "omitStages", "omitManagedFields"});
-    Policy::Rule rule;
-    const json::value* level = object.if_contains("level");
-    std::string_view name = level && level->is_string() ? std::string_view(level->get_string()) : "";
+  static Level ReadLevel(DocumentReader& in) {
+    std::string name;
+    in.Read("level", name);
     auto known = std::find(std::begin(kLevels), std::end(kLevels), name);
     if (name.empty()) {
-      problems_.push_back(path + ".level: Required value");
+      in.Problem("level", "Required value");
     } else if (known == std::end(kLevels)) {
-      problems_.push_back(fmt::format(
-          "{}.level: Unsupported value: \"{}\": supported values: \"Metadata\", \"None\", \"Request\", "
-          "\"RequestResponse\"",
-          path, name));
+      in.Problem("level", fmt::format("Unsupported value: \"{}\": supported values: \"Metadata\", \"None\", "
+                                      "\"Request\", \"RequestResponse\"",
+                                      name));
     } else {
-      rule.verdict.level = static_cast<Level>(known - std::begin(kLevels));
+      return static_cast<Level>(known - std::begin(kLevels));
     }
-    rule.verdict.omitted_stages = Stages(object, path + ".omitStages");
-    rule.verdict.omit_managed_fields = Bool(object, path, "omitManagedFields").value_or(false);
-    rule.users = Strings(object, path, "users");
-    rule.groups = Strings(object, path, "userGroups");
-    rule.verbs = Strings(object, path, "verbs");
-    rule.namespaces = Strings(object, path, "namespaces");
-    rule.urls = Strings(object, path, "nonResourceURLs");
-    ReadResources(object, path, rule);
-    CheckUrls(rule, path);
+    return Level::kNone;
+  }
+
+  // `omitted` stages and `managed` fields are the policy's.
+  static Policy::Rule ReadRule(DocumentReader& in, unsigned omitted, bool managed) {
+    Policy::Rule rule;
+    rule.verdict.level = ReadLevel(in);
+    rule.verdict.omitted_stages = omitted | Stages(in);
+    rule.verdict.omit_managed_fields = Bool(in, "omitManagedFields").value_or(managed);
+    rule.users = Strings(in, "users");
+    rule.groups = Strings(in, "userGroups");
+    rule.verbs = Strings(in, "verbs");
+    rule.namespaces = Strings(in, "namespaces");
+    rule.urls = Strings(in, "nonResourceURLs");
+    in.List("resources", [&](DocumentReader& item) { rule.resources.push_back(ReadResources(item)); });
+    CheckUrls(in, rule);
     return rule;
   }
 
-  void ReadResources(const json::object& object, const std::string& path, Policy::Rule& rule) {
-    const json::value* list = object.if_contains("resources");
-    if (!list || list->is_null()) return;
-    if (!list->is_array()) return problems_.push_back(path + ".resources: must be a list");
-    size_t i = 0;
-    for (const json::value& item : list->get_array()) {
-      std::string at = fmt::format("{}.resources[{}]", path, i++);
-      if (!item.is_object()) {
-        problems_.push_back(at + ": must be an object");
-        continue;
-      }
-      const json::object& one = item.get_object();
-      OnlyFields(one, at, {"group", "resources", "resourceNames"});
-      Policy::Resources out;
-      if (const json::value* group = one.if_contains("group"); group && group->is_string()) {
-        out.group = std::string(group->get_string());
-      }
-      out.resources = Strings(one, at, "resources");
-      out.names = Strings(one, at, "resourceNames");
-      if (out.group.find('/') != std::string::npos) {
-        // A common mistake: including the version in the group.
-        problems_.push_back(
-            fmt::format("{}.group: Invalid value: \"{}\": must not contain a version", at, out.group));
-      }
-      if (!out.names.empty() && out.resources.empty()) {
-        problems_.push_back(fmt::format(
-            "{}.resourceNames: Invalid value: [\"{}\"]: using resourceNames requires at least one "
-            "resource",
-            at, fmt::join(out.names, "\",\"")));
-      }
-      rule.resources.push_back(std::move(out));
+  static Policy::Resources ReadResources(DocumentReader& in) {
+    Policy::Resources out;
+    in.Read("group", out.group);
+    out.resources = Strings(in, "resources");
+    out.names = Strings(in, "resourceNames");
+    if (out.group.find('/') != std::string::npos) {
+      // A common mistake: including the version in the group.
+      in.Problem("group", fmt::format("Invalid value: \"{}\": must not contain a version", out.group));
     }
+    if (!out.names.empty() && out.resources.empty()) {
+      in.Problem("resourceNames",
+                 fmt::format("Invalid value: [\"{}\"]: using resourceNames requires at least one resource",
+                             fmt::join(out.names, "\",\"")));
+    }
+    return out;
   }
 
-  void CheckUrls(const Policy::Rule& rule, const std::string& path) {
+  static void CheckUrls(DocumentReader& in, const Policy::Rule& rule) {
     if (rule.urls.empty()) return;
     if (!rule.resources.empty() || !rule.namespaces.empty()) {
-      problems_.push_back(fmt::format(
-          "{}.nonResourceURLs: Invalid value: [\"{}\"]: rules cannot apply to both regular resources "
-          "and non-resource URLs",
-          path, fmt::join(rule.urls, "\",\"")));
+      in.Problem("nonResourceURLs",
+                 fmt::format("Invalid value: [\"{}\"]: rules cannot apply to both regular resources "
+                             "and non-resource URLs",
+                             fmt::join(rule.urls, "\",\"")));
     }
     for (size_t i = 0; i < rule.urls.size(); ++i) {
       const std::string& url = rule.urls[i];
@@ -207,29 +142,31 @@ class PolicyReader {
         wrong = "non-resource URL wildcards '*' must be the final character of the rule";
       }
       if (!wrong.empty()) {
-        problems_.push_back(
-            fmt::format("{}.nonResourceURLs[{}]: Invalid value: \"{}\": {}", path, i, url, wrong));
+        in.Problem(fmt::format("nonResourceURLs[{}]", i),
+                   fmt::format("Invalid value: \"{}\": {}", url, wrong));
       }
     }
   }
-
-  std::vector<std::string> problems_;
 };
 
 Result<Policy> Policy::Parse(std::string_view text) {
-  KEELSON_ASSIGN_OR_RETURN(std::string converted, YamlToJson(text));
-  boost::system::error_code error;
-  json::value root = json::parse(converted, error);
-  if (error || !root.is_object()) return Error(Code::kInvalid, "the file holds no object");
-  auto text_of = [&](std::string_view name) {
-    const json::value* value = root.get_object().if_contains(name);
-    return value && value->is_string() ? std::string(value->get_string()) : std::string();
-  };
-  if (text_of("kind") != "Policy" || text_of("apiVersion") != "audit.k8s.io/v1") {
-    return Error(Code::kInvalid, fmt::format("unknown group version field {} {} in policy",
-                                             text_of("apiVersion"), text_of("kind")));
+  component::DocumentProblems problems;
+  problems.words = component::TypeWords::kMustBe;
+  KEELSON_ASSIGN_OR_RETURN(const boost::json::object document, component::ParseDocument(text, problems));
+  Policy policy;
+  {
+    DocumentReader in(document, problems);
+    std::string kind, version;
+    in.Read("kind", kind);
+    in.Read("apiVersion", version);
+    if (kind != "Policy" || version != "audit.k8s.io/v1") {
+      return Error(Code::kInvalid, fmt::format("unknown group version field {} {} in policy", version, kind));
+    }
+    PolicyReader::Read(in, policy);
   }
-  return PolicyReader().Read(root.get_object());
+  KEELSON_RETURN_IF_ERROR(component::RefuseAggregate(problems));
+  if (policy.rules_.empty()) return Error(Code::kInvalid, "loaded illegal policy with 0 rules");
+  return policy;
 }
 
 Verdict Policy::Evaluate(const User* user, const RequestInfo& request) const {

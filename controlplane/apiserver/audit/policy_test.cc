@@ -115,6 +115,9 @@ TEST(AuditPolicy, SaysWhatIsWrong) {
        "rules[0].resources[0].resourceNames: Invalid value: [\"x\"]: using resourceNames requires at least "
        "one "
        "resource]"},
+      {Text("omitManagedFields: 1\nrules: [{level: None, users: a, resources: [{group: 1}]}]"),
+       "[omitManagedFields: must be true or false, rules[0].users: must be a list, "
+       "rules[0].resources[0].group: must be a string]"},
       {Text("omitStages: [Done]\nrules: [{level: None}]"),
        "omitStages[0]: Invalid value: \"Done\": allowed stages are "
        "RequestReceived,ResponseStarted,ResponseComplete,Panic"},
