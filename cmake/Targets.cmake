@@ -2,7 +2,7 @@ include(GoogleTest)
 
 # keelson_units(OUT NAME SOURCE...): what to compile in place of these sources. In presets with KEELSON_UNITY files are
 # joined where that cannot change their meaning (unity.py): with the precompiled header every file costs a second
-# before its own code begins. An edit looks anew which files go together.
+# before its own code begins. CMake decides again after each edit which files go together.
 function(keelson_units out name)
   if(NOT KEELSON_UNITY)
     set(${out} ${ARGN} PARENT_SCOPE)
@@ -97,6 +97,9 @@ function(keelson_pch name which)
   endif()
 endfunction()
 
+# Everything that protoc writes: what clang-tidy needs of a build.
+add_custom_target(keelson_generated)
+
 # keelson_protos(NAME PROTOS a.proto... [GRPC] DEPS...): generated code, compiled once, without warnings.
 # protoc writes beside the outputs, which change only with their contents: a comment costs no compile.
 function(keelson_protos name)
@@ -128,6 +131,8 @@ function(keelson_protos name)
       VERBATIM)
     list(APPEND generated ${outputs})
   endforeach()
+  add_custom_target(${name}_files DEPENDS ${generated})
+  add_dependencies(keelson_generated ${name}_files)
   add_library(${name} STATIC ${generated})
   target_include_directories(${name} SYSTEM PUBLIC ${CMAKE_BINARY_DIR})
   target_compile_options(${name} PRIVATE -w)

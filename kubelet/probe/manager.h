@@ -61,7 +61,7 @@ class ProbeManager : public ProbeResults {  // thread safe
     const std::shared_ptr<Entry> startup;  // the container's startup probe; null: none, or this is it
     ProbeMetrics::Labels labels;
     std::shared_ptr<const corev1::Pod> pod = nullptr;
-    std::string pod_ip = "";
+    std::string pod_ip;
     std::shared_ptr<const PreparedProbe> prepared = nullptr;  // null: it takes a thread
     std::optional<bool> result = std::nullopt;
     bool last = false;
@@ -95,7 +95,7 @@ class ProbeManager : public ProbeResults {  // thread safe
   void Done(const Due& due, const ProbeOutcome& outcome);
   void Tell(const Due& due, const ProbeOutcome& outcome, bool changed);
   static bool Judge(Entry& entry, const ProbeOutcome& outcome);  // whether the result has changed
-  static bool Waiting(const Entry& entry);                       // for the startup probe, or for ever
+  static bool Waiting(const Entry& entry);                       // for the startup probe, or without end
   void StartupSucceeded(const std::string& container_id) KEELSON_REQUIRES(mutex_);
 
   HandlerRunner& runner_;

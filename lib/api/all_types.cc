@@ -26,7 +26,12 @@ namespace keelson::api {
 namespace {
 
 using google::protobuf::FileDescriptor;
-using Types = std::map<std::tuple<std::string, std::string, std::string>, const Descriptor*, std::less<>>;
+using Names = std::tuple<std::string_view, std::string_view, std::string_view>;  // group, version, kind
+struct ByNames {
+  using is_transparent = void;
+  bool operator()(const Names& one, const Names& other) const { return one < other; }
+};
+using Types = std::map<std::tuple<std::string, std::string, std::string>, const Descriptor*, ByNames>;
 
 Types AllTypes() {
   Types types;

@@ -58,7 +58,7 @@ Result<std::string> DecryptAesCbc(std::string_view key, std::string_view vector,
   if (EVP_DecryptFinal_ex(context.get(), Bytes(out) + size, &last) != 1) {
     return Error(Code::kInvalid, "invalid padding on input");
   }
-  out.resize(static_cast<size_t>(size + last));
+  out.resize(static_cast<size_t>(size) + static_cast<size_t>(last));
   return out;
 }
 
@@ -100,7 +100,7 @@ Result<std::string> DecryptAesGcm(std::string_view key, std::string_view nonce, 
     return Refused();
   }
   if (EVP_DecryptFinal_ex(context.get(), Bytes(out) + size, &last) != 1) return changed;
-  out.resize(static_cast<size_t>(size + last));
+  out.resize(static_cast<size_t>(size) + static_cast<size_t>(last));
   return out;
 }
 

@@ -77,8 +77,6 @@ void WatchFanOut(benchmark::State& state) {
   });
   auto client = fixture.NewClient(true);
   std::vector<std::unique_ptr<ResponseReader>> readers;
-  std::atomic<size_t> received{0};
-  std::vector<std::jthread> threads;
   for (size_t i = 0; i < watchers; ++i) {
     readers.push_back(std::move(*client->Open({}, std::chrono::seconds(10))));
   }

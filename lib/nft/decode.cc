@@ -45,7 +45,8 @@ int KeepElement(nftnl_set_elem* element, void* arg) {
   Element out{.key = bytes(NFTNL_SET_ELEM_KEY), .key_end = bytes(NFTNL_SET_ELEM_KEY_END)};
   if (nftnl_set_elem_is_set(element, NFTNL_SET_ELEM_VERDICT)) {
     auto code = static_cast<int>(nftnl_set_elem_get_u32(element, NFTNL_SET_ELEM_VERDICT));
-    out.verdict = Verdict{VerdictKind(code), bytes(NFTNL_SET_ELEM_CHAIN).c_str()};
+    const std::string chain = bytes(NFTNL_SET_ELEM_CHAIN);
+    out.verdict = Verdict{VerdictKind(code), chain.substr(0, chain.find('\0'))};
   } else {
     out.data = bytes(NFTNL_SET_ELEM_DATA);
   }

@@ -155,10 +155,11 @@ void Responder::Settle() {
     for (int link : LinksFor(address, own_, own_node_ips_)) by_link[link].insert(address);
   }
   for (auto& [index, place] : places_) {
+    const std::set<IpAddress>& stay = by_link[index];
+    const netlink::Link& link = place->link;
     std::erase_if(place->spoken, [&](const auto& one) {
-      if (by_link[index].contains(one.first)) return false;
-      log::Info("Speaks no more for an address",
-                {{"address", one.first.ToString()}, {"link", place->link.name}});
+      if (stay.contains(one.first)) return false;
+      log::Info("Speaks no more for an address", {{"address", one.first.ToString()}, {"link", link.name}});
       return true;
     });
     if (!place->spoken.empty()) continue;

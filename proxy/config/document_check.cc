@@ -81,7 +81,7 @@ class Checker {
   }
 
   void Modes() {
-    if (d_.mode != "" && d_.mode != "iptables" && d_.mode != "ipvs" && d_.mode != "nftables" &&
+    if (!d_.mode.empty() && d_.mode != "iptables" && d_.mode != "ipvs" && d_.mode != "nftables" &&
         d_.mode != "ebpf") {
       Invalid("Mode.ProxyMode", d_.mode,
               "must be iptables,ipvs,nftables or blank (blank means the best-available proxy [currently "
@@ -92,8 +92,8 @@ class Checker {
       Invalid("InterfaceName", std::string(), "must not be empty");
     } else if (local == "InterfaceNamePrefix" && d_.detect_local.interface_name_prefix.empty()) {
       Invalid("InterfacePrefix", std::string(), "must not be empty");
-    } else if (local != "" && local != "ClusterCIDR" && local != "NodeCIDR" && local != "BridgeInterface" &&
-               local != "InterfaceNamePrefix") {
+    } else if (!local.empty() && local != "ClusterCIDR" && local != "NodeCIDR" &&
+               local != "BridgeInterface" && local != "InterfaceNamePrefix") {
       out_.push_back(
           fmt::format("KubeProxyConfiguration.DetectLocalMode: Unsupported value: \"{}\": supported values: "
                       "\"BridgeInterface\", \"ClusterCIDR\", \"InterfaceNamePrefix\", \"NodeCIDR\"",

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""clang-tidy on the sources that changed since a revision, newest first, with the flags that the build has for them.
+"""clang-tidy on the translation units of the sources that changed since a revision, the newest first, or on all.
 
-What has passed is remembered by the hash of the file, of what it includes from this tree and of .clang-tidy, so that
-only new contents cost time. What does not fit into the time is named and left.
+Three things make it quick: it takes the joined units of the build (cmake/unity.py), a plugin (tidy_scope.cc) shows checks
+this tree's declarations alone, and clang precompiles the header that the build precompiles. What has passed is remembered
+by the hash of the unit, of what it includes from this tree and of .clang-tidy. What does not fit into the time is named.
 
-usage: tidy.py ROOT BUILD_DIR --since REVISION | --all [--minutes N]
+usage: tidy.py ROOT BUILD_DIR --since REVISION | --all [--minutes N] [--checks GLOBS]
 """
 import argparse
 import concurrent.futures
@@ -20,16 +21,48 @@ import threading
 import time
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
-DROPPED = {"-c", "-o", "-Winvalid-pch"}  # with the words that follow -c and -o
+WITH_OPERAND = {"-I", "-isystem", "-D", "-include"}
+WARNINGS = ["-Wall", "-Wextra", "-Wthread-safety", "-Wno-missing-field-initializers", "-Wno-unused-command-line-argument"]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "keelson-tidy"
 
 
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+class Unit:
+    """What the compiler gets: a source or several joined, each by its path below the root."""
+
+    def __init__(self, root, entry):
+        self.path = entry["file"]
+        path = pathlib.Path(self.path)
+        self.sources = INCLUDE.findall(path.read_text()) if "/units/" in self.path else [path.relative_to(root).as_posix()]
+        self.flags, self.precompiled = [], None
+        words = iter(shlex.split(entry["command"]))
+        for word in words:
+            operand = next(words) if word in WITH_OPERAND else None
+            if word == "-include":
+                self.precompiled = operand
+            elif word.startswith(("-I", "-isystem", "-D", "-std")):
+                self.flags += [word] if operand is None else [word, operand]
+
+
+def units_of(root, build):
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        file = pathlib.Path(entry["file"])
+        ours = root in file.parents and file.suffix == ".cc" and (build not in file.parents or "/units/" in entry["file"])
+        if ours and file.name != "pch.cc" and file.exists():
+            yield Unit(root, entry)
+
+
 class Tree:
-    def __init__(self, root):
+    """Contents, and a hash of all that decides what clang-tidy says of a unit, but for the system's packages."""
+
+    def __init__(self, root, checks):
         self.root = root
-        self.version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout
-        self.settings = (root / ".clang-tidy").read_bytes()
         self.texts = {}
+        tools = [(root / name).read_bytes() for name in (".clang-tidy", "tests/lint/tidy_scope.cc")]
+        self.start = b"\0".join([run("clang-tidy", "--version").stdout.encode(), (checks or "").encode(), *tools])
 
     def text(self, name):
         if name not in self.texts:
@@ -37,48 +70,61 @@ class Tree:
             self.texts[name] = path.read_bytes() if path.is_file() else None
         return self.texts[name]
 
-    def key(self, name):
-        """The hash of all that decides what clang-tidy says of a file, but for packages of the system."""
-        seen, waiting = {name}, [name]
+    def key(self, unit):
+        seen, waiting = set(unit.sources), list(unit.sources)
         while waiting:
             for target in INCLUDE.findall(self.text(waiting.pop()).decode()):
                 if target not in seen and self.text(target) is not None:
                     seen.add(target)
                     waiting.append(target)
-        digest = hashlib.sha256(self.version + self.settings)
-        for one in sorted(seen):
+        digest = hashlib.sha256(self.start + " ".join(unit.flags).encode())
+        for one in [*unit.sources, *sorted(seen)]:
             digest.update(one.encode() + b"\0" + self.text(one))
         return digest.hexdigest()
 
 
-def commands(root, build):
-    """{source: compiler flags}: of the file itself, or of the unit that it is compiled in (cmake/unity.py)."""
-    out = {}
-    for entry in json.loads((build / "compile_commands.json").read_text()):
-        words = shlex.split(entry["command"])
-        flags, skip = [], True  # the compiler's own name
-        for word in words:
-            if skip:
-                skip = False
-            elif word in DROPPED:
-                skip = word in ("-c", "-o")
-            else:
-                flags.append(word)
-        file = pathlib.Path(entry["file"])
-        if root in file.parents and "/units/" not in entry["file"]:
-            out.setdefault(file.relative_to(root).as_posix(), flags)
-        elif "/units/" in entry["file"]:
-            for source in INCLUDE.findall(file.read_text()):
-                out.setdefault(source, flags)
-    return out
-
-
 def changed(root, since):
-    """Names, the one that was changed last first."""
-    log = subprocess.run(["git", "-C", root, "log", "--name-only", "--format=", f"{since}..HEAD"], capture_output=True,
-                         text=True, check=True).stdout
-    work = subprocess.run(["git", "-C", root, "diff", "--name-only", "HEAD"], capture_output=True, text=True, check=True).stdout
-    return list(dict.fromkeys(line for line in (work + log).split("\n") if line.endswith(".cc")))
+    """Sources and headers, the one that was changed last first."""
+    log = run("git", "-C", root, "log", "--name-only", "--format=", f"{since}..HEAD", check=True).stdout
+    work = run("git", "-C", root, "diff", "--name-only", "HEAD", check=True).stdout
+    return list(dict.fromkeys(line for line in (work + log).split("\n") if line.endswith((".cc", ".h"))))
+
+
+def touched(units, names):
+    """The units of these sources, in their order. A header counts with the source or the test of its name."""
+    homes = {source: unit for unit in units for source in unit.sources}
+    found = []
+    for name in names:
+        stem = name.rsplit(".", 1)[0]
+        found += [homes[one] for one in (name, f"{stem}.cc", f"{stem}_test.cc") if one in homes][:1]
+    return list(dict.fromkeys(found))
+
+
+class Compiler:
+    """The plugin and the precompiled headers, made in the build directory when what they are made of has changed."""
+
+    def __init__(self, root, build):
+        self.folder = build / "tidy"
+        self.folder.mkdir(exist_ok=True)
+        self.headers, self.lock = {}, threading.Lock()
+        self.plugin = self.folder / "scope.so"
+        source = root / "tests/lint/tidy_scope.cc"
+        if not self.plugin.exists() or self.plugin.stat().st_mtime < source.stat().st_mtime:
+            prefix = re.search(r"LLVM version (\d+)", run("clang-tidy", "--version").stdout).group(1)
+            run("clang++", "-std=c++17", "-fno-rtti", "-fPIC", "-shared", f"-I/usr/lib/llvm-{prefix}/include", source,
+                "-o", self.plugin, check=True)
+
+    def header(self, unit):
+        """Flags that stand for the unit's precompiled header."""
+        if unit.precompiled is None:
+            return []
+        with self.lock:
+            if unit.precompiled not in self.headers:
+                # Flags that another unit has in addition do not reach what this header declares.
+                out = self.folder / (hashlib.sha256(unit.precompiled.encode()).hexdigest()[:12] + ".pch")
+                run("clang++", "-x", "c++-header", "-Wno-everything", *unit.flags, unit.precompiled, "-o", out, check=True)
+                self.headers[unit.precompiled] = ["-include-pch", str(out)]
+        return self.headers[unit.precompiled]
 
 
 def main():
@@ -88,34 +134,45 @@ def main():
     parser.add_argument("--since")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--checks", help="in addition to, or instead of, those of .clang-tidy")
     options = parser.parse_args()
-    root = options.root.resolve()
-    tree, flags = Tree(root), commands(root, options.build.resolve())
-    names = sorted(flags) if options.all else changed(root, options.since)
-    names = [name for name in names if name in flags and tree.text(name) is not None]
+    root, build = options.root.resolve(), options.build.resolve()
+    end = time.monotonic() + 60 * options.minutes
+    tree, units = Tree(root, options.checks), list(units_of(root, build))
+    units.sort(key=lambda unit: unit.sources[0].endswith("_test.cc"))  # programs first, should time run out
+    if not options.all:
+        units = touched(units, changed(root, options.since))
     CACHE.mkdir(parents=True, exist_ok=True)
-    todo = [(name, CACHE / tree.key(name)) for name in names]
-    todo = [(name, mark) for name, mark in todo if not mark.exists()]
-    end, lock, failed, left = time.monotonic() + 60 * options.minutes, threading.Lock(), [], []
+    todo = [(unit, CACHE / tree.key(unit)) for unit in units]
+    todo = [(unit, mark) for unit, mark in todo if not mark.exists()]
+    compiler = Compiler(root, build)
+    lock, failed, left, told = threading.Lock(), [], [], set()
 
-    def check(name, mark):
+    def check(unit, mark):
         if time.monotonic() > end:
-            left.append(name)
+            left.append(unit)
             return
-        run = subprocess.run(["clang-tidy", "--quiet", "--warnings-as-errors=*", name, "--", "-Wno-unknown-warning-option",
-                              *flags[name]], cwd=root, capture_output=True, text=True)
-        if run.returncode == 0:
+        checks = [f"--checks={options.checks}"] if options.checks else []
+        result = run("clang-tidy", f"--load={compiler.plugin}", "--quiet", *checks, unit.path, "--", *unit.flags, *WARNINGS,
+                     *compiler.header(unit), cwd=root)
+        if result.returncode == 0:
             mark.touch()
             return
         with lock:
-            failed.append(name)
-            print(run.stdout.strip() or run.stderr.strip(), flush=True)
+            failed.append(unit)
+            text = result.stdout.strip() or result.stderr.strip()
+            for finding in re.split(r"\n(?=/\S+:\d+:\d+: (?:warning|error))", text):  # one in a header comes once
+                if finding not in told:
+                    told.add(finding)
+                    print(finding.replace(f"{root}/", ""), flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for _ in pool.map(lambda one: check(*one), todo):
             pass
-    print(f"clang-tidy: {len(names)} files, {len(names) - len(todo)} as they had passed before, {len(failed)} with findings"
-          + (f", {len(left)} left for lack of time" if left else ""))
+    print(f"clang-tidy: {len(units)} units, {len(units) - len(todo)} as they had passed before, {len(failed)} with findings"
+          + (f", {len(left)} left for lack of time:" if left else ""))
+    for unit in left:
+        print("  " + " ".join(unit.sources))
     return 1 if failed else 0
 
 

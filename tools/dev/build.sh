@@ -31,20 +31,26 @@ sources() { cd "$ROOT" && git ls-files '*.cc' '*.h' '*.c'; }
 
 format_sources() { cd "$ROOT" && sources | grep -v '\.c$' | xargs clang-format -i; }
 
-# run_tidy [--all]: clang-tidy on the sources that changed since KEELSON_BASE, by default in the last day before the last
-# commit, for at most KEELSON_TIDY_MINUTES; or on all. What is built says which headers and flags there are.
+# run_tidy [--all]: clang-tidy on the sources that changed since KEELSON_BASE (default: tidy_base), or on all; for at most
+# KEELSON_TIDY_MINUTES. Nothing is compiled but what protoc writes.
 run_tidy() {
-  local what=(--since "${KEELSON_BASE:-$(day_before_last_commit)}")
-  [ "${1:-}" != --all ] || what=(--all)
-  build
+  local base=${KEELSON_BASE:-$(tidy_base)} what
+  what=(--since "$base")
+  # A clone without history has no changes to go by.
+  if [ "${1:-}" = --all ] || [ "$base" = "$(git -C "$ROOT" rev-parse HEAD)" ]; then what=(--all); fi
+  build keelson_generated
   step "clang-tidy"
   python3 "$ROOT/tests/lint/tidy.py" "$ROOT" "$BUILD" "${what[@]}" --minutes "${KEELSON_TIDY_MINUTES:-600}"
 }
 
-day_before_last_commit() {
-  local last
-  last=$(git -C "$ROOT" log -1 --format=%ct)
-  git -C "$ROOT" rev-list -1 --before=$((last - 86400)) HEAD | grep . || git -C "$ROOT" rev-list --max-parents=0 HEAD | tail -n 1
+# The commit that the work began at: where it left origin/main; on main itself, the last one a day older than the head.
+tidy_base() {
+  local head base
+  head=$(git -C "$ROOT" rev-parse HEAD)
+  base=$(git -C "$ROOT" merge-base HEAD origin/main 2>/dev/null) || base=$head
+  [ "$base" != "$head" ] || base=$(git -C "$ROOT" rev-list -1 --before=$(($(git -C "$ROOT" log -1 --format=%ct) - 86400)) HEAD)
+  [ -n "$base" ] || base=$(git -C "$ROOT" rev-list --max-parents=0 HEAD | tail -n 1)
+  echo "$base"
 }
 
 # Seconds; what CI begins with.

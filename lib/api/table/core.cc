@@ -62,8 +62,7 @@ void FillSecret(const corev1::Secret& object, Cells& cells) {
 }
 
 void FillConfigMap(const corev1::ConfigMap& object, Cells& cells) {
-  cells.Text(object.metadata().name())
-      .Number(static_cast<int64_t>(object.data_size() + object.binary_data_size()));
+  cells.Text(object.metadata().name()).Number(int64_t{object.data_size()} + object.binary_data_size());
   cells.Age(object.metadata());
 }
 

@@ -79,7 +79,8 @@ void ClientCore::Idle(const std::shared_ptr<ClientConnection>& connection) {
 }
 
 void ClientCore::Gone(const std::shared_ptr<ClientConnection>& connection) {
-  auto keep = connection;  // the argument may refer to what erase() destroys
+  // The argument may refer to what erase() destroys.
+  const auto keep = connection;  // NOLINT(performance-unnecessary-copy-initialization)
   std::erase(idle_, keep);
   connections_.erase(keep);
 }

@@ -24,7 +24,7 @@ class FileReloader {
     std::function<Result<>()> reload;
     // The NAME in upstream's metrics apiserver_NAME_automatic_reloads_total and so on:
     // "authentication_config_controller". Empty: no such metrics.
-    std::string controller = "";
+    std::string controller;
   };
   // Watches files whose current content the caller has already loaded.
   void Add(Watched watched);

@@ -92,7 +92,6 @@ void RegisterLimitRangeRules(RuleTable& table);
 void RegisterEventRules(RuleTable& table);
 void RegisterClaimRules(RuleTable& table);
 void RegisterStorageClassRules(RuleTable& table);
-void RegisterEndpointRules(RuleTable& table);
 void RegisterIngressRules(RuleTable& table);
 void RegisterNetworkPolicyRules(RuleTable& table);
 void RegisterDisruptionRules(RuleTable& table);

@@ -10,7 +10,7 @@ namespace keelson::proxy::dns {
 namespace {
 
 constexpr uint16_t kResponse = 0x8000, kTruncated = 0x0200, kRecursionDesired = 0x0100;
-constexpr uint16_t kRecursionAvailable = 0x0080, kAuthentic = 0x0020, kCheckingDisabled = 0x0010;
+constexpr uint16_t kAuthentic = 0x0020, kCheckingDisabled = 0x0010;
 constexpr uint32_t kMaxTtl = 0x7FFFFFFF;  // RFC 2181, 8: larger ones are zero
 
 struct PacketFree {

@@ -95,6 +95,7 @@ Node FindNode(const Snapshot& zone, std::string_view name) {
 }
 
 bool ReverseAddress(std::string_view name, IpAddress& ip) {
+  // The terminating NUL is the root label. NOLINTBEGIN(bugprone-string-constructor)
   static constexpr std::string_view kV4(
       "\x07in-addr\x04"
       "arpa",
@@ -102,6 +103,7 @@ bool ReverseAddress(std::string_view name, IpAddress& ip) {
       kV6("\x03ip6\x04"
           "arpa",
           10);
+  // NOLINTEND(bugprone-string-constructor)
   bool v4 = EndsWith(name, kV4);
   if (!v4 && !EndsWith(name, kV6)) return false;
   std::string_view suffix = v4 ? kV4 : kV6;

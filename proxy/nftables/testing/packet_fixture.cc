@@ -29,7 +29,7 @@ Result<> AddPod(netlink::Socket& node, int bridge, const linux::NetNs& pod, int 
   KEELSON_ASSIGN_OR_RETURN(netlink::Socket inside, netlink::Socket::OpenIn(pod));
   KEELSON_ASSIGN_OR_RETURN(netlink::Link eth0, netlink::GetLink(inside, "eth0"));
   KEELSON_RETURN_IF_ERROR(netlink::SetUp(inside, eth0.index));
-  for (std::string address : {"10.1.0." + n + "/24", "fd01::" + n + "/64"}) {
+  for (const std::string& address : {"10.1.0." + n + "/24", "fd01::" + n + "/64"}) {
     KEELSON_RETURN_IF_ERROR(netlink::AddAddress(inside, eth0.index, *IpPrefix::Parse(address)));
   }
   for (auto [destination, gateway] : {std::pair("0.0.0.0/0", "10.1.0.254"), std::pair("::/0", "fd01::fe")}) {
