@@ -189,7 +189,7 @@ Result<int> Run(const Settings& settings) {
   server_options.unauthorized_ttl = settings.config.cache_unauthorized_ttl;
   server::KubeletServer server(server_options, kubelet.backend(), api);
   std::optional<KubeletListener> listener;
-  std::vector<std::string> needed = {"pods"};  // before systemd is told that we are there
+  std::vector<std::string> needed = {"pods"};  // before the notification to systemd
   if (settings.config.enable_server) {
     listener.emplace(settings, server.handler());
     listener->AddServices(group, api, [&kubelet] { return kubelet.Addresses(); });

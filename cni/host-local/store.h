@@ -9,7 +9,7 @@
 // All but the last are the CNI reference plugin's files, and its entries are understood. A container's
 // owner file is written before its addresses and removed after them: without one, this program has reserved
 // nothing. A reservation appears complete or not at all, by rename. So a killed plugin leaves at most an
-// owner file that lists too much, or a stray file that nobody reads. The files must survive a process, not
+// owner file that lists too much, or a stray file without a reader. The files must survive a process, not
 // a power failure: after that no container is left either, and an empty reservation (left by a lost write)
 // counts as free.
 #pragma once

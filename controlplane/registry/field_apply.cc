@@ -273,7 +273,7 @@ Result<Applier::Outcome> Applier::Try(ManagedFields managed, bool force) const {
   return outcome;
 }
 
-// Fields that `kubectl apply` (client-side) set and nobody has changed since: server-side kubectl may take
+// Fields that `kubectl apply` (client-side) set and that are unchanged since: server-side kubectl may take
 // them.
 api::FieldSet Applier::AllowedByLastApplied() const {
   const auto& annotations = api::Meta(*live_).annotations();

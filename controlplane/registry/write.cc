@@ -233,7 +233,7 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     FillSystemFields(*object, clock);
     k8s::SetDefaults(*object);
     strategy.Fold(*object);
-    // Before admission and the strategy: nobody manages what they add.
+    // Before admission and the strategy: what these add has no manager.
     ManagedFields::Encoded managed;
     if (fields_managed) {
       managed.Swap(api::MutableMeta(*object).mutable_managed_fields());

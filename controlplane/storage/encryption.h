@@ -1,4 +1,4 @@
-// Which resources are encrypted in etcd, and how: --encryption-provider-config, as it is now.
+// The resources that are encrypted in etcd, and their providers: the current --encryption-provider-config.
 #pragma once
 
 #include <functional>
@@ -15,28 +15,26 @@ namespace keelson::storage {
 
 class Encryption {  // thread safe
  public:
-  // Reads the file. A KMS that does not answer is no error: what it is needed for fails until it does.
-  // `etcd_prefix` is what stands in etcd where keys here say "/registry": values are bound to etcd's own
-  // keys.
+  // Reads the file. A KMS that does not answer is no error: requests that need it fail until it answers.
+  // `etcd_prefix` replaces "/registry" in etcd's keys, to which values are bound.
   static Result<std::unique_ptr<Encryption>> Load(std::string path, std::string etcd_prefix = "/registry");
   ~Encryption();
 
-  // null: stored as it is. `info` is a resource that others are stored as.
+  // null: not encrypted. `info` is a main resource.
   TransformerPtr Of(const api::ResourceInfo& info) const;
   // Whether all KMS providers answer.
   Result<> Health() const;
   bool has_kms() const;
 
-  // Keeps KMS providers' keys fresh and, with `reload`, takes up changes of the file: those that make no
-  // sense, or name a KMS that does not answer, are logged and leave things as they are. changed() after
-  // each one that was taken up.
+  // Keeps the keys of KMS providers fresh and, with `reload`, applies changes of the file. An invalid file, or one
+  // with a KMS that does not answer, is logged and has no effect. Calls changed() after each applied change.
   void Run(bool reload, const std::function<void()>& changed, std::stop_token stop);
 
  private:
   struct Table;
   Encryption(std::string path, std::string etcd_prefix);
   Result<std::shared_ptr<const Table>> Read(std::string& text) const;
-  // Once; whether the file was taken up.
+  // Reads the file once. Returns whether it was applied.
   bool CheckFile();
 
   struct Impl;

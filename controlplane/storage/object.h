@@ -1,5 +1,5 @@
-// What the API server keeps of a stored object and of a change to it. Both are immutable and shared by
-// all readers; encoded forms are made once, on first demand.
+// A stored object and a change to it, in the API server's memory. Both are immutable and shared by all readers;
+// encoded forms are made once, on first use.
 #pragma once
 
 #include <atomic>
@@ -31,9 +31,9 @@ class Object : public std::enable_shared_from_this<Object> {
                                       std::string_view value);
   // From a message; its resourceVersion is set to `revision` (0: none, for objects that are not stored).
   static ObjectPtr FromMessage(const api::ResourceInfo& info, const api::Message& message, int64_t revision);
-  // The answer to a dry run of a create: resourceVersion is what the client has said, revision() is 0.
+  // The answer to a dry run of a create: resourceVersion is the client's, revision() is 0.
   static ObjectPtr Unstored(const api::ResourceInfo& info, const api::Message& message);
-  // The same object under another revision: what a deletion shows.
+  // The same object under another revision, for a deletion.
   ObjectPtr WithRevision(int64_t revision) const;
   // The same object in another group and version that shares its storage.
   ObjectPtr In(const api::ResourceInfo& info) const;
@@ -49,23 +49,23 @@ class Object : public std::enable_shared_from_this<Object> {
   std::string_view Protobuf() const { return bytes_; }
   std::string_view raw() const { return std::string_view(bytes_).substr(raw_offset_, raw_size_); }
   // As an item of a list: without kind and apiVersion, which the list has, and without a newline. Kept for
-  // later readers; DropIdle() frees what nobody has asked for lately.
+  // later readers; DropIdle() frees what had no recent reader.
   Bytes Json() const;
-  Bytes JsonIfKnown() const;  // null unless somebody has asked before
+  Bytes JsonIfKnown() const;  // null unless Json() was called before
   // As an object of its own: `text` with kind and apiVersion, appended to `out`.
   void AppendTyped(std::string_view text, std::string& out) const;
   std::string TypedJson() const;
-  // Decoded on demand and shared while anybody holds it. Never null: bytes are checked on the way in.
+  // Decoded on demand and shared while a reader holds it. Never null: the constructor checks the bytes.
   std::shared_ptr<const api::Message> Decode() const;
-  // A place for one more encoded form, of the caller's choice (table row cells). Every caller must use the
-  // same function for all objects of a kind.
+  // One more encoded form, of the caller's choice (table row cells). All callers use the same function for all
+  // objects of a kind.
   Bytes Cached(const std::function<std::string(const Object&)>& make) const;
 
   using Labels = std::vector<std::pair<std::string_view, std::string_view>>;  // sorted, into the bytes
   const Labels& labels() const { return labels_; }
   bool Matches(const api::LabelSelector& labels, const api::FieldSelector& fields) const;
   size_t MemorySize() const;
-  // Frees encoded forms that were not asked for since the call before.
+  // Frees encoded forms that were not used since the last call.
   void DropIdle() const;
 
   // Use the makers above.
@@ -97,7 +97,7 @@ enum class Format { kJson, kProtobuf };
 class Event;
 using EventPtr = std::shared_ptr<const Event>;
 
-// One change as a watcher sees it. Shared by all watchers that see it so.
+// One change from a watcher's view. Shared by all watchers with the same view.
 class Event {
  public:
   enum class Type { kAdded, kModified, kDeleted, kBookmark };
@@ -125,23 +125,23 @@ class Event {
 std::string JsonFrame(std::string_view type, std::string_view object_json);
 std::string ProtobufFrame(std::string_view type, std::string_view object_protobuf);
 
-// Receives a watch's events, in order. Calls come one at a time, from storage threads or from inside
-// Watch() itself, and must not block.
+// Receives the events of a watch, in order. Storage threads, or Watch() itself, make one call at a time; calls must
+// not block.
 class WatchSink {
  public:
   virtual ~WatchSink() = default;
-  // false: the reader is too slow or gone; nothing more is delivered, not even OnEnd.
+  // Returns false when the reader is too slow or gone: then no more calls follow, not even OnEnd.
   virtual bool OnEvent(const EventPtr& event) = 0;
   // The watch has ended: kGone (its place in history is lost; clients list again) or kUnavailable.
   virtual void OnEnd(const Error& error) = 0;
 };
 
-// Destroying it ends the watch; after that no call is under way nor comes (do not destroy it from inside
-// OnEvent or OnEnd).
+// The destructor ends the watch and waits for a running call; no call follows. Do not destroy it inside OnEvent or
+// OnEnd.
 class WatchHandle {
  public:
   virtual ~WatchHandle() = default;
-  // A bookmark with the present revision, as soon as it may be told.
+  // A bookmark with the current revision, once the watcher may see it.
   virtual void RequestBookmark() = 0;
 };
 

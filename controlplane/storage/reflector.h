@@ -49,7 +49,7 @@ class Reflector {
   Result<int64_t> List(std::stop_token stop);
   Result<> ListOne(WatchCache& cache, int64_t revision, std::stop_token stop);
   void Apply(etcd::WatchBatch batch);
-  // Null: nobody can read the value; it is left out.
+  // Null: the value cannot be decoded and is left out.
   Result<ObjectPtr> Decode(const api::ResourceInfo& info, std::string_view key, const etcd::KeyValue& kv);
 
   etcd::Client& client_;

@@ -27,7 +27,7 @@ Result<int64_t> RevisionGate::GetCurrentRevision(const etcd::Limits& limits) {
   return *mine->answer;
 }
 
-// Waits for the answer, or sends the request when nobody does.
+// Waits for the pending request, or sends one.
 Result<> RevisionGate::Join(Request& request, const etcd::Limits& limits) {
   while (!request.answer) {
     const bool stopped = limits.stop.stop_requested();

@@ -1,5 +1,5 @@
-// The API server's view of etcd: one watch over the whole keyspace, demultiplexed into a cache a resource.
-// Reads come from the caches, consistent ones after the watch has passed etcd's own revision; writes are
+// The API server's view of etcd: one watch over the whole keyspace, demultiplexed into one cache for each resource.
+// Reads use the caches; a consistent read first waits until the watch has passed etcd's revision. Writes are
 // compare-and-swap transactions. Thread safe.
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace keelson::storage {
 
-using etcd::Limits;  // when a call must be over
+using etcd::Limits;  // deadline and cancellation of a call
 
 struct Predicate {
   api::LabelSelector labels;
@@ -51,16 +51,16 @@ struct WatchRequest {
   Predicate predicate;
   std::string resource_version;
   bool bookmarks = false;
-  bool initial_events = false;      // synthetic ADDED events of all that is there first
+  bool initial_events = false;      // first, synthetic ADDED events of all existing objects
   bool initial_events_end = false;  // and a marked bookmark after them
 };
 
-// How much there is of a resource, as its objects are stored.
+// Number and stored size of a resource's objects.
 struct Size {
   size_t objects = 0, bytes = 0;
 };
 
-// The outcome of a write that lost: what is stored now.
+// The result of a write that lost a race: the stored object.
 struct Conflict {
   ObjectPtr current;  // null: it does not exist
 };
@@ -72,7 +72,7 @@ class Store {
     size_t history_bytes = 4 << 20;  // a resource
     std::chrono::seconds bookmark_period{60};
     std::chrono::seconds compact_period{300};  // 0: never
-    std::shared_ptr<Encryption> encryption;    // null: everything is stored as it is
+    std::shared_ptr<Encryption> encryption;    // null: no encryption
     bool reload_encryption = false;            // when its file changes
     bool json = false;                         // writes JSON rather than protobuf; both are read
   };
@@ -80,16 +80,16 @@ class Store {
   Store(std::shared_ptr<etcd::Client> client, Options options, Clock& clock = Clock::Real());
   ~Store();
 
-  // Fills the caches, calls ready(), then follows etcd until `stop`, through every failure of it.
+  // Fills the caches, calls ready(), then follows etcd until `stop`. Continues after failures of etcd.
   Result<> Run(std::stop_token stop, const std::function<void()>& ready);
   bool ready() const;
-  int64_t revision() const;  // that the caches have reached
+  int64_t revision() const;  // the revision of the caches
 
   // ---- reads; `info` is a main resource; objects come in its group and version ----
-  // null: not there. At "": linearizable.
+  // null: it does not exist. With "" the read is linearizable.
   Result<ObjectPtr> Get(const api::ResourceInfo& info, std::string_view key,
                         std::string_view resource_version, const Limits& limits);
-  // What the cache has now, without waiting.
+  // The cache's current object, without waiting.
   ObjectPtr Peek(const api::ResourceInfo& info, std::string_view key) const;
   void ForEach(const api::ResourceInfo& info, const std::function<void(const ObjectPtr&)>& each) const;
   // The same of one namespace, by name.
@@ -101,17 +101,17 @@ class Store {
                                              std::shared_ptr<WatchSink> sink, const Limits& limits);
 
   // ---- writes; `message` has no resourceVersion; `expected` 0: must not exist ----
-  // The stored object; a lost race is an error value kConflict, with what is stored in `conflict`.
+  // Returns the stored object. kConflict after a lost race, with the stored object in `conflict`.
   Result<ObjectPtr> Put(const api::ResourceInfo& info, std::string_view key, const api::Message& message,
                         int64_t expected, std::chrono::seconds ttl, Conflict& conflict, const Limits& limits);
-  // Whether the stored object would be written otherwise now: with another key, or in another form. Writes
-  // that change nothing else are then worth it.
+  // Whether a write would store the object differently now: with another key, or in another form. Then even a write
+  // without changes is useful.
   bool IsStale(const api::ResourceInfo& info, const Object& object, const Limits& limits);
-  // The revision of the deletion.
+  // Returns the revision of the deletion.
   Result<int64_t> Delete(const api::ResourceInfo& info, std::string_view key, int64_t expected,
                          Conflict& conflict, const Limits& limits);
-  // Removes what cannot be read, for it cannot be decrypted or decoded. false: it can be read, or it is not
-  // there. kUnavailable: nobody knows, for a KMS is away.
+  // Removes an object that cannot be decrypted or decoded. false: it is readable, or it does not exist.
+  // kUnavailable: unknown, since a KMS does not answer.
   Result<bool> DeleteUnreadable(const api::ResourceInfo& info, std::string_view key, const Limits& limits);
 
  private:

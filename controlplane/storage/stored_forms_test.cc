@@ -1,4 +1,4 @@
-// Values that others have left in etcd: JSON, and what nobody can read.
+// Values of other writers in etcd: JSON, and values that cannot be decoded.
 #include <future>
 #include <thread>
 

@@ -1,6 +1,6 @@
-// Between an object's bytes and what etcd holds of them. Each value begins with the name of what it was
-// encrypted with ("k8s:enc:aescbc:v1:key1:"), so that keys can be changed one object at a time. The bytes are
-// those of upstream: either server reads what the other has written.
+// Converts an object's bytes to and from the value in etcd. Each value starts with a prefix that names its key
+// ("k8s:enc:aescbc:v1:key1:"), so that keys can change one object at a time. The format is upstream's: each server
+// reads the other's values.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@ inline constexpr std::string_view kEncryptedPrefix = "k8s:enc:";
 
 struct Opened {
   std::string bytes;
-  bool stale = false;  // written otherwise than it would be now
+  bool stale = false;  // a write would use another key or form now
 };
 
-// `etcd_key` is what authenticated encryption binds a value to: a value moved to another key is refused.
-// Errors never hold any of the bytes. kUnavailable: another try may succeed. Thread safe.
+// Authenticated encryption binds a value to `etcd_key`: a value that was moved to another key is refused. Errors
+// contain none of the bytes. kUnavailable: a retry may succeed. Thread safe.
 class Transformer {
  public:
   virtual ~Transformer() = default;
@@ -34,17 +34,17 @@ struct PrefixTransformer {
   TransformerPtr transformer;
 };
 
-// The first writes; each reads what has its prefix, and what another than the first has read is stale.
-// `none`: the error when no prefix fits.
+// The first transformer writes. Each reads values with its prefix; a value that another than the first reads is
+// stale. `none`: the error for a value without a known prefix.
 TransformerPtr NewPrefixTransformers(std::vector<PrefixTransformer> all, std::string none);
 
 // Keys are 16, 24 or 32 bytes for AES, 32 for secretbox (XSalsa20 and Poly1305).
 TransformerPtr NewAesCbc(std::string key);
 TransformerPtr NewAesGcm(std::string key);
 TransformerPtr NewSecretbox(std::string key);
-TransformerPtr NewIdentity();  // as it is; refuses what looks encrypted
-// AES-GCM with a key of its own for each value, derived from `seed` by HKDF-SHA256 and 32 random bytes that
-// stand before the value.
+TransformerPtr NewIdentity();  // no change; refuses values with an encryption prefix
+// AES-GCM with a separate key for each value, derived from `seed` by HKDF-SHA256 with 32 random bytes, which are
+// stored in front of the value.
 TransformerPtr NewDerivedAesGcm(std::string seed);
 
 }  // namespace keelson::storage

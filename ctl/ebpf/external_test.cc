@@ -1,4 +1,4 @@
-// Who comes from outside where eBPF serves at devices: what the filter decides, and what is said of it.
+// Clients outside of the cluster, with eBPF at devices: the filter's decision and its explanation.
 #include "ctl/ebpf/external_packet.h"
 
 #include <functional>
@@ -122,7 +122,7 @@ TEST(NatFlows, AreThoseThatHaveNotEnded) {
   remember(2, kTcp, reset, used(991));
   remember(3, kTcp, finished, used(991));
   remember(4, kTcp, finished, finished);
-  remember(5, kTcp, used(870), {});  // nobody has answered
+  remember(5, kTcp, used(870), {});  // unanswered
   remember(6, kUdp, used(810), used(821));
   remember(7, kUdp, used(810), used(819));
   std::vector<int> ports;

@@ -119,7 +119,7 @@ Result<TracedPath> TraceOne(NodeView& node, const ServiceView& service, const Po
     return !ours || flow.destination != frontend.ip || flow.destination_port != frontend.port;
   });
   out.connections = flows.size();
-  // A connection that nobody has answered yet has its own address as the replier's.
+  // An unanswered connection has its own address as the replier's.
   std::erase_if(flows, [&](const netlink::Flow& flow) { return flow.replier == frontend.ip; });
   for (Problem& problem : JudgeFlows(port, flows)) out.problems.push_back(std::move(problem));
   return out;

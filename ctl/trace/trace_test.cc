@@ -178,7 +178,7 @@ TEST_F(TraceServiceTest, AnAddressServedHereThroughAllHooks) {
   EXPECT_EQ(Trace(kPod).path.verdict, Path::kDropped);
 }
 
-// Other programs' rules may draw numbers too: what becomes of some of the packets is told.
+// Other programs' rules may draw numbers too: the trace reports what happens to a part of the packets.
 TEST_F(TraceServiceTest, RulesBehindTheChoiceThatPartWays) {
   node_.Program(kVip, 80, {"10.244.0.2", "10.244.1.2"});
   node_.Add(Rule("postrouting").Random(0, 4).Equal(0, Key().Mark(0).bytes()).Masquerade());

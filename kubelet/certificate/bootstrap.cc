@@ -98,7 +98,7 @@ Result<> Bootstrap(const BootstrapOptions& options, const Connect& connect, std:
   KEELSON_ASSIGN_OR_RETURN(wanted.name, RequestName(key, options.node_name));
   auto certificate = RequestCertificate(client::RestClient(transport), wanted, key, kPatience, stop);
   if (!certificate) {
-    // A decision stands as long as its request does: the next start asks anew.
+    // A decision stands as long as its request does: the next start makes a new one.
     if (certificate.error().Is(Code::kForbidden)) KEELSON_RETURN_IF_ERROR(RemoveFile(pending));
     return certificate.error().Wrap("failed to run Kubelet: cannot bootstrap");
   }

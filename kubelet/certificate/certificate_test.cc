@@ -20,7 +20,7 @@ using Csr = api::certificates::v1::CertificateSigningRequest;
 using std::chrono::hours;
 using std::chrono::seconds;
 
-// The controllers of a cluster: decide every request as they are told.
+// The controllers of a cluster: decide every request as the test says.
 class Signer {
  public:
   using Decide = std::function<void(Csr& request)>;

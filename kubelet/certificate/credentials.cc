@@ -178,7 +178,7 @@ Result<> KubeletListener::Reload() {
 void KubeletListener::WatchFiles() {
   const KubeletConfig& config = settings_.config;
   files_.Add({"client-ca-file", {config.client_ca_file}, [this] { return Reload(); }});
-  // The cluster's certificate tells of itself.
+  // The cluster's certificate has metrics of its own.
   if (!rotated_ && k8s::FeatureEnabled(config.feature_gates, "ReloadKubeletServerCertificateFile")) {
     files_.Add({"tls-cert-file", {certificate_file_, key_file_}, [this] { return Reload(); }});
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kVersion[] = "certificates.k8s.io/v1beta1";
 constexpr char kResource[] = "podcertificaterequests";
-constexpr std::chrono::minutes kSilence(10);  // of a watch; then it is begun anew
+constexpr std::chrono::minutes kSilence(10);  // of a watch; then it is restarted
 
 std::string Target(const std::string& ns, const std::string& name = "") {
   std::string out = std::string("/apis/") + kVersion + "/namespaces/" + ns + "/" + kResource;

@@ -56,7 +56,7 @@ class ContainerManager {  // thread safe
 
   // Allocates what the pod's containers ask for: all of it, or nothing, and returns why not.
   std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod);
-  // Adds what Admit allocated for the container to what the runtime is told. May call device plugins.
+  // Adds what Admit allocated for the container to the runtime's request. May call device plugins.
   Result<> ConfigureContainer(const corev1::Pod& pod, const corev1::Container& container,
                               cri::ContainerConfig& config, std::stop_token stop);
   // Releases what the pod has. Does nothing for unknown UIDs.

@@ -133,7 +133,7 @@ void AddConfigFlags(CLI::App& app, CommandLine& out) {
     std::visit([&](auto place) { text.type = TypeName(standard.*place); }, field.place);
     text.is_switch = std::holds_alternative<In<bool>>(field.place);
     Add(app, text, [&field, &out](const std::string& value) -> Result<> {
-      KubeletConfig scratch;  // that the value can be read is told before any file is
+      KubeletConfig scratch;  // a bad value is an error before any file is read
       KEELSON_RETURN_IF_ERROR(SetConfig(field, value, true, scratch));
       out.config_flags.emplace_back(field.flag, value);
       return {};

@@ -188,7 +188,7 @@ ContainerStats FromWire(const v1::ContainerStats& in) {
 
 ImageFilesystems FromWire(const v1::ImageFsInfoResponse& in) {
   ImageFilesystems out{Filesystems(in.image_filesystems()), Filesystems(in.container_filesystems())};
-  if (out.containers.empty()) out.containers = out.images;  // containerd before 1.7 tells of images alone
+  if (out.containers.empty()) out.containers = out.images;  // containerd before 1.7 reports images only
   return out;
 }
 

@@ -79,7 +79,7 @@ TEST(ConvertTest, LayersOfContainersMayBeApart) {
   }
 }
 
-// A container that has just begun: CRI-O tells of it before it has been measured.
+// A container that has just started: CRI-O reports it before the first measurement.
 TEST(ConvertTest, WhatIsNotMeasuredIsNotZero) {
   runtime::v1::ContainerStats wire;
   wire.mutable_attributes()->set_id("c1");

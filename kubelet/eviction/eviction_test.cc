@@ -110,7 +110,7 @@ TEST(EvictionPlan, SoftThresholdsWaitAndPressureLasts) {
   EXPECT_EQ(state.pressures.size(), 1u);
   EXPECT_TRUE(look(seconds(90) + minutes(5), 300).empty());
   EXPECT_TRUE(state.pressures.empty());
-  // The grace begins anew.
+  // The grace period starts again.
   EXPECT_TRUE(look(seconds(900), 150).empty());
 }
 
@@ -161,7 +161,7 @@ TEST(EvictionPlan, RanksPodsWithoutStatisticsFirst) {
   } kCases[] = {{"memory.available", "unknown"},
                 {"nodefs.available", "unknown"},
                 {"nodefs.inodesFree", "unknown"},
-                {"pid.available", "greedy"}};  // by priority first: nobody asks for processes
+                {"pid.available", "greedy"}};  // by priority first: no pod requests processes
   for (const auto& test : kCases) {
     std::vector<Candidate> candidates(2);
     candidates[0].pod = &greedy;

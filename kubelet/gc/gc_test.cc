@@ -82,7 +82,7 @@ TEST_F(Rotation, TurnsAwayALogThatHasGrown) {
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(WriteFile(logs_ + "/0.log", "longer than that"));
     rotator.RotateAll({});
-    EXPECT_FALSE(PathExists(logs_ + "/0.log"));  // the runtime makes it anew
+    EXPECT_FALSE(PathExists(logs_ + "/0.log"));  // the runtime creates it again
     clock_.Advance(seconds(10));
   }
   Names files = Files();

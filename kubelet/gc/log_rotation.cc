@@ -104,7 +104,7 @@ void LogRotator::RotateAll(std::stop_token stop) {
     if (::stat(log.path.c_str(), &info) == 0) {
       if (info.st_size >= options_.max_size) grown.push_back(std::move(log));
     } else if (errno == ENOENT) {
-      // A rotation that was cut short before the runtime was told.
+      // A rotation that was interrupted before the call to the runtime.
       if (auto reopened = runtime_.ReopenContainerLog(log.container_id, stop); !reopened) {
         log::Debug("Cannot reopen a log", {{"log", log.path}, {"err", reopened.error()}});
       }

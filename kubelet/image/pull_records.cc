@@ -46,7 +46,7 @@ json::object& ObjectAt(json::object& parent, std::string_view name) {
   return value.as_object();
 }
 
-// Where those stand who may use an image; null: everyone may, or nobody of this kind.
+// The field that lists the allowed users of an image; null: all may use it, or none of this kind.
 const char* ListOf(Credential::From from) {
   if (from == Credential::From::kSecret) return "kubernetesSecrets";
   return from == Credential::From::kServiceAccount ? "kubernetesServiceAccounts" : nullptr;

@@ -123,7 +123,7 @@ Result<> NodeManager::RunStatus(std::stop_token stop, const std::function<void()
       ready();
       told = true;
     }
-    // Pods wait for a node that starts: that it has become ready is told at once, not at the next round.
+    // Pods wait for a starting node: report readiness at once, not in the next round.
     const milliseconds pause = told ? options_.update_frequency : kFastPeriod;
     if (was_ready) {
       AwaitRound(pause, stop);

@@ -72,7 +72,7 @@ void FillResources(const NodeOptions& options, const Machine& machine, const Nod
   for (const auto& [name, amount] : facts.extended) {
     capacity[name] = api::Amount::FromInt(amount.capacity).ToQuantity();
   }
-  // Sizes of huge pages that the kernel no longer has, storage that is no longer told of, what nobody has.
+  // Huge page sizes that the kernel no longer has, storage that no longer has a figure, resources without a source.
   std::set<std::string> gone;
   for (const auto& [name, amount] : capacity) {
     if ((k8s::IsHugePages(name) || name == "ephemeral-storage") && !all.count(name)) gone.insert(name);
@@ -119,7 +119,7 @@ void FillRuntimeFeatures(const cri::RuntimeStatus& runtime, corev1::NodeStatus& 
     item.mutable_features()->set_recursive_read_only_mounts(handler.recursive_read_only_mounts);
     item.mutable_features()->set_user_namespaces(handler.user_namespaces);
   }
-  // Runtimes that tell of handlers tell of this too.
+  // Runtimes that report handlers report this too.
   if (runtime.supplemental_groups_policy || !runtime.handlers.empty()) {
     status.mutable_features()->set_supplemental_groups_policy(runtime.supplemental_groups_policy);
   }

@@ -34,7 +34,7 @@ struct NodeOptions {
   std::vector<std::string> declared_features;  // sorted
 };
 
-// Inputs of the node's conditions and images, read anew for each update.
+// Inputs of the node's conditions and images, read again for each update.
 struct NodeFacts {
   bool memory_pressure = false, disk_pressure = false, pid_pressure = false;
   Result<cri::RuntimeStatus> runtime = cri::RuntimeStatus();

@@ -6,7 +6,7 @@
 
 namespace keelson::kubelet {
 
-// The same API, where who comes too early waits, or is cancelled meanwhile. per_second 0: no bound.
+// The same API with a rate limit: a request over the limit waits until it may run or is cancelled. per_second 0: no limit.
 client::RestClient LimitRequests(const client::RestClient& api, int per_second, int burst, Clock& clock);
 
 }  // namespace keelson::kubelet

@@ -293,7 +293,7 @@ TEST_F(ObjectsTest, WhatIsKeptIsBounded) {
   EXPECT_EQ(fake_->Requests().size(), 2u) << "not used for longest";
 }
 
-// Remembers what it is told.
+// Records each call.
 class Listener : public ObjectStore {
  public:
   explicit Listener(std::string kind, std::vector<std::string>& heard) : kind_(kind), heard_(heard) {}

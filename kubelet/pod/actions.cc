@@ -87,7 +87,7 @@ class Planner {
     }
     if (app.empty()) return;
     actions_.create_sandbox = true;
-    // The new sandbox's pod begins anew: with its first init container.
+    // A pod in a new sandbox starts again with its first init container.
     if (spec_.init_containers_size() > 0) {
       actions_.containers_to_start = {spec_.init_containers(0).name()};
     } else {

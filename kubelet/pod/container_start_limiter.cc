@@ -32,7 +32,7 @@ std::list<ContainerStartLimiter::Time>::iterator ContainerStartLimiter::Acquire(
   waiting_[static_cast<size_t>(kind)].push_back(&self);
   arrived_.notify_all();
   AdmitWaiters();
-  // Nobody notifies when a slot times out.
+  // A slot that times out notifies no waiter.
   while (!self.admitted) {
     self.turn.wait_for(mutex_, slot_timeout_);
     if (!self.admitted) AdmitWaiters();

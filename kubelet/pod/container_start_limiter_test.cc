@@ -58,7 +58,7 @@ TEST(ContainerStartLimiterTest, ContainersGoFirst) {
 TEST(ContainerStartLimiterTest, WhoTakesLongHoldsNobodyUp) {
   ContainerStartLimiter limiter(1, std::chrono::milliseconds(10));
   ContainerStartLimiter::Slot slow(limiter, Kind::kSandbox);
-  ContainerStartLimiter::Slot next(limiter, Kind::kSandbox);  // would wait for ever
+  ContainerStartLimiter::Slot next(limiter, Kind::kSandbox);  // would wait without end
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class Pleg {  // thread safe
   SteadyTime news_until_ KEELSON_GUARDED_BY(mutex_);
   struct End {
     SteadyTime until;
-    uint64_t relists;  // begun when it was told of
+    uint64_t relists;  // number of relists that had begun when the event arrived
   };
   std::map<std::string, End> ends_ KEELSON_GUARDED_BY(mutex_);  // told of and not listed yet, by id
 };

@@ -1,4 +1,4 @@
-// One pass over one pod: looks at the runtime, plans (actions.h), acts, looks again, reports. Made anew for each
+// One pass over one pod: looks at the runtime, plans (actions.h), acts, looks again, reports. A new one for each
 // pass, and used by one thread.
 #pragma once
 
@@ -26,7 +26,7 @@ class PodSyncTask {
   // Sets state_.runtime to what the runtime has answered, and tells the PLEG and others.
   Result<> SetRuntimeStatus(Result<PodRuntimeStatus> answer);
   // Generates the pod's status and hands it to the status manager. `terminal`: nothing of the pod runs any more,
-  // so the API server may be told of its end.
+  // so the status may report its end.
   corev1::PodStatus ReportStatus(bool terminal);
 
  private:

@@ -63,7 +63,7 @@ std::optional<uint32_t> UserNamespaces::FindFree() const {
   return static_cast<uint32_t>(first);
 }
 
-// Taken first, written down then: nobody else has the ids, and only what is written is handed out.
+// Take the ids first and then write them down: no other pod gets them, and only written ids are handed out.
 Result<std::optional<cri::IdMapping>> UserNamespaces::Get(const corev1::Pod& pod) {
   if (!pod.spec().has_host_users() || pod.spec().host_users()) return std::optional<cri::IdMapping>();
   const std::string& uid = pod.metadata().uid();

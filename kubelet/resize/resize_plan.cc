@@ -49,7 +49,7 @@ bool WantsRestart(const corev1::Container& container, const ContainerResize& res
   return false;
 }
 
-// Limits of the pod that are the container's too and are others than it was told.
+// Limits that the container takes from its pod and that differ from those applied to it.
 std::set<std::string> InheritedChanges(const corev1::Container& container,
                                        const corev1::ResourceRequirements& told,
                                        const corev1::ResourceRequirements& of_pod) {

@@ -12,7 +12,7 @@ namespace keelson::kubelet {
 
 namespace {
 
-// A kubelet that begins anew goes on with the order of the one before it.
+// A restarted kubelet continues with the order of its predecessor.
 WallTime SinceOf(const corev1::Pod& pod, WallTime now) {
   const corev1::PodCondition* condition = k8s::FindCondition(pod.status(), "PodResizePending");
   const bool waits = condition && condition->reason() == "Deferred" && condition->has_last_transition_time();

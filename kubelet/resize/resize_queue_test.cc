@@ -102,7 +102,7 @@ TEST_F(ResizeQueueTest, WhatOneGivesBackIsAnothersRoom) {
   EXPECT_EQ(Wishes("b", "6"), "Deferred");
   EXPECT_EQ(Wishes("a", "2"), "");
   EXPECT_EQ(Granted(), "b ");
-  // Nobody waits any more who has got, or taken back, what it wished for.
+  // Pods that were resized, or that withdrew the request, no longer wait.
   EXPECT_EQ(Wishes("a", "9"), "Deferred");
   queue_.Leave("a");
   Gone("b");

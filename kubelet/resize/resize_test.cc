@@ -35,7 +35,7 @@ TEST_F(AllocationsTest, WhatWasGrantedSurvivesARestart) {
   status.containers = {Record("c1", "id1", ResourcesText(Resources("100m/1Mi", "/"))),
                        Record("c2", "id2", "")};
   {
-    Allocations first(paths_);  // the wish came while nobody was there
+    Allocations first(paths_);  // the request arrived while no kubelet ran
     first.Restore(*wish, status);
     auto granted = first.Granted(wish);
     EXPECT_TRUE(SameResources(granted->spec().containers(0).resources(), Resources("100m/1Mi", "/")));
@@ -65,7 +65,7 @@ TEST_F(AllocationsTest, ThePodAsAWholeToo) {
   status.containers = {Record("c1", "id1", ResourcesText(Resources("100m/1Mi", "/")))};
   status.containers[0].annotations[kPodResourcesAnnotation] = ResourcesText(Resources("200m/", "300m/"));
   {
-    Allocations first(paths_);  // the wish came while nobody was there
+    Allocations first(paths_);  // the request arrived while no kubelet ran
     first.Restore(*wish, status);
     auto granted = first.Granted(wish);
     EXPECT_TRUE(SameResources(granted->spec().resources(), Resources("200m/", "300m/")));

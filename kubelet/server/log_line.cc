@@ -96,7 +96,7 @@ std::optional<int64_t> ParseRfc3339(std::string_view text) {
   utc.tm_min = *minute;
   utc.tm_sec = *second;
   int64_t seconds = timegm(&utc) - *offset;
-  // Years that do not fit into 64 bits of nanoseconds are as far as can be told.
+  // Years that do not fit into 64 bits of nanoseconds become the last one that does.
   if (seconds > INT64_MAX / kNanos - 1) return INT64_MAX;
   if (seconds < INT64_MIN / kNanos + 1) return INT64_MIN;
   return seconds * kNanos + nanos;

@@ -77,7 +77,7 @@ bool LogSession::SwitchedFile() {
   }, there{};
   if (fstat(fd_.get(), &ours) != 0 || stat(path_.c_str(), &there) != 0) return false;
   if (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev) return true;
-  // Cut to nothing and written anew.
+  // Truncated and rewritten.
   if (there.st_size < lseek(fd_.get(), 0, SEEK_CUR)) lseek(fd_.get(), 0, SEEK_SET);
   return false;
 }

@@ -172,7 +172,7 @@ TEST_F(LogTest, SelectsWhatWasAskedFor) {
   EXPECT_EQ(Read(options), "two\n");
 }
 
-// A container that can write where logs are has nobody read other files of the node.
+// A container that can write to the log directory cannot make the server read other files of the node.
 TEST_F(LogTest, LinksAndPipesAreNoLogs) {
   const std::string line = "2026-01-01T00:00:01Z stdout F secret\n";
   ASSERT_TRUE(MakeDirs(dir_ + "/other"));

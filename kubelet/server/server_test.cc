@@ -408,7 +408,7 @@ TEST_F(KubeletServerTest, StreamsAreAskedForAsTheRequestSays) {
   EXPECT_EQ(upgrade("/portForward/ns/pod?port=0"), "invalid port \"0\"\n");
 }
 
-// A certificate that has run out, or that nobody trusts, is not overlooked.
+// An expired or untrusted certificate is refused.
 TEST_F(KubeletServerTest, UselessCertificatesMakeNobodyAnonymous) {
   FakeClock clock;
   KubeletServerOptions options = Options();

@@ -54,7 +54,7 @@ bool Send(std::string text, http::ResponseWriter& writer) {
   return !writer.closed();
 }
 
-// Whether the journal knows the service. It tells of one that it does not know as of one that is silent.
+// Whether the journal knows the service. Its answer for an unknown service equals that for a silent one.
 bool IsInJournal(const std::string& units, const std::string& service) {
   return ("\n" + units).find("\n" + service + ".service\n") != std::string::npos;
 }

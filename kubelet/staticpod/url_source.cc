@@ -37,7 +37,7 @@ Result<std::string> Fetch(http::Client& client, const std::string& target, const
 
 void RunUrlSource(const UrlSourceOptions& options, const StaticPodsFunction& tell, Clock& clock,
                   std::stop_token stop) {
-  constexpr int kTold = 3;  // failures that are told, until one fetch has worked
+  constexpr int kTold = 3;  // failures that are logged until a fetch succeeds
   std::unique_ptr<http::Client> client;
   std::string target, last;
   int failures = 0;

@@ -22,7 +22,7 @@ class SlowVolumes {  // thread safe
 
   // The last result; starts a measurement if that is old. nullopt: never measured.
   std::optional<FsUsage> Latest(const std::string& path);
-  // Drops volumes that nobody asked for during that time.
+  // Drops volumes without a reader during that time.
   void Forget(std::chrono::nanoseconds unasked);
 
  private:

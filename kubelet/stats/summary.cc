@@ -51,7 +51,7 @@ json::object Cpu(const CpuUsage& cpu, const std::optional<linux::Pressure>& pres
   return out;
 }
 
-// What the runtime does not tell of a container.
+// Figures of a container that the runtime does not report.
 void AddMemoryDetails(const linux::CgroupUsage& group, const std::optional<linux::Pressure>& pressure,
                       json::object& out) {
   const uint64_t used = group.memory_working_set_bytes.value_or(0);

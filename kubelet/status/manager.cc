@@ -16,7 +16,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr int kWriters = 4;
-// While more is about to come the API is told within this: mostly with how it ended.
+// The longest delay of a status while more changes are expected: mostly the pod's end.
 constexpr std::chrono::seconds kHold(1);
 
 json::object ToJson(const corev1::PodStatus& status) {
@@ -49,7 +49,7 @@ json::array ChangedConditions(const json::value* base, const json::value& desire
     }
     out.push_back(std::move(changed));
   }
-  // Conditions that come and go with what they tell of; the others' are left alone.
+  // Conditions that exist only while their cause does; conditions of other owners stay.
   for (const char* type : {"PodResizePending", "PodResizeInProgress"}) {
     if (FindType(base, json::value(type)) && !FindType(&desired, json::value(type))) {
       out.push_back(json::object{{"$patch", "delete"}, {"type", type}});
@@ -164,7 +164,7 @@ struct StatusManager::Impl {
   }
 
   Result<> Write(const std::string& uid, const Entry& entry, std::stop_token stop) {
-    if (!entry.mirror && k8s::IsStatic(*entry.pod)) return {};  // nobody to show it
+    if (!entry.mirror && k8s::IsStatic(*entry.pod)) return {};  // no object to show it
     const corev1::Pod& shown = entry.mirror ? *entry.mirror : *entry.pod;
     const metav1::ObjectMeta& meta = shown.metadata();
     bool newer = entry.written_version > VersionOf(meta.resource_version());
@@ -178,7 +178,7 @@ struct StatusManager::Impl {
     auto stored = api.With(stop).Patch<corev1::Pod>(
         meta.namespace_(), meta.name(), client::PatchType::kStrategicMerge, std::move(*patch), "status");
     if (!stored) {
-      // Gone, or another pod of that name: nobody is left to be told.
+      // The pod is gone, or another pod has its name: there is no object to update.
       if (stored.error().Is(Code::kNotFound) || stored.error().Is(Code::kConflict)) return {};
       return stored.error().Wrap("write status of pod " + meta.namespace_() + "/" + meta.name());
     }
@@ -192,7 +192,7 @@ struct StatusManager::Impl {
     return {};
   }
 
-  // The API knows all by now, unless more has come while it was told: the watch may even show what is being
+  // The API has everything, unless a change arrived during the request: the watch may even show what is being
   // written before its answer is here.
   void Told(const Entry& told, Entry& now) KEELSON_REQUIRES(mutex) {
     if (now.wishes != told.wishes) return;

@@ -56,7 +56,7 @@ class ReadinessTest : public ::testing::Test {
            : condition->reason().empty() ? condition->status()
                                          : condition->status() + " " + condition->reason();
   }
-  // "started ready" of each container that was told of.
+  // "started ready" of each container in the report.
   std::string Told() {
     std::string out;
     for (const auto* list : {&status_.init_container_statuses(), &status_.container_statuses()}) {

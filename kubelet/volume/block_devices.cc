@@ -12,7 +12,7 @@ namespace keelson::kubelet {
 
 namespace {
 
-// A link that leads elsewhere, as after a change of the persistent volume, is made anew.
+// A link to another target, as after a change of the persistent volume, is replaced.
 Result<> Link(const std::string& device, const std::string& link) {
   std::error_code failed;
   if (std::filesystem::read_symlink(link, failed) == device && !failed) return {};
@@ -40,7 +40,7 @@ Result<std::string> MapDevice(Mounter& mounter, const Paths& paths, const Device
   const std::string link = links + "/" + mapping.volume;
   const std::string volume = paths.VolumeDevices(mapping.plugin, mapping.volume);
   const std::string bound = volume + "/" + mapping.uid;
-  // The link first: it is what tells of the mount to whoever takes it down.
+  // The link first: teardown finds the mount by it.
   KEELSON_RETURN_IF_ERROR(MakeDirs(links, 0750));
   KEELSON_RETURN_IF_ERROR(Link(mapping.device, link));
   KEELSON_RETURN_IF_ERROR(MakeDirs(volume, 0750));

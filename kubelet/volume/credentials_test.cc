@@ -49,7 +49,7 @@ TEST_F(CredentialsTest, WaitsForTheFirstAndKeepsTheLast) {
   EXPECT_EQ(Problem(pod), "MountVolume.SetUp failed for volume \"v\" : credential bundle is not issued yet");
   objects_.credentials["v/1"] = {"key\n", "chain\n"};
   ASSERT_EQ(Problem(pod), "");
-  objects_.credentials.clear();  // as for a kubelet that has begun anew
+  objects_.credentials.clear();  // as after a restart of the kubelet
   EXPECT_EQ(Problem(pod), "");
   EXPECT_EQ(Content("bundle"), "key\nchain\n");
 }

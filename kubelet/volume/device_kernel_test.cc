@@ -51,7 +51,7 @@ class DeviceTest : public VolumeTest {
   void Run(const std::string& command) {
     ASSERT_EQ(::system(("(" + command + ") >/dev/null 2>&1").c_str()), 0) << command;
   }
-  // Claim n/c, of which 1 GiB is known and `asked` are asked for.
+  // Claim n/c with a capacity of 1 GiB and a request of `asked`.
   void Claim(const std::string& fs_type, const std::string& options = "[]", const char* asked = "1Gi") {
     objects_.Put<corev1::PersistentVolumeClaim>(
         std::string(R"({"metadata":{"name":"c","namespace":"n","uid":"cu"},"spec":{"volumeName":"pv-1",

@@ -38,7 +38,7 @@ Result<> Format(Disks& disks, const DiskMount& wanted, const std::vector<std::st
                    "\") errcode:(" + why + ") output:(" + (end ? end->output : "") + ")");
 }
 
-// A check that could not be made keeps nobody from the mount: the kernel has its own opinion.
+// A check that could not run does not prevent the mount: the kernel checks for itself.
 Result<> Check(Disks& disks, const std::string& device, const std::vector<std::string>& argv) {
   auto end = disks.Run(argv);
   if (end && end->ok()) return {};

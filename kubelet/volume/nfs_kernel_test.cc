@@ -31,7 +31,7 @@ inside='nsenter --net=/run/netns/files'
 $inside mount -t nfsd nfsd /proc/fs/nfsd
 exportfs -o rw,fsid=0,no_root_squash,insecure,no_subtree_check '*:/tmp/exports'
 $inside rpc.mountd --no-nfs-version 3
-for time in lease grace; do $inside sh -c "echo 10 >/proc/fs/nfsd/nfsv4${time}time"; done  # nobody opens files before
+for time in lease grace; do $inside sh -c "echo 10 >/proc/fs/nfsd/nfsv4${time}time"; done  # files cannot be opened before
 $inside rpc.nfsd --no-nfs-version 3 4
 )";
 
@@ -149,7 +149,7 @@ TEST_F(NfsKernelTest, AServerThatIsAwayHoldsNobodyUp) {
   for (int tries = 0; !gone && tries < 3; ++tries) gone = manager_->Remove(node_.paths, "u");
   EXPECT_TRUE(gone) << gone.error().message();
   EXPECT_EQ(OptionsOf(path), "");
-  hung.get();  // who waited is told that it failed
+  hung.get();  // the waiting call fails
   Plug(true);
   ASSERT_TRUE(manager_->Mount(pod, node_, {})) << "the server is back";
   EXPECT_EQ(FileSystemOf(path).capacity, 8u << 20);

@@ -190,7 +190,7 @@ class PayloadPlugin : public VolumePlugin {
     return {};
   }
 
-  // Whoever the pod runs as reads it, and nobody else.
+  // Readable by the pod's user only.
   static PayloadFile OwnFile(const corev1::Pod& pod, std::string content, mode_t mode) {
     auto user = FsUser(pod);
     if (user || FsGroup(pod)) mode = 0600;

@@ -9,7 +9,7 @@ namespace keelson::kubelet {
 
 namespace {
 
-// What the program says, from a file that nobody else sees.
+// The program's output, from a private file.
 class OutputFile {
  public:
   OutputFile() {

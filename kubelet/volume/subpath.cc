@@ -73,7 +73,7 @@ Result<std::string> BindSubPath(Mounter& mounter, const Paths& paths, const SubP
     const bool outside = source.error().errnum() == EXDEV;
     log::Warn(what, {{"path", request.volume_path + "/" + request.sub_path},
                      {"err", outside ? "not within the volume" : source.error().message()}});
-    // Not why: the pod's status would tell whoever made the symlink what there is on the host.
+    // Without the reason: the pod's status would show the symlink's author what exists on the host.
     return Error(outside ? Code::kInvalid : source.error().code(), what);
   }
   std::string target = paths.SubPath(request.uid, request.volume, request.container, request.index);
@@ -82,7 +82,7 @@ Result<std::string> BindSubPath(Mounter& mounter, const Paths& paths, const SubP
   (void)::rmdir(target.c_str());
   KEELSON_RETURN_IF_ERROR(RemoveFile(target));
   KEELSON_RETURN_IF_ERROR(MakeTarget(source->get(), target));
-  // Through the open file: nobody can exchange it for a symlink in between.
+  // Through the open file, which a container cannot replace by a symlink meanwhile.
   KEELSON_RETURN_IF_ERROR(
       mounter.Bind("/proc/self/fd/" + std::to_string(source->get()), target, request.read_only));
   return target;

@@ -5,7 +5,7 @@
 namespace keelson::kubelet {
 namespace {
 
-// Certificates in name only: nobody looks inside.
+// Not real certificates: the code under test does not parse them.
 constexpr char kOne[] = "-----BEGIN CERTIFICATE-----\nb25l\n-----END CERTIFICATE-----\n",
                kTwo[] = "-----BEGIN CERTIFICATE-----\ndHdv\n-----END CERTIFICATE-----\n";
 

@@ -252,7 +252,7 @@ Result<> VolumeManager::TearDownWith(VolumePlugin& plugin, const Paths& paths, c
     return uid != volume.uid && PathExists(paths.Volume(uid, plugin.name(), volume.name));
   });
   if (!needed) KEELSON_RETURN_IF_ERROR(plugin.Unstage(stage, stop));
-  // Last: it is what tells of the stage to whoever has to go on here.
+  // Last: a later kubelet finds the stage by this record.
   return RemoveTree(volume.path);
 }
 

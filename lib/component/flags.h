@@ -2,12 +2,12 @@
 //
 //   --flag=       the empty value; CLI11 would take the next word for it
 //   --switch=     an error, as is an empty number: CLI11 would take them for true and 0
-//   --flag a b    one value a flag: b is an argument of its own, and where none is expected an error
+//   --flag a b    one value a flag: b is a separate argument, and an error where none is expected
 //   -v=2          the same as -v 2
 //   -v=2 -v=3     the last one counts: CLI11 would refuse the second
 //   --flag_name   the same as --flag-name
 //
-// Mistakes are told in pflag's words: unknown flag: --x; flag needs an argument: --x; invalid argument "y" for
+// Errors have pflag's texts: unknown flag: --x; flag needs an argument: --x; invalid argument "y" for
 // "--x" flag: why.
 #pragma once
 
@@ -24,7 +24,7 @@ class App;
 namespace keelson {
 
 // nullopt: go on. Else what to exit with: 0 when help or the version was asked for, and told; 1 after an
-// error, which is told too.
+// error, which is printed too.
 std::optional<int> ParseFlags(CLI::App& app, int argc, const char* const* argv);
 // The same; `arguments` are without the program's name.
 std::optional<int> ParseFlags(CLI::App& app, const std::vector<std::string>& arguments, std::ostream& out,

@@ -22,7 +22,7 @@ constexpr FlagWithoutEffect kFlags[] = {
     {"period", Kind::kDuration, "1m0s", "nothing is periodic"},
 };
 
-// What `arguments` ask for in vain; or the error.
+// The flags of `arguments` without effect; or the error.
 std::vector<std::string> Told(const std::vector<std::string>& arguments) {
   CLI::App app;
   std::string field;

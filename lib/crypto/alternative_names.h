@@ -13,10 +13,10 @@ namespace keelson::crypto {
 struct NamesOfHosts {
   std::vector<std::string> dns_names, ip_addresses, emails, uris;
 };
-// Other kinds of names are left out. kBadRequest for what cannot be read. `extensions` may be null.
+// Ignores other kinds of names. kBadRequest for malformed names. `extensions` may be null.
 Result<NamesOfHosts> ReadAlternativeNames(const STACK_OF(X509_EXTENSION) * extensions);
 
-// As x509v3_config(5) takes them: "DNS:a,IP:10.0.0.1".
+// In the syntax of x509v3_config(5): "DNS:a,IP:10.0.0.1".
 std::string AlternativeNames(const std::vector<std::string>& dns_names,
                              const std::vector<std::string>& ip_addresses);
 

@@ -1,4 +1,4 @@
-// What a client or server needs to come by a certificate of its own. All in PEM.
+// Keys, requests and certificates of clients and servers. All in PEM.
 #pragma once
 
 #include <chrono>
@@ -18,15 +18,15 @@ struct CertificateSubject {
   bool operator==(const CertificateSubject&) const = default;
 };
 
-// In PKCS #8. RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519; kInvalid for any other kind.
+// Generates a key, in PKCS #8: RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519; kInvalid for any other kind.
 Result<std::string> NewPrivateKey(std::string_view kind = "ECDSAP256");
-// An empty subject makes a request that says nothing but the public key. Also tells whether `key_pem` is a
-// private key at all: kInvalid.
+// A request for `key_pem`. With an empty subject it contains only the public key. kInvalid when `key_pem` is no private
+// key.
 Result<std::string> NewCertificateRequest(const std::string& key_pem, const CertificateSubject& subject);
-// What a request (RFC 2986, DER) says of its subject: common name (the last, if there are several) and organizations, no
-// other names. Nobody has looked at its signature. kInvalid when it is no request, kBadRequest when a name cannot be read.
+// The subject of a request (RFC 2986, DER): common name (the last, if there are several) and organizations, no other
+// names. The signature is not verified. kInvalid when it is no request, kBadRequest when a name cannot be read.
 Result<CertificateSubject> SubjectOfRequest(std::string_view der);
-// For a server, good from an hour ago for `life` from now.
+// A self-signed server certificate, valid from an hour ago until `life` from now.
 Result<std::string> NewSelfSigned(const std::string& key_pem, const CertificateSubject& subject,
                                   std::chrono::seconds life);
 
@@ -36,7 +36,7 @@ struct CertificateInfo {
 };
 // Of the first certificate in `pem`.
 Result<CertificateInfo> InspectCertificate(const std::string& pem);
-// Whether the first certificate in the one belongs to the first private key in the other.
+// Whether the first certificate of the one text has the key of the first private key in the other.
 bool BelongTogether(const std::string& certificate_pem, const std::string& key_pem);
 
 }  // namespace keelson::crypto

@@ -1,5 +1,5 @@
-// AES of whole values, with keys of 16, 24 or 32 bytes. An initialization vector or nonce must never come twice with one
-// key: random.h. Errors never hold any of the bytes; kInternal: OpenSSL refuses.
+// AES encryption of whole values, with keys of 16, 24 or 32 bytes. Never use an initialization vector or nonce twice with
+// one key: random.h. Errors contain none of the bytes; kInternal: OpenSSL refuses.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@
 
 namespace keelson::crypto {
 
-inline constexpr size_t kAesBlock = 16;                // and an initialization vector of CBC
-inline constexpr size_t kGcmNonce = 12, kGcmTag = 16;  // as everybody has them
+inline constexpr size_t kAesBlock = 16;                // also the size of CBC's initialization vector
+inline constexpr size_t kGcmNonce = 12, kGcmTag = 16;  // the usual sizes
 
-// CBC (NIST SP 800-38A), padded as PKCS #7 has it. Appends the blocks to `out`.
+// CBC (NIST SP 800-38A) with the padding of PKCS #7. Appends the blocks to `out`.
 Result<> EncryptAesCbc(std::string_view key, std::string_view vector, std::string_view plain,
                        std::string& out);
-// kInvalid "invalid padding on input" when the padding is none; that it is one proves nothing. `blocks` are whole.
+// kInvalid "invalid padding on input" for wrong padding; right padding proves nothing. `blocks` are whole blocks.
 Result<std::string> DecryptAesCbc(std::string_view key, std::string_view vector, std::string_view blocks);
 
-// GCM (NIST SP 800-38D). Appends the ciphertext, then the tag, which is over `bound` too.
+// GCM (NIST SP 800-38D). Appends the ciphertext and the tag, which authenticates `bound` too.
 Result<> EncryptAesGcm(std::string_view key, std::string_view nonce, std::string_view plain,
                        std::string_view bound, std::string& out);
-// `sealed` is what EncryptAesGcm has appended. kInvalid "cipher: message authentication failed" when it, or `bound`, is
-// not what it was.
+// `sealed` is the output of EncryptAesGcm. kInvalid "cipher: message authentication failed" when it or `bound` has
+// changed.
 Result<std::string> DecryptAesGcm(std::string_view key, std::string_view nonce, std::string_view sealed,
                                   std::string_view bound);
 

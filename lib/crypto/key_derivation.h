@@ -1,4 +1,4 @@
-// What is made of a shared secret with SHA-256: keys by HKDF (RFC 5869), and authentication codes.
+// Keys from a secret by HKDF with SHA-256 (RFC 5869), and message authentication codes.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace keelson::crypto {
 
-// `length` bytes, up to 8160, for one use: other `info` gives unrelated bytes. kInvalid for an empty secret.
+// `length` bytes, at most 8160, for the use `info`: another `info` gives unrelated bytes. kInvalid for an empty secret.
 Result<std::string> DeriveKey(std::string_view secret, std::string_view salt, std::string_view info,
                               size_t length);
 

@@ -1,4 +1,4 @@
-// Owners of OpenSSL's objects, and what JOSE says of elliptic curves (RFC 7518). Internal to lib/crypto.
+// Owners of OpenSSL's objects, and JOSE's elliptic curves (RFC 7518). Internal to lib/crypto.
 #pragma once
 
 #include <openssl/bio.h>
@@ -38,11 +38,11 @@ struct Curve {
   size_t bytes;  // of a coordinate
   const EVP_MD* (*digest)();
 };
-// Null for what is none of P-256, P-384 and P-521.
+// Null for other curves than P-256, P-384 and P-521.
 const Curve* CurveOf(EVP_PKEY* key);
 const Curve* CurveNamed(std::string_view name);
 
-// ECDSA signatures: DER in OpenSSL, two fixed-width numbers side by side in JOSE. Empty: it is none.
+// Convert ECDSA signatures: DER in OpenSSL, two adjacent fixed-width numbers in JOSE. Empty: not a signature.
 std::string JoseOfDer(std::string_view der, const Curve& curve);
 std::string DerOfJose(std::string_view jose, const Curve& curve);
 

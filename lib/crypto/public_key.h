@@ -1,5 +1,5 @@
-// Public keys as they stand in requests (RFC 2986) and certificates (RFC 5280): of what kind they are, and
-// what their owners have signed. All in DER. Immutable, cheap to copy, thread safe.
+// Public keys of requests (RFC 2986) and certificates (RFC 5280): their kind, and signatures of their owners. All in
+// DER. Immutable, cheap to copy, thread safe.
 #pragma once
 
 #include <chrono>
@@ -21,9 +21,9 @@ class PublicKey {
 
   enum class Kind { kRsa, kEcdsa, kEd25519, kOther };
   Kind kind() const;
-  int bits() const;           // of RSA's modulus, in whole bytes
-  std::string curve() const;  // of ECDSA: "P-256"; what has no such name has OpenSSL's
-  // RSA: PSS with SHA-256 and salt of any length. ECDSA: SHA-256, in ASN.1. Ed25519. Nothing else.
+  int bits() const;           // of RSA's modulus, a multiple of 8
+  std::string curve() const;  // of ECDSA: "P-256"; OpenSSL's name for a curve without such a name
+  // Accepts RSA (PSS with SHA-256 and salt of any length), ECDSA (SHA-256, in ASN.1) and Ed25519, nothing else.
   bool HasSigned(std::string_view data, std::string_view signature) const;
   bool operator==(const PublicKey& other) const;
 
@@ -33,7 +33,7 @@ class PublicKey {
   std::shared_ptr<const Impl> impl_;
 };
 
-// What a signer has made of a request.
+// The certificate that a signer has issued for a request.
 struct IssuedCertificate {
   PublicKey key;
   std::chrono::system_clock::time_point not_before, not_after;

@@ -1,4 +1,4 @@
-// Random bytes from the kernel's generator, by way of OpenSSL's.
+// Random bytes from the kernel's generator, through OpenSSL's.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace keelson::crypto {
 
-// Good enough for keys. Aborts when there is no randomness: without it nothing may be encrypted.
+// Good enough for keys. Aborts when there is no randomness, since encryption would be unsafe.
 std::string RandomBytes(size_t count);
 
 }  // namespace keelson::crypto

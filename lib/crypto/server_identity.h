@@ -1,4 +1,4 @@
-// By which name an API server tells itself apart from others: of its host, as Kubernetes makes it.
+// The identity of an API server among others: Kubernetes derives it from the host's name.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@ namespace keelson::crypto {
 
 // "apiserver-" and 26 letters and digits made from the host's name.
 std::string ApiServerIdentity();
-// What metrics show of it: "sha256:..." of the identity, the label apiserver_id_hash.
+// The label apiserver_id_hash of metrics: "sha256:..." of the identity.
 const std::string& ApiServerIdHash();
 
 }  // namespace keelson::crypto

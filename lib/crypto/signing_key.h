@@ -1,4 +1,4 @@
-// Asymmetric keys that sign and verify tokens as JOSE has it (RFC 7515, 7517, 7518): RS256 for RSA keys,
+// Asymmetric keys that sign and verify JOSE tokens (RFC 7515, 7517, 7518): RS256 for RSA keys,
 // ES256, ES384 and ES512 for the NIST curves. Immutable, cheap to copy, thread safe.
 #pragma once
 
@@ -13,15 +13,15 @@ namespace keelson::crypto {
 
 class SigningKey {
  public:
-  // Every key of a PEM file: private keys, public keys, certificates. kInvalid when there is none, or one
-  // of a kind that cannot sign.
+  // All keys of a PEM file: private keys, public keys, certificates. kInvalid without a key, or with a key of a kind
+  // that cannot sign.
   static Result<std::vector<SigningKey>> FromPem(std::string_view pem);
-  // RSA 2048, for tests and first starts.
+  // A new RSA 2048 key, for tests and first starts.
   static Result<SigningKey> GenerateRsa();
 
   bool is_private() const;
   const std::string& algorithm() const;  // RS256, ES256, ...
-  // base64url(SHA-256(SubjectPublicKeyInfo in DER)): what Kubernetes uses as `kid`.
+  // base64url(SHA-256(SubjectPublicKeyInfo in DER)): Kubernetes' `kid`.
   const std::string& id() const;
   // Signature over `data` in JOSE form (ECDSA: r and s side by side). Private keys only.
   Result<std::string> Sign(std::string_view data) const;

@@ -1,4 +1,4 @@
-// TLS settings and what is known of a peer. TLS 1.2 and 1.3.
+// TLS settings, and the identity of a peer. TLS 1.2 and 1.3.
 #pragma once
 
 #include <chrono>
@@ -10,20 +10,20 @@ namespace keelson::crypto {
 struct TlsServerOptions {
   std::string certificate_file;  // PEM chain
   std::string key_file;          // PEM
-  std::string client_ca_file;    // PEM bundle; empty: no client certificates are asked for
-  // Client certificates are asked for and, when presented, must verify (else the handshake goes on and
-  // ServerRequest::peer stays empty and peer_refused is set): other ways to authenticate follow.
-  std::string proxy_ca_file;  // PEM bundle: who may speak for others; tells only from_proxy_ca
+  std::string client_ca_file;    // PEM bundle; empty: do not request client certificates
+  // The server requests client certificates. If one does not verify, the handshake continues, ServerRequest::peer
+  // stays empty and peer_refused is set, so that other authentication methods can follow.
+  std::string proxy_ca_file;  // PEM bundle of front proxies' CAs; only sets from_proxy_ca
   std::vector<std::string> alpn = {"h2", "http/1.1"};
-  // As flags and configuration spell them (tls_settings.h): "VersionTLS13"; empty: 1.2 and what OpenSSL
-  // takes.
+  // With the names of flags and configuration files (tls_settings.h): "VersionTLS13"; empty: 1.2 and OpenSSL's
+  // default suites.
   std::string min_version = {};
   std::vector<std::string> cipher_suites = {};
-  // Numbers of key exchange groups as TLS and Go know them (29: X25519); empty: what OpenSSL takes.
+  // TLS' numbers of key exchange groups, which Go uses too (29: X25519); empty: OpenSSL's default.
   std::vector<int> curves = {};
-  // Certificates for names that clients ask for. The first that fits is shown: exact names before wildcards,
-  // those with `names` before those whose names come from the certificate. A client that names no host is
-  // taken to ask for the address that it has reached. The certificate above is for all others.
+  // Certificates by SNI. The server uses the first match: exact names before wildcards, entries with `names` before
+  // entries whose names come from the certificate. Without SNI the name is the address that the client has reached.
+  // The certificate above is for all other names.
   struct Named {
     std::string certificate_file, key_file;
     std::vector<std::string> names;  // DNS names, "*.example.com", addresses; empty: the certificate's hosts
@@ -32,7 +32,7 @@ struct TlsServerOptions {
 };
 
 struct TlsClientOptions {
-  // Each of these is PEM text; who has files reads them. Empty: not used.
+  // Each of these is PEM text, not a file name. Empty: not used.
   std::string ca_pem;  // empty: the system's CAs
   std::string certificate_pem, key_pem;
   std::string server_name;  // SNI and name to verify; empty: the URL's host
@@ -45,7 +45,7 @@ struct PeerCertificate {
   std::vector<std::string> dns_names, uris;
   std::string sha256_fingerprint;  // hex
   std::chrono::system_clock::time_point not_after = std::chrono::system_clock::time_point::max();
-  bool from_client_ca = true, from_proxy_ca = false;  // which of the server's CAs it verifies against
+  bool from_client_ca = true, from_proxy_ca = false;  // the server's CAs that verify it
 };
 
 }  // namespace keelson::crypto

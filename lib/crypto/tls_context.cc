@@ -43,7 +43,7 @@ SslContextPtr NewContext(const SSL_METHOD* method) {
                                       SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_options(context.get(),
                       SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  // Without resumption every connection's client certificate is looked at anew.
+  // Without resumption every connection verifies its client certificate.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
   SSL_CTX_set_num_tickets(context.get(), 0);

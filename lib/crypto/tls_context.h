@@ -1,5 +1,5 @@
-// TLS settings made ready for connections: certificates, keys and CAs, read and checked. TLS 1.2 and 1.3, without
-// resumption: every connection's client certificate is looked at anew.
+// TLS settings that are ready for connections: loaded and checked certificates, keys and CAs. TLS 1.2 and 1.3, without
+// resumption: every connection verifies its client certificate.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@ struct ssl_ctx_st;  // OpenSSL's
 
 namespace keelson::crypto {
 
-// Immutable, thread safe. Streams made from it keep what they need of it.
+// Immutable, thread safe. A stream made from it may outlive it.
 class TlsContext {
  public:
-  // Reads the files that `options` name. kBadRequest when one is missing or of no use, kInvalid for versions, cipher
-  // suites and curves that nobody knows.
+  // Reads the files of `options`. kBadRequest when one is missing or unusable, kInvalid for unknown versions, cipher
+  // suites and curves.
   static Result<std::shared_ptr<const TlsContext>> ForServer(const TlsServerOptions& options);
-  // Offers h2 and http/1.1 by ALPN when `http2`, else http/1.1. kBadRequest when a PEM text is of no use.
+  // Offers h2 and http/1.1 by ALPN when `http2`, else http/1.1. kBadRequest when a PEM text is unusable.
   static Result<std::shared_ptr<const TlsContext>> ForClient(const TlsClientOptions& options, bool http2);
 
  private:

@@ -1,4 +1,4 @@
-// Which certificate is for whom: --tls-sni-cert-key.
+// Which certificate serves which name: --tls-sni-cert-key.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace keelson::crypto {
 
-// "crt,key" or "crt,key:name,*.name". kInvalid in upstream's words.
+// "crt,key" or "crt,key:name,*.name". kInvalid with upstream's texts.
 Result<TlsServerOptions::Named> ParseNamedCertificate(std::string_view text);
 
-// The place in `lists` of the first with `name` itself, else of the first with a wildcard for its first label
-// ("*.b.c" for "a.b.c", "*" for "a"). -1: there is none. Letters' case does not matter.
+// The index in `lists` of the first entry with `name` itself, else of the first with a wildcard for its first label
+// ("*.b.c" for "a.b.c", "*" for "a"). -1: there is none. Ignores case.
 int FindName(const std::vector<std::vector<std::string>>& lists, std::string_view name);
 
 }  // namespace keelson::crypto

@@ -1,4 +1,4 @@
-// What the files about TLS share of OpenSSL. Internal to lib/crypto.
+// The use of OpenSSL that the TLS files share. Internal to lib/crypto.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -27,12 +27,12 @@ Result<SslContextPtr> MakeClientContext(const TlsClientOptions& options, bool ht
 
 bool IsIpAddress(const std::string& name);
 
-// Makes a server ask for client certificates, and remember those that do not verify. kBadRequest for files that
-// are no bundles of CAs.
+// Makes a server request client certificates, and record those that do not verify. kBadRequest for files that are no
+// CA bundles.
 Result<> TrustClients(SSL_CTX* context, const TlsServerOptions& options);
 
 PeerCertificate Describe(X509* certificate);
-// After the handshake. nullopt: the peer has shown no certificate, or one that does not verify.
+// After the handshake. nullopt: the peer has presented no certificate, or one that does not verify.
 std::optional<PeerCertificate> VerifiedPeer(SSL* ssl);
 
 }  // namespace keelson::crypto

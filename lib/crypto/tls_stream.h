@@ -24,9 +24,9 @@ class TlsStream {
     kWantRead,   // take the same step again once the socket is readable
     kWantWrite,  // or writable
     kEnd,        // the peer sends no more; writing may still work
-    kFailed,     // error_number() and error_text() tell why
+    kFailed,     // see error_number() and error_text()
   };
-  // What a peer does that speaks HTTP without TLS.
+  // The behaviour of a peer that speaks HTTP without TLS.
   enum class PlainHttp { kNo, kRequests, kResponds };
 
   // The server's side of a connection. kBadRequest when OpenSSL refuses.
@@ -38,16 +38,16 @@ class TlsStream {
 
   // kDone: the handshake is complete. Never kEnd: a peer that closes in the middle is a failure.
   Io Handshake();
-  // At most `size` bytes of data. `count` has a meaning after kDone alone, and is not 0 then.
+  // Reads at most `size` bytes. `count` is valid only after kDone, and then not 0.
   Io Read(char* buffer, size_t size, size_t& count);
-  // After kDone the socket has the first `count` of `bytes`, which must not be empty. After kWantRead and kWantWrite
-  // the same bytes must be offered again, wherever they lie by then.
+  // Writes `bytes`, which must not be empty. After kDone the socket has the first `count` of them. After kWantRead and
+  // kWantWrite offer the same bytes again; their address may differ.
   Io Write(std::string_view bytes, size_t& count);
-  // Sends close_notify, if the socket takes it at once. Reading may go on.
+  // Sends close_notify, if the socket takes it at once. Reading may continue.
   void Shutdown();
 
-  // Of the step that has failed: errno where the socket failed, else 0; OpenSSL's reasons, or after a client's
-  // handshake why the server's certificate does not verify.
+  // Of the failed step: errno if the socket failed, else 0; OpenSSL's reasons, or after a client's handshake the reason
+  // why the server's certificate does not verify.
   int error_number() const { return error_number_; }
   const std::string& error_text() const { return error_text_; }
   // Of a handshake that has failed. After kRequests the socket takes an answer without TLS.
@@ -55,7 +55,7 @@ class TlsStream {
 
   // After the handshake.
   std::string NegotiatedProtocol() const;  // "h2", "http/1.1" or empty
-  // nullopt: the peer has shown no certificate, or one that does not verify.
+  // nullopt: the peer has presented no certificate, or one that does not verify.
   std::optional<PeerCertificate> VerifiedPeer() const;
   bool HasShownCertificate() const;
 

@@ -1,5 +1,5 @@
-// Somebody else's public key, out of a JSON Web Key (RFC 7517), and all algorithms of RFC 7518 that a key of
-// its kind may have signed with. Immutable, cheap to copy, thread safe.
+// A foreign public key from a JSON Web Key (RFC 7517), with all algorithms of RFC 7518 for keys of its kind. Immutable,
+// cheap to copy, thread safe.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ bool IsSigningAlgorithm(std::string_view algorithm);
 
 class VerifyKey {
  public:
-  // `member` gives a member's text, empty when absent: kty, n, e, crv, x, y. kInvalid for other kinds of key.
+  // `member` returns a member's text, empty when absent: kty, n, e, crv, x, y. kInvalid for other kinds of key.
   static Result<VerifyKey> FromJwk(const std::function<std::string(std::string_view)>& member);
-  // false also when the algorithm is none for this kind of key.
+  // false also for an algorithm of another kind of key.
   bool Verify(std::string_view algorithm, std::string_view data, std::string_view signature) const;
 
  private:

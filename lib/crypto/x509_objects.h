@@ -1,4 +1,4 @@
-// Certificates and requests as OpenSSL holds them (RFC 5280, RFC 2986). Internal to lib/crypto.
+// OpenSSL's objects for certificates and requests (RFC 5280, RFC 2986). Internal to lib/crypto.
 #pragma once
 
 #include <openssl/x509v3.h>
@@ -28,7 +28,7 @@ using ExtensionsPtr = std::unique_ptr<STACK_OF(X509_EXTENSION), ExtensionsFree>;
 Error OpenSslError(const char* what);
 
 BioPtr ReadPem(const std::string& pem);
-// What `write` puts out; it returns 1, as OpenSSL has it.
+// The output of `write`, which returns 1 for success as OpenSSL's functions do.
 Result<std::string> WritePem(const char* what, const std::function<int(BIO*)>& write);
 
 Result<KeyPtr> ReadKey(const std::string& pem);                  // the first private key
@@ -36,16 +36,16 @@ Result<CertificatePtr> ReadCertificate(const std::string& pem);  // the first
 
 std::chrono::system_clock::time_point TimeOf(const ASN1_TIME* time);
 
-// Nothing for what cannot be read, or has a NUL inside: others might read it as less.
+// nullopt for a malformed name, and for one with a NUL inside, which other programs might truncate.
 std::optional<std::string> TextOf(const ASN1_STRING* from);
-// The entries of one kind, in order. kBadRequest when one cannot be read.
+// The entries of one kind, in order. kBadRequest when one is malformed.
 Result<std::vector<std::string>> EntriesOf(X509_NAME* name, int kind);
 
-// Nothing to do for an empty value. `value` is in the words of x509v3_config(5).
+// Does nothing for an empty value. `value` has the syntax of x509v3_config(5).
 bool AddExtension(X509* certificate, X509* issuer, int kind, const std::string& value);
 // 127 random bits.
 bool SetSerial(X509* certificate);
-// Null for keys that bring a digest of their own (Ed25519).
+// Null for keys with a built-in digest (Ed25519).
 const EVP_MD* DigestFor(EVP_PKEY* key);
 
 }  // namespace keelson::crypto

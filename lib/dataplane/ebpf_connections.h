@@ -33,7 +33,7 @@ Nat Decode(const NatEntry& entry);
 ConnectionTuple ReplyTuple(const NatEntry& entry, uint8_t protocol);
 
 // Whether a connection has neither ended nor been silent for as long as connection tracking would remember it
-// (UDP 3 minutes, TCP a day, 2 minutes while nobody has answered). `now` is of CLOCK_MONOTONIC.
+// (UDP 3 minutes, TCP a day, 2 minutes while unanswered). `now` is of CLOCK_MONOTONIC.
 bool IsOpen(const Nat& forward, const Nat& reply, uint8_t protocol, std::chrono::nanoseconds now);
 
 // The same for direct server return, where only the client's packets are seen.

@@ -33,7 +33,7 @@ namespace {
 
 using ImplPtr = std::shared_ptr<Loop::Impl>;
 
-// Threads that nobody has joined yet.
+// Threads that are not joined yet.
 class Threads {
  public:
   static Threads& Get() {

@@ -17,7 +17,7 @@ constexpr size_t kJoinBelow = 4 << 10;  // a larger slice at the front is encryp
 constexpr int kReadsATurn = 8;          // then other connections get theirs
 constexpr auto kLinger = std::chrono::milliseconds(500);
 constexpr size_t kDiscard = 4 << 20;  // of what comes meanwhile; a peer that sends on and on is read no more
-// What Go's servers say, and thus what people look for.
+// The text of Go's servers, which users search for.
 constexpr const char* kPlainHttp =
     "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 

@@ -86,7 +86,7 @@ class StandIn {
     sd_bus_emit_signal(bus_.get(), kPath, kManager, "PrepareForShutdown", "b", begins ? 1 : 0);
     sd_bus_flush(bus_.get());
   }
-  // Blocks until nobody holds the lock.
+  // Blocks until the lock is free.
   bool Released() {
     close(std::exchange(lock_[1], -1));
     pollfd end = {lock_[0], 0, 0};

@@ -44,7 +44,7 @@ TEST(ProcNet, AConnectionIsSeenWhileItIsOpen) {
     AddConnectedAddresses(*file->Read(), out);
     return out;
   };
-  // An address that nobody else uses.
+  // An otherwise unused address.
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(0x7f4d2c63)}};
   UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   socklen_t size = sizeof address;

@@ -15,7 +15,7 @@
 namespace keelson::nft {
 
 struct Audience {
-  std::function<std::shared_ptr<Monitor>()> monitor;  // the monitor to mute; null: nobody listens
+  std::function<std::shared_ptr<Monitor>()> monitor;  // the monitor to mute; null: there is none
   std::function<void()> missed;                       // changes by others may have gone unnoticed
   std::function<void(const Error&)> deaf;  // the monitor could not rejoin and will see nothing more
 };

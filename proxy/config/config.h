@@ -1,4 +1,4 @@
-// What kube-proxy runs with: decided once, from flags and the configuration file (document.h).
+// The settings of kube-proxy, computed once from flags and the configuration file (document.h).
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ Result<HostPort> ParseHostPort(const std::string& text, uint16_t default_port);
 // Comma separated.
 Result<std::vector<IpPrefix>> ParseCidrs(const std::string& text);
 
-// The kernel's connection tracking. 0: left as it is.
+// The kernel's connection tracking. 0: unchanged.
 struct ConntrackLimits {
   int max_per_core = 0, min = 0;
   std::chrono::seconds tcp_established{0}, tcp_close_wait{0}, udp{0}, udp_stream{0};
@@ -36,26 +36,26 @@ struct ConntrackLimits {
 
 struct Config {
   std::string kubeconfig;
-  std::string master;             // the API server's URL, over what the kubeconfig says
+  std::string master;             // the API server's URL; overrides the kubeconfig
   std::string hostname;           // empty: the machine's, in lower case
   std::string asked_mode;         // as configured
-  std::string mode = "nftables";  // what that means: nftables, ipvs or ebpf
+  std::string mode = "nftables";  // the effective mode: nftables, ipvs or ebpf
   std::string table = dataplane::kDefaultTable;
-  std::string ebpf_cgroup;  // whose sockets mode ebpf serves; empty: where cgroup2 is mounted
-  // Clients that mode ebpf remembers at most (proxy/ebpf/datapath.h); 0: by the machine's memory.
+  std::string ebpf_cgroup;  // the cgroup whose sockets mode ebpf serves; empty: the root of cgroup2
+  // The largest number of clients that mode ebpf remembers (proxy/ebpf/datapath.h); 0: depends on the machine's memory.
   uint32_t ebpf_affinity_clients = 0, ebpf_udp_sockets = 0;
-  std::string ebpf_pins = dataplane::kDefaultPinDirectory;  // what outlives the program in mode ebpf
+  std::string ebpf_pins = dataplane::kDefaultPinDirectory;  // pinned maps and programs
   std::vector<std::string>
-      ebpf_devices;          // who comes from outside comes by these; empty: by what has addresses
-  bool ebpf_dsr = false;     // whose answers go straight to who asked
-  bool ebpf_direct = false;  // past the node's rules, to endpoints on other nodes
-  std::vector<std::string> ebpf_xdp = {"auto"};  // by which drivers (proxy/ebpf/xdp_programs.h)
+      ebpf_devices;          // devices of traffic from outside; empty: all devices with addresses
+  bool ebpf_dsr = false;     // direct server return: answers go to the client directly
+  bool ebpf_direct = false;  // redirect to endpoints on other nodes past the node's rules
+  std::vector<std::string> ebpf_xdp = {"auto"};  // drivers that run XDP programs (proxy/ebpf/xdp_programs.h)
   std::vector<IpPrefix> cluster_cidrs;
   std::string detect_local_mode = "ClusterCIDR";  // or NodeCIDR, BridgeInterface, InterfaceNamePrefix
   std::string pod_bridge, pod_interface_prefix;   // for the last two
-  std::optional<IpAddress> node_ip;               // over the Node's own of that family
+  std::optional<IpAddress> node_ip;               // overrides the Node's address of that family
   std::vector<std::string> nodeport_addresses;    // CIDRs; empty or "primary": the Node's own addresses
-  // Of mode ipvs. Times of 0 are left as they are.
+  // Mode ipvs. Times of 0 stay unchanged.
   struct {
     std::string scheduler = "rr";
     std::vector<IpPrefix> excluded;
@@ -71,17 +71,17 @@ struct Config {
   ConntrackLimits conntrack;
   int oom_score_adj = -999;
   dns::ClusterDnsOptions dns;
-  AddressPool announced;  // load balancer addresses to speak for
+  AddressPool announced;  // load balancer addresses to announce
   std::map<std::string, bool> feature_gates;
-  std::string configz;                       // what /configz answers
+  std::string configz;                       // the answer of /configz
   std::map<std::string, std::string> flags;  // name to value, of /flagz
   std::string config_file;
-  // All that a running proxy cannot change: one whose configuration file changes goes on if this is as
-  // before, and what is different is the mode and its own settings.
+  // All settings that a running proxy cannot change. After a change of its configuration file a proxy continues if
+  // these are equal, i.e. if only the mode and its settings differ.
   std::string fixed;
 };
 
-// Refuses what this program cannot do.
+// kInvalid for settings that this program does not support.
 Result<Config> Decide(const Document& document);
 
 }  // namespace keelson::proxy

@@ -1,4 +1,4 @@
-// A configuration file that is followed while the program runs.
+// Watches a configuration file while the program runs.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace keelson::proxy {
 
-// Blocks until `stop`. Calls `look` once the file is watched, and whenever it has been written, renamed or
-// replaced, and has been let alone since; when that fails, so does this.
+// Blocks until `stop`. Calls `look` when the watch exists, and after each write, rename or replacement of the file,
+// once the file is quiet. Returns the error of `look`.
 Result<> FollowFile(const std::string& path, std::stop_token stop, const std::function<Result<>()>& look);
 
 }  // namespace keelson::proxy

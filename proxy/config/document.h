@@ -1,5 +1,5 @@
-// KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), field by field, with upstream's defaults: as
-// files hold it, as --write-config-to writes it and as /configz shows it.
+// KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) with upstream's fields and defaults, for configuration
+// files, --write-config-to and /configz.
 #pragma once
 
 #include <chrono>
@@ -43,7 +43,7 @@ struct Document {
   struct {
     int masquerade_bit = 14;
     bool masquerade_all = false;
-    // Upstream batches for a second by default. Here a change costs what it changes, and goes at once.
+    // Upstream batches changes for a second by default. Here a change has a small cost and is written at once.
     Duration sync_period = std::chrono::seconds(30), min_sync_period{0};
   } nftables;
   struct {
@@ -68,15 +68,15 @@ struct Document {
   bool windows_run_as_service = false;
 };
 
-// Overlays what the YAML (or JSON) text sets; zeros of fields that have defaults count as unset. Unknown
-// fields are no error: `problems` are told of them. kInvalid in upstream's words.
+// Applies the fields of the YAML (or JSON) text; a zero in a field with a default counts as unset. Unknown fields are
+// no error: `problems` gets them. kInvalid with upstream's texts.
 Result<> ReadDocument(const std::string& text, Document& document, std::vector<std::string>& problems);
-// Addresses that depend on others.
+// Sets addresses that depend on others.
 void SetDefaults(Document& document);
 std::string ToYaml(const Document& document);
-// {"kubeproxy.config.k8s.io": {...}} with the names that upstream has inside.
+// {"kubeproxy.config.k8s.io": {...}} with the names of upstream's internal type.
 std::string ToConfigz(const Document& document);
-// All that is wrong, in upstream's words, or nothing.
+// All problems, with upstream's texts.
 std::vector<std::string> Problems(const Document& document);
 
 }  // namespace keelson::proxy

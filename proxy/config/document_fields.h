@@ -1,5 +1,4 @@
-// Inside proxy/config/document*.cc only: every field under its name in files, and under the one upstream has
-// inside.
+// Private to proxy/config/document*.cc: every field with its name in files and its name in upstream's internal type.
 #pragma once
 
 #include "lib/component/document_reader.h"
@@ -7,7 +6,7 @@
 
 namespace keelson::proxy {
 
-// Calls visit(path, field, zero): what a zero in the file means. Upstream holds some fields by pointer.
+// Calls visit(path, field, zero); `zero`: the meaning of a zero in the file. Some of upstream's fields are pointers.
 template <typename D, typename Visit>
 void ForEachField(D& d, Visit&& visit) {
   auto value = [&](const char* path, auto& field) { visit(path, field, component::Zero::kDefault); };
@@ -69,7 +68,7 @@ void ForEachField(D& d, Visit&& visit) {
   value("windowsRunAsService", d.windows_run_as_service);
 }
 
-// Calls visit(path, field); sections of modes are merged there.
+// Calls visit(path, field); the internal type merges the sections of modes.
 template <typename Visit>
 void ForEachInternalField(const Document& d, Visit&& visit) {
   const bool nftables = d.mode == "nftables", ipvs = d.mode == "ipvs";

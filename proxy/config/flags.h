@@ -1,4 +1,4 @@
-// The command line: upstream's flags, and few more.
+// The command line: upstream's flags and a few of our own.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class App;
 namespace keelson::proxy {
 
 struct Flags {
-  Document document;  // what flags say that have a field there; a configuration file replaces it
+  Document document;  // values of flags with a field there; a configuration file replaces them
   std::string config_file, write_config_to, master, hostname_override, table = "keelson-proxy";
   Document::Duration sync_period{0}, min_sync_period{0};  // --sync-period, --min-sync-period
   Document::Duration iptables_sync_period{0}, iptables_min_sync_period{0};
@@ -36,11 +36,11 @@ struct Flags {
 // For ParseFlags() of lib/component/flags.h.
 void AddFlags(CLI::App& app, Flags& flags);
 
-// After parsing: reads the configuration file, if there is one, and applies what goes beside it. Whatever the
-// file holds that nobody knows is logged.
+// After parsing: reads the configuration file, if there is one, and applies the flags that hold beside it. Logs
+// unknown fields of the file.
 Result<> Complete(const CLI::App& app, Flags& flags);
 
-// Complete()d flags as settings.
+// The settings of flags after Complete().
 Result<Config> Decide(const CLI::App& app, const Flags& flags);
 
 }  // namespace keelson::proxy

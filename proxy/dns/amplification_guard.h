@@ -1,9 +1,9 @@
-// Bounds what a forged source address can bring upon its owner.
+// Limits the traffic that a forged source address can direct at the owner of that address.
 //
-// A question by UDP says itself where it comes from. Answers of at most three times the question's size are
-// of no use to a forger (RFC 9000, 8.1 draws the same line) and always given. Of larger ones each source is
-// given kBytesPerSecond; those beyond are to be cut to nothing but TC, and whoever has really asked asks
-// again by TCP. No client is ever left without an answer.
+// The source of a UDP query is not verified. Answers of at most three times the query's size are useless for
+// amplification (RFC 9000, 8.1 has the same limit) and always sent. Larger answers have a budget of kBytesPerSecond
+// for each source; beyond it the server sends an empty answer with TC, and a real client asks again by TCP. Every
+// client gets an answer.
 #pragma once
 
 #include <array>
@@ -20,17 +20,17 @@ namespace keelson::proxy::dns {
 class AmplificationGuard {
  public:
   static constexpr size_t kFactor = 3;
-  static constexpr size_t kBytesPerSecond = 4 << 20;  // and as many at once after a second of silence
+  static constexpr size_t kBytesPerSecond = 4 << 20;  // also the burst after a second of silence
 
   explicit AmplificationGuard(Clock& clock);
 
-  // Whether an answer of this size may go to `source`.
+  // Whether an answer of this size may be sent to `source`.
   bool Admit(const IpAddress& source, size_t question, size_t answer) {
     return answer <= kFactor * question || Charge(source, answer);
   }
 
  private:
-  // A few sources share one, and nobody can say which: `seed_` is drawn at the start.
+  // A few sources share a budget. An attacker cannot predict which: `seed_` is random.
   struct Account {
     SteadyTime since{};
     size_t left = 0;

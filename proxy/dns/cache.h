@@ -1,4 +1,4 @@
-// Answers of other servers by question, within a bound of memory; the least recently used ones go first.
+// Answers of other servers by question, with a limit of memory; evicts the least recently used ones.
 #pragma once
 
 #include <chrono>
@@ -30,9 +30,9 @@ class Cache {
     std::chrono::seconds age{0};
   };
   Hit Find(const Question& question);
-  // Beyond its TTL as well.
+  // The same, and also answers beyond their TTL.
   Hit FindStale(const Question& question);
-  // One that must not be kept, or not for any time, is left out.
+  // Ignores answers that must not be cached, or whose TTL is 0.
   void Put(const Question& question, std::shared_ptr<const StoredAnswer> answer);
   size_t bytes() const;
 

@@ -1,11 +1,11 @@
-// The cluster's DNS on a node: what is told of Services and EndpointSlices becomes the zone, which is
-// answered from memory over UDP and TCP; everything else is asked of the node's own servers.
+// The cluster's DNS on a node: Services and EndpointSlices become the zone, which is answered from memory over UDP and
+// TCP; other questions go to the node's own servers.
 //
 //   informers -> OnService, OnSlice -> Zone --Follow, one snapshot a batch--> Responder <- UDP, TCP
 //                                                                             Responder -> Forwarder
 //
-// Until MarkSynced() questions for the cluster's names are answered with SERVFAIL: what is not known yet must
-// not be denied. Other names do not wait for the API for long.
+// Until MarkSynced() the answer for names of the cluster is SERVFAIL, since a missing record does not yet mean that
+// the name does not exist. Other names wait for the API for a short time only.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ namespace keelson::proxy::dns {
 
 class ClusterDns {
  public:
-  // Binds the sockets; the addresses need not be the node's yet.
+  // Binds the sockets; the node need not have the addresses yet.
   static Result<std::unique_ptr<ClusterDns>> Create(const ClusterDnsOptions& options, Clock& clock);
   ~ClusterDns();
 
@@ -37,16 +37,16 @@ class ClusterDns {
   void OnSlice(const std::string& key, const api::discovery::v1::EndpointSlice* slice);
   void MarkSynced();
 
-  // Whether packets to this Service are for this server: then it is no business of the dataplane, which would
-  // send them to other endpoints, or refuse them for want of any.
+  // Whether packets to this Service are for this server. The dataplane must then leave the Service alone: it would
+  // send packets to other endpoints, or reject them if there are none.
   bool IsFor(const api::core::v1::Service& service) const;
-  // The zone is known and answered from.
+  // The zone is complete: answer from it.
   bool Ready() const;
   const std::vector<IpAddress>& addresses() const { return options_.addresses; }
   std::vector<uint16_t> udp_ports() const { return udp_->ports(); }
 
-  // Each on a thread of its own until `stop`. Follow brings changes into what is answered; `on_first` is
-  // called once the zone is known, or the API does not answer, and its failure ends it.
+  // Each runs on its own thread until `stop`. Follow publishes changes of the zone. It calls `on_first` when the zone
+  // is complete or the API does not answer, and ends with its error.
   Result<> ServeUdp(std::stop_token stop) { return udp_->Run(stop); }
   Result<> Follow(std::stop_token stop, const std::function<Result<>()>& on_first);
 
@@ -59,7 +59,7 @@ class ClusterDns {
   const ClusterDnsOptions options_;
   std::shared_ptr<event::Loop> loop_;
   std::unique_ptr<Responder> responder_;
-  // What asks the responder or answers for it goes before it: see the destructor.
+  // The users of the responder and its resolver are destroyed before it: see the destructor.
   std::unique_ptr<Forwarder> forwarder_;
   std::unique_ptr<UdpServer> udp_;
   std::unique_ptr<TcpServer> tcp_;

@@ -1,4 +1,4 @@
-// Settings of the cluster's DNS, and how flags spell them.
+// Settings of the cluster's DNS, and their syntax in flags.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ struct Listen {
   uint16_t port = 53;  // 0: any, where one is bound
 };
 
-using StubDomain = std::pair<std::string, std::vector<Listen>>;  // a suffix and the servers that know it
+using StubDomain = std::pair<std::string, std::vector<Listen>>;  // a suffix and its servers
 
 struct ClusterDnsOptions {
   std::vector<IpAddress> addresses;  // empty: no DNS

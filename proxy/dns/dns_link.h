@@ -1,6 +1,5 @@
-// The link that makes the DNS addresses the node's own: a bridge without ports, which every kernel has that
-// can run pods (a dummy link would need a module more). What the kernel keeps of a proxy that was killed is
-// found again by the link's name.
+// The link that gives the node the DNS addresses: a bridge without ports, which every kernel that runs pods supports
+// (a dummy link needs another module). After a kill the next proxy finds the link by its name.
 #pragma once
 
 #include <vector>
@@ -12,9 +11,9 @@ namespace keelson::proxy::dns {
 
 inline constexpr char kDnsLink[] = "kube-dns0";
 
-// The link has these addresses and no others. kAlreadyExists when the name is that of another kind of link.
+// Gives the link exactly these addresses. kAlreadyExists when a link of another kind has the name.
 Result<> SetDnsAddresses(netlink::Socket& socket, const std::vector<IpAddress>& addresses);
-// False: there was none. Another kind of link is left alone.
+// Removes the link. False: it did not exist. A link of another kind stays.
 Result<bool> RemoveDnsLink(netlink::Socket& socket);
 
 }  // namespace keelson::proxy::dns

@@ -1,4 +1,4 @@
-// Metrics under CoreDNS's names, for the dashboards that know them.
+// Metrics with CoreDNS's names, for dashboards made for CoreDNS.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class DnsMetrics {
  public:
   DnsMetrics();
 
-  // `type` 0: the question was not understood.
+  // `type` 0: a malformed question.
   void CountRequest(bool tcp, bool v4, uint16_t type, size_t size);
   void CountCut() { cut_->Increment(); }  // an answer by AmplificationGuard
   void CountAnswer(Answerer by, bool tcp, Rcode rcode, size_t size, std::chrono::nanoseconds took);

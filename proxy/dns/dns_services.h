@@ -6,9 +6,9 @@
 
 namespace keelson::proxy::dns {
 
-// "dns" answers over UDP; "dns-zone" follows changes, and makes the addresses the node's own (dns_link.h)
-// from when there is something to answer until the daemon ends. A daemon that is killed leaves them: clients
-// are refused then, and do not wait.
+// "dns" serves UDP. "dns-zone" follows changes; it gives the node the addresses (dns_link.h) when the zone is
+// complete, and removes them when the daemon ends. A killed daemon leaves them, so that clients get an error at once
+// instead of a timeout.
 void AddServices(ServiceGroup& group, ClusterDns& dns);
 
 }  // namespace keelson::proxy::dns

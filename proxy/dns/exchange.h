@@ -1,5 +1,4 @@
-// One question to one server: over UDP from a port of its own with a random id, over TCP when the answer is
-// cut.
+// One question to one server: over UDP from a new port with a random id, over TCP when the answer is truncated.
 #pragma once
 
 #include <chrono>
@@ -12,11 +11,11 @@
 
 namespace keelson::proxy::dns {
 
-// Used on the loop's thread only. Destroying it ends the exchange without a call.
+// For the loop's thread only. The destructor ends the exchange without a call of `done`.
 class Exchange {
  public:
   using Done = std::function<void(Result<StoredAnswer>)>;
-  // `done` is called once, never within this call: the answer; kTimeout, or why the server cannot be asked.
+  // Calls `done` once, never within this call: with the answer, kTimeout, or the error of the socket.
   static std::unique_ptr<Exchange> Start(event::Loop& loop, const Listen& server, Question question,
                                          std::chrono::milliseconds timeout, Done done);
   ~Exchange();

@@ -1,12 +1,12 @@
-// Asks other servers: by suffix (stub domains) or the node's own, with a cache in front.
+// Forwards questions to servers of a suffix (stub domains) or to the node's own servers, with a cache.
 //
 //   question -> cache -> the same question under way? wait with it
 //                     -> a healthy server of its group, another one when that fails (2 s each, 5 s in all)
 //                     -> none answers: a stale answer, else SERVFAIL
 //
-// Two failures in a row make a server unhealthy; it is then asked for "." every half second, and any answer
-// makes it healthy again. A group that leads back here is found by a random question that comes round (as
-// CoreDNS's loop plugin does it); until its servers change it is not asked any more.
+// Two failures in a row make a server unhealthy. The forwarder then asks it for "." every half second, and any answer
+// makes it healthy again. A forwarding loop is found by a random question that returns (as with CoreDNS's loop
+// plugin); a looping group gets no more questions until its servers change.
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ class Forwarder : public Resolver {
   // kInvalid: a stub domain's name.
   static Result<std::unique_ptr<Forwarder>> Create(ForwarderOptions options,
                                                    std::shared_ptr<event::Loop> loop, Clock& clock);
-  // Whoever still waits gets no answer. Not on the loop's thread.
+  // Pending questions get no answer. Not on the loop's thread.
   ~Forwarder() override;
   void Resolve(const Question& question, Done done) override;
 

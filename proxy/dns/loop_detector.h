@@ -1,5 +1,5 @@
-// Finds servers that lead back here, as CoreDNS's loop plugin does: by a random question that only comes back
-// if they do. On one loop's thread only.
+// Finds forwarding loops as CoreDNS's loop plugin does: by a random question that returns only through a loop. For
+// one loop's thread only.
 #pragma once
 
 #include <chrono>
@@ -13,14 +13,13 @@ namespace keelson::proxy::dns {
 
 class LoopDetector {
  public:
-  // A question waits `timeout` for its answer; one that got none is asked again after `pause`.
+  // Waits `timeout` for each answer, and repeats an unanswered question after `pause`.
   LoopDetector(event::Loop& loop, std::chrono::milliseconds timeout, std::chrono::milliseconds pause);
   ~LoopDetector();
 
-  // Asks each of the group's servers; what was asked before is forgotten.
+  // Asks each server of the group, and forgets earlier questions.
   void Probe(UpstreamGroup& group);
-  // Whether it is one of those questions. Where it has come back too often its group is `looping` from now
-  // on.
+  // Whether this is one of those questions. A group whose questions return too often becomes `looping`.
   bool Sees(const Question& question);
 
  private:

@@ -10,21 +10,20 @@
 
 namespace keelson::proxy::dns {
 
-// In order, without repeats; lines that are not understood are skipped, as libc does. A zone index (%eth0) is
-// dropped.
+// In order, without repeats; skips malformed lines and drops a zone index (%eth0), as libc does.
 std::vector<IpAddress> NameServers(std::string_view resolv_conf);
 
-// Reads a file again when it has changed: its inode, size or time of change, links followed.
+// Detects changes of a file by its inode, size and time of change; follows links.
 class ResolvConf {
  public:
   explicit ResolvConf(std::string path) : path_(std::move(path)) {}
-  // True when the file may say something else than at the last call; the first is always.
+  // Whether the file may have changed since the last call. True for the first call.
   bool Changed();
   Result<std::vector<IpAddress>> Read() const;
 
  private:
   std::string path_;
-  std::string seen_;  // what tells one state of the file from another
+  std::string seen_;  // identifies the state of the file
   bool first_ = true;
 };
 

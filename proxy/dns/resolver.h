@@ -1,4 +1,4 @@
-// Who answers what the zone does not hold.
+// Answers questions outside of the zone.
 #pragma once
 
 #include <chrono>
@@ -10,10 +10,10 @@
 namespace keelson::proxy::dns {
 
 struct Resolved {
-  std::shared_ptr<const StoredAnswer> answer;  // null: nobody answers (SERVFAIL), or `refused`
+  std::shared_ptr<const StoredAnswer> answer;  // null: no answer (SERVFAIL), or `refused`
   std::chrono::seconds age{0};
-  bool stale = false;    // beyond its TTL, because nobody answers
-  bool refused = false;  // too many questions under way
+  bool stale = false;    // beyond its TTL, since no server answers
+  bool refused = false;  // too many pending questions
 };
 
 class Resolver {

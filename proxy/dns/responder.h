@@ -1,5 +1,4 @@
-// One query in, one answer out: the zone's from memory at once, everything else through the resolver, later.
-// No sockets.
+// Answers a query: from the zone in memory at once, or later through the resolver. Has no sockets.
 #pragma once
 
 #include <atomic>
@@ -18,28 +17,28 @@
 
 namespace keelson::proxy::dns {
 
-// Who asked.
+// The client of a query.
 class Asker {
  public:
   virtual ~Asker() = default;
   virtual bool tcp() const = 0;
   virtual bool v4() const = 0;
   virtual IpAddress source() const { return {}; }  // over UDP
-  // Something to send an answer by when this object is gone; called when an answer takes longer. It is called
-  // once, on any thread.
+  // Returns a function that sends a late answer and may outlive this object. The responder calls the function once,
+  // on any thread.
   virtual std::function<void(std::string_view answer)> Later() = 0;
 };
 
-// Thread safe. Outlives what the resolver still has to answer.
+// Thread safe. Must outlive the pending questions of the resolver.
 class Responder {
  public:
   // `resolver` may be null: names outside of the zone are refused.
   Responder(Resolver* resolver, Clock& clock) : resolver_(resolver), clock_(clock), guard_(clock) {}
 
-  // What to answer from; until the first time everything is answered with SERVFAIL.
+  // Sets the zone. Before the first call every answer is SERVFAIL.
   void SetZone(std::shared_ptr<const Snapshot> zone) { zone_.store(std::move(zone)); }
 
-  // The size of the answer in `buffer`; 0 when there is none, or none yet.
+  // Returns the size of the answer in `buffer`; 0: no answer, or a later one.
   size_t Handle(std::string_view packet, Asker& asker, std::span<char> buffer);
 
  private:
@@ -50,7 +49,7 @@ class Responder {
   size_t Chase(const Deferred& deferred, const Query& query, const Resolved& resolved, std::span<char> buffer,
                Rcode& rcode);
   size_t Error(const Query& query, std::span<char> buffer, Rcode rcode) const;
-  // Leaves the answer in `buffer` as it is, or cuts it: its size.
+  // Truncates the answer in `buffer` if the guard demands it. Returns the size.
   size_t Guard(const IpAddress& source, const Query& query, size_t question, std::span<char> buffer,
                size_t size);
 

@@ -1,5 +1,5 @@
-// DNS over TCP (RFC 7766) on an event loop: several questions a connection, answered in any order; idle
-// connections, and those that do not read their answers, are closed.
+// DNS over TCP (RFC 7766) on an event loop: several questions a connection, with answers in any order. Closes idle
+// connections, and connections that do not read their answers.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace keelson::proxy::dns {
 
 struct TcpOptions {
   size_t max_connections = 1000;
-  size_t max_pending = 32;  // questions of one connection that wait for others' answers; more are read later
+  size_t max_pending = 32;  // questions of a connection that wait for the resolver; then reading pauses
   std::chrono::milliseconds idle = std::chrono::seconds(10);
 };
 

@@ -1,4 +1,4 @@
-// DNS over UDP: one thread, some sockets, packets taken and sent many at a time.
+// DNS over UDP: one thread and some sockets, with batches of packets in both directions.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ class UdpServer {
   static Result<std::unique_ptr<UdpServer>> Create(const std::vector<Listen>& addresses,
                                                    Responder& responder);
 
-  // Serves until `stop`. The responder may send later answers beyond that.
+  // Serves until `stop`. The responder may send late answers after that.
   Result<> Run(std::stop_token stop);
   std::vector<uint16_t> ports() const;
 
  private:
   struct Batch;
   explicit UdpServer(Responder& responder) : responder_(responder) {}
-  // False when there was nothing to read.
+  // False when no packet was there.
   bool Serve(const std::shared_ptr<UniqueFd>& socket, Batch& batch);
   void Send(int fd, Batch& batch, unsigned count);
 

@@ -1,4 +1,4 @@
-// The servers behind one suffix and how they fare. On one loop's thread only.
+// The servers of one suffix and their health. For one loop's thread only.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ class Upstream {
 
   const Listen& server() const { return server_; }
   bool healthy() const { return failures_ < kFailures; }
-  // What a question to it came to; `rcode` -1: no answer.
+  // Records the result of a question; `rcode` -1: no answer.
   void Count(int rcode, std::chrono::nanoseconds took);
 
  private:
@@ -37,10 +37,10 @@ class Upstream {
 struct UpstreamGroup {
   Name suffix;
   std::vector<std::shared_ptr<Upstream>> servers;
-  size_t next = 0;  // begins with another one each time
+  size_t next = 0;  // the next round starts with this server
   bool looping = false;
 
-  // The order to ask them in: healthy ones first.
+  // The servers in the order of use: healthy ones first.
   std::vector<std::shared_ptr<Upstream>> Order();
   bool AnyHealthy() const;
 };

@@ -1,5 +1,5 @@
-// The owners that want one element of a set, each with its datum. The first to claim it has it. Nearly always
-// there is one owner, which takes no memory besides the object.
+// The owners that claim one element of a set, each with its datum. The first claim wins. Nearly always there is one
+// owner, which takes no memory besides the object.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What one Service has in the table: elements of sets, and the chains that pick its endpoints. Pure.
+// A Service's part of the table: elements of sets, and the chains that pick its endpoints. Pure.
 #pragma once
 
 #include <string>
@@ -25,8 +25,8 @@ struct Contribution {
   std::vector<PickSpec> picks;
 };
 
-// `slots`: those of the last call, replaced by those of this one. `node_ips`: source ranges that include one
-// let the node in. `ipvs` as in Options.
+// `slots`: in, the slots of the last call; out, those of this one. `node_ips`: source ranges that contain one admit
+// the node. `ipvs` as in Options.
 Contribution ContributionOf(const std::vector<ResolvedPort>& ports, const std::vector<IpAddress>& node_ips,
                             bool ipvs, EndpointSlotsByPort& slots);
 

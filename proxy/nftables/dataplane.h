@@ -21,20 +21,19 @@ class Dataplane final : public proxy::Dataplane {
   void SetNodeIps(const std::vector<IpAddress>& ips) override { plan_.SetNodeIps(ips); }
   void SetServiceCidrs(const std::vector<IpPrefix>& cidrs) override { plan_.SetServiceCidrs(cidrs); }
 
-  // Brings the kernel up to the plan. The first time, and after a failure, what is there is read and only the
-  // difference is written; later the plan's changes are written as they are. What is too much at once is
-  // written in parts. Services that the kernel refuses are found by halving and left out, until they change
-  // or OnPeriod().
+  // Writes the plan to the kernel. The first call, and the first one after a failure, read the table and write the
+  // difference; other calls write the plan's changes. Large transactions are split. Services that the kernel
+  // refuses are found by bisection and held until they change or until OnPeriod().
   Result<SyncStats> Sync() override;
-  // Looks whether somebody else has changed any table, and repairs this one.
+  // Checks whether another program has changed any table, and repairs this one.
   Result<SyncStats> Verify() override;
   void Distrust() override { in_step_ = false; }
   void OnPeriod() override;
   size_t Refused() const override { return plan_.Held().size(); }
   std::vector<OwnTable> Tables() const override { return {{plan_.options().Table(), kernel_->port()}}; }
-  // Writes the table without any Service if there is none yet: fails where the kernel lacks the family.
+  // Creates the table without Services if it does not exist. Fails where the kernel lacks the family.
   Result<> Probe() override;
-  // The table, where there is one, goes at once: connections that it has translated go on by conntrack.
+  // Removes the table at once, if it exists. Conntrack keeps translated connections.
   Result<std::optional<std::chrono::milliseconds>> Retire() override;
   // Removes the table; absent is fine.
   static Result<> Remove(nft::Kernel& kernel, const nft::Table& table);
@@ -48,11 +47,11 @@ class Dataplane final : public proxy::Dataplane {
   std::unique_ptr<nft::Kernel> kernel_;
   Plan plan_;
   bool in_step_ = false;
-  uint32_t generation_ = 0;  // of the kernel's ruleset when it was last known to be ours; 0: unknown
+  uint32_t generation_ = 0;  // of the kernel's ruleset after the last write of this program; 0: unknown
 };
 
 using OpenKernel = std::function<Result<std::unique_ptr<nft::Kernel>>()>;
-// `options` with the Node's pod CIDRs of that family, if there is word of them.
+// `options` with the Node's pod CIDRs of that family, if they are known.
 Options WithPods(Options options, const std::optional<std::vector<IpPrefix>>& pod_cidrs);
 DataplaneMode Mode(Options v4, Options v6, OpenKernel open_kernel);
 

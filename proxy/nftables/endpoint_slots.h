@@ -15,11 +15,11 @@ struct EndpointSlots {
 };
 using EndpointSlotsByPort = std::map<std::string, EndpointSlots>;
 
-// `now` (sorted) in an order that keeps as many slots of `before` as it can, without empty ones.
+// Returns `now` (sorted) in an order that keeps as many slots of `before` as possible, without empty slots.
 std::vector<Backend> AssignSlots(const std::vector<Backend>& before, const std::vector<Backend>& now);
 
-// The same with session affinity, where clients stay with slots: endpoints that stay keep their slots, new
-// ones fill empty slots. When most slots are empty, all endpoints move.
+// The same with session affinity, which binds clients to slots: remaining endpoints keep their slots, and new ones
+// fill empty slots. When most slots are empty, all endpoints move.
 std::vector<Backend> AssignAffinitySlots(const std::vector<Backend>& before, const std::vector<Backend>& now);
 
 inline bool IsEmptySlot(const Backend& b) { return b.port == 0; }

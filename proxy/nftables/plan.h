@@ -1,18 +1,18 @@
-// What should be in the proxy's nftables table of one address family. Pure: no kernel, no clock.
+// The desired contents of the proxy's nftables table of one address family. Pure: no kernel, no clock.
 //
-// SetService replaces what one Service contributes; TakeChanges gives the transaction that brings a kernel
-// from the state of the last call to the present one, and costs what has changed, not what there is.
+// SetService replaces the contribution of one Service. TakeChanges returns the transaction from the state of its
+// last call to the current one; its cost depends on the changes, not on the size of the table.
 //
 // Two Services may claim one address and port (an external IP, say): the first keeps it, and the next one
-// gets it when the first has gone. Slots are stable: an endpoint that goes is replaced by the last one of
-// the list, so that a change of one endpoint touches at most two slots. With session affinity it leaves a
-// hole instead, which the next new endpoint fills.
+// gets it when the first is gone. Slots are stable: the last endpoint of the list replaces a removed one, so that
+// a change of one endpoint touches at most two slots. With session affinity a removed endpoint leaves a hole
+// instead, which the next new endpoint fills.
 //
-// To make a pick chain costs as much as there is in the maps that it speaks of, for the kernel walks them. So
-// there is a stock of common ones, and one that nobody uses any more stays for a while: a Service that has
-// lost an endpoint will have it again soon.
+// The cost of a new pick chain grows with the maps that it reads, since the kernel walks them. Therefore the
+// table has a stock of common chains, and an unused one stays for a while: a Service that has lost an endpoint
+// usually gets it back soon.
 //
-// A Service that the kernel refuses can be held: it contributes nothing until it is released or set anew.
+// A Service that the kernel refuses can be held: it contributes nothing until it is released or set again.
 #pragma once
 
 #include <map>
@@ -34,24 +34,23 @@ class Plan {
 
   void SetService(const std::string& key, const std::vector<ResolvedPort>& ports);  // no ports: gone
   void ForgetServices();
-  void SetNodeIps(const std::vector<IpAddress>& ips);        // where NodePorts answer
-  void SetServiceCidrs(const std::vector<IpPrefix>& cidrs);  // what cluster IPs are allocated from
-  // Where IPVS translates: an address that is this node's own, and on which only Services are to be reached.
+  void SetNodeIps(const std::vector<IpAddress>& ips);        // addresses with NodePorts
+  void SetServiceCidrs(const std::vector<IpPrefix>& cidrs);  // the ranges of cluster IPs
+  // Where IPVS translates: an address of this node that must reach Services only.
   void Guard(const IpAddress& ip, bool on);
 
   void Hold(const std::string& key);
   void Release(const std::string& key);
   std::vector<std::string> Held() const;
-  // Services set or released since the last Settle(): that is, since the kernel last took what this plan
-  // wants.
+  // Services set or released since the last Settle(), i.e. since the kernel last accepted this plan.
   std::vector<std::string> Unsettled() const { return {unsettled_.begin(), unsettled_.end()}; }
   void Settle() { unsettled_.clear(); }
 
   nft::Transaction TakeChanges();
-  // For who brings the kernel to Wanted() by comparison: changes are noted from there on. Pick chains without
-  // users are not wanted any more, but for the stock.
+  // For callers that bring the kernel to Wanted() by comparison: the plan records changes from here on. Unused
+  // pick chains beyond the stock are no longer wanted.
   void StartOver();
-  // Until then no changes are noted, which would lie in memory between what stays.
+  // Until then the plan records no changes, which would fragment its memory.
   void AwaitStart() { noting_ = false; }
   nft::Ruleset Wanted() const;
   const Options& options() const { return options_; }
@@ -78,12 +77,12 @@ class Plan {
   Owner node_;
   std::unordered_map<std::string, Claims> claims_[kSetCount];
   std::map<PickSpec, int> picks_;  // users
-  // As it was at the last TakeChanges, of what has been touched since.
+  // The state at the last TakeChanges of all that has changed since.
   using Before = std::unordered_map<std::string, std::optional<Datum>>;
   Before before_[kSetCount];
   std::set<PickSpec> installed_picks_;
   std::vector<PickSpec> dispatched_[2];  // to Services' addresses, to NodePorts
-  std::vector<PickSpec> idle_picks_;     // installed, and without users; the longest of them first
+  std::vector<PickSpec> idle_picks_;     // installed but unused; the longest unused first
   std::vector<IpAddress> node_ips_;
   std::vector<IpPrefix> service_cidrs_;
   bool service_cidrs_changed_ = false;

@@ -1,4 +1,4 @@
-// Inside proxy/nftables only: what the rules of both families have in common.
+// Private to proxy/nftables: the common part of the rules of both families.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ using nft::Rule;
 
 inline const std::string kLocalType = nft::Key().Mark(2).bytes();  // RTN_LOCAL
 
-// Builds rules of one family: which registers an address takes and what the fields are called.
+// Builds rules of one family: registers of an address, and names of fields.
 class Builder {
  public:
   explicit Builder(const Options& options) : options_(options), width_(options.v4 ? 1 : 4) {}
@@ -22,7 +22,7 @@ class Builder {
   Field Destination() const { return options_.v4 ? Field::kIpDaddr : Field::kIp6Daddr; }
   int width() const { return width_; }
 
-  // Destination key from register `at` on; the register after it.
+  // Loads the destination key from register `at` on; returns the register behind it.
   int LoadVip(Rule& rule, int at) const {
     rule.Load(at, Destination())
         .Load(at + width_, Field::kL4Proto)
@@ -33,7 +33,7 @@ class Builder {
     rule.Load(at, Field::kL4Proto).Load(at + 1, Field::kDestinationPort);
     return at + 2;
   }
-  // One rule's beginning for each way in which a packet can be a pod's.
+  // The start of one rule for each way to recognise a pod's packet.
   std::vector<Rule> FromPods(const std::string& chain) const {
     std::vector<Rule> out;
     for (const IpPrefix& cidr : options_.pod_cidrs) SourceInside(out.emplace_back(chain), cidr, true);
@@ -42,7 +42,7 @@ class Builder {
     }
     return out;
   }
-  // In none of those ways.
+  // The start of a rule for packets of no pod.
   Rule NotFromPods(const std::string& chain) const {
     Rule rule(chain);
     for (const IpPrefix& cidr : options_.pod_cidrs) SourceInside(rule, cidr, false);
@@ -65,7 +65,7 @@ class Builder {
     std::string ones(prefix.address().bytes().size(), '\xff');
     return std::string(IpPrefix(IpAddress::FromBytes(ones), prefix.length()).Network().bytes());
   }
-  // A whole name is compared with its padding, a prefix without.
+  // The comparison of a whole name includes its padding, that of a prefix does not.
   std::string PodInterface() const {
     if (!options_.pod_bridge.empty()) return nft::Key().Ifname(options_.pod_bridge).bytes();
     return options_.pod_interface_prefix;

@@ -118,7 +118,7 @@ TestCluster::TestCluster(const std::vector<std::string>& flags) : port_(FreePort
   crypto::TestCertificate kubelet = pki_.Client("kube-apiserver-kubelet-client", {"system:masters"});
   Check(WriteFile(dir + "/kubelet.crt", kubelet.certificate_pem));
   Check(WriteFile(dir + "/kubelet.key", kubelet.key_pem, 0600));
-  // The advertise address only needs to be valid in Endpoints; nobody connects to it.
+  // The advertise address only needs to be valid in Endpoints; no client connects to it.
   arguments_ = {KEELSON_CONTROLPLANE,
                 "--allow-privileged=true",
                 "--data-dir",

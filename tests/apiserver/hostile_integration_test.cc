@@ -222,7 +222,7 @@ TEST_F(AwayCluster, WhoCannotBeAskedLetsNobodyIn) {
             std::string::npos)
       << refused.body;
   EXPECT_EQ(cluster_->Kubectl({"get", "pods"}).code, 0);
-  // Nobody knows the token: 401, as for any other.
+  // An unknown token: 401, as for any other.
   EXPECT_EQ(Status({{"Authorization", "Bearer unknown-to-all"}}), 401);
   EXPECT_EQ(Status({}), 403);
 }

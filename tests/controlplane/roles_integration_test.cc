@@ -35,7 +35,7 @@ TEST_F(Roles, AProxyMayAnnounceAndNoMore) {
           {"list", "secrets", "kube-system", "no"}});
 }
 
-// One port more than the process tells of: it was free a moment ago.
+// One more port than the process reports: it was free a moment ago.
 std::string FreePort() {
   const auto server = http::Server::Listen({}, nullptr);
   return server ? std::to_string((*server)->port()) : "0";

@@ -78,7 +78,7 @@ TEST_F(LifecycleTest, HooksOverHttpSleepAndStopSignals) {
   ASSERT_TRUE(AwaitGone("web"));
   EXPECT_EQ(ReadFile(out + "/calls").value_or(""), "postStart\npreStopc\nTERM\n");
   EXPECT_GE(std::strtod(ReadFile(out + "/uptime").value_or("0").c_str(), nullptr) - begin, 2);
-  // Runtimes that know nothing of stop signals tell of none, and go by their image's.
+  // Runtimes without support for stop signals report none, and use the image's.
   EXPECT_EQ(ReadFile(out + "/signal").value_or(""), signal.empty() ? "SIGTERM\n" : "SIGUSR1\n");
   EXPECT_EQ(ReadFile(out + "/image-signal").value_or(""), "SIGHUP\n");
 }

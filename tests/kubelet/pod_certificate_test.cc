@@ -95,7 +95,7 @@ TEST_F(PodCertificateTest, FromTheRequestToTheChain) {
   const PodCertificateRequests stranger(ClientOf("system:node:n2", {"system:nodes"}), "n2");
   EXPECT_TRUE(stranger.Get(ns_, created->name).error().Is(Code::kForbidden));
   EXPECT_FALSE(stranger.Create(*pod, sources[0].pod_certificate(), made_node->metadata().uid(), key));
-  // The stream tells of the pod whose request it is.
+  // The stream names the pod of the request.
   std::string told;
   std::stop_source stop;
   (void)requests.Watch(

@@ -160,7 +160,7 @@ TEST_F(RuntimeFaultsTest, ARuntimeThatComesBackIsFollowedAgain) {
   ASSERT_TRUE(PassUntil(seconds(30), [&] {
     return WhyNotReady().find("container runtime is down") != std::string::npos;
   })) << WhyNotReady();
-  runtime_.ExitContainer(crashed.metadata().uid(), "main", 1);  // while nobody looks
+  runtime_.ExitContainer(crashed.metadata().uid(), "main", 1);  // while no relist runs
   harness_->Delete("deleted", 1);
   Create("created");
   Pass(minutes(10), seconds(5));

@@ -160,7 +160,7 @@ TEST_P(Agreement, PlansDoWhatTheModelSays) {
         SCOPED_TRACE("seed " + std::to_string(seed) + " round " + std::to_string(round) + " " + one.name);
         const std::vector<proxy::ResolvedPort> ports = map.Resolve("default/" + one.name, setting.v4);
         ASSERT_EQ(ports.size(), 1u);
-        // The bridge does not tell of pods elsewhere.
+        // The bridge does not know pods of other nodes.
         for (const char* client : {"pod1", "pod2", "node", "outside", "stranger", "remote"}) {
           if (setting.pods != Pods::kByCidr && std::string(client) == "remote") continue;
           Check(one, ports[0], client);

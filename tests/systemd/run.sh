@@ -108,7 +108,7 @@ for hierarchy in $hierarchies; do
     [ ! -f "$hierarchy/$file" ] || [ "$(stat -fc %T "$hierarchy")" = cgroup2fs ] || cat "$hierarchy/$file" >"$hierarchy/$name/$file"
   done
   [ ! -f "$hierarchy/$name/cgroup.clone_children" ] || echo 1 >"$hierarchy/$name/cgroup.clone_children"
-  # v2 lets nobody have processes and pass controllers on: what waits out here is not to be in systemd's root.
+  # In v2 a cgroup cannot both hold processes and delegate controllers: move waiting processes out of systemd's root.
   [ "$(stat -fc %T "$hierarchy")" = cgroup2fs ] || continue
   mkdir "$hierarchy/$name/outside" "$hierarchy/$name/inside"
   for controller in $(cat "$hierarchy/$name/cgroup.controllers"); do

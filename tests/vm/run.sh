@@ -49,7 +49,7 @@ chmod +x initrd/init
 cat >inside.sh <<INSIDE
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 mount -t tmpfs tmp /run; mkdir -p /run/netns /run/lock /lib/modules
-mount -t tmpfs tmp /tmp  # a runtime's overlays cannot lie upon another one
+mount -t tmpfs tmp /tmp  # a runtime's overlays cannot be on top of another one
 mkdir -p /dev/pts /dev/shm; mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 for controller in \$(cat /sys/fs/cgroup/cgroup.controllers); do echo +\$controller >/sys/fs/cgroup/cgroup.subtree_control; done

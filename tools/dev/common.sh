@@ -1,7 +1,7 @@
 # Settings and helpers of the ./dev script. Everything of one cluster lives below KEELSON_DIR:
 #
 #   pki/ conf/ images/ controlplane/   the cluster's
-#   cluster                            what `up` was told: how many nodes, their subnet
+#   cluster                            arguments of `up`: the number of nodes, their subnet
 #   nodes/NAME/                        a node's: conf run log containerd kubelet pod-logs cni (see node.sh)
 
 # use_preset NAME: what is compiled and run from here on.

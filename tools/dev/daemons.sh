@@ -13,7 +13,7 @@ node_daemons() {
 daemon_pid() {
   local pid
   pid=$(cat "$NODE_RUN/$1.pid" 2>/dev/null) || return 1
-  # A pid may have been given to somebody else meanwhile: the start time tells. Z: ended, nobody has asked how.
+  # Another process may have the pid by now: compare the start time. Z: ended, but not waited for.
   [ "$(awk '$3 != "Z" {print $22}' "/proc/${pid%% *}/stat" 2>/dev/null)" = "${pid##* }" ] || return 1
   printf '%s' "${pid%% *}"
 }

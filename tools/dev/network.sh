@@ -6,7 +6,7 @@
 NODES_BRIDGE=kn-$KEELSON_ID
 NODES_TABLE=keelson-nodes-$KEELSON_ID
 
-# Whether nobody routes a part of the range, or all of it, somewhere already (a default route does not count).
+# Whether no route covers the range or a part of it (a default route does not count).
 subnet_is_free() { [ -z "$(ip -4 route show root "$1"; ip -4 route show match "$1" | grep -v ^default)" ]; }
 
 # Keeps the cluster's subnet, or chooses KEELSON_NODE_SUBNET or a free one.

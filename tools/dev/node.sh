@@ -5,7 +5,7 @@
 #   nodes/NAME/containerd kubelet pod-logs cni  state that outlives a power-off
 #   nodes/NAME/ns/mnt, nodes/NAME/ns/uts        hold the mount and UTS namespaces; /run/netns/keelson-ID-NAME the other
 
-# What `up` was told. CLUSTER_NODES is empty where the machine itself is the node.
+# The arguments of `up`. CLUSTER_NODES is empty where the machine itself is the node.
 cluster_load() {
   CLUSTER_NODES='' CLUSTER_SUBNET=''
   # shellcheck source=/dev/null

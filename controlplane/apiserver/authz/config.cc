@@ -28,7 +28,7 @@ std::string ReadRequired(DocumentReader& in, const char* field) {
   return out;
 }
 
-// One of `values`, of which there are two.
+// One of the two `values`.
 std::string ReadChoice(DocumentReader& in, const char* field, const char* one, const char* other) {
   std::string out = ReadRequired(in, field);
   if (!out.empty() && out != one && out != other) {

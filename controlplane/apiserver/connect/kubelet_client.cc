@@ -8,7 +8,7 @@
 namespace keelson::apiserver {
 namespace {
 
-// More than the nodes of a large cluster, each of which is used repeatedly.
+// More than the nodes of a large cluster, which are used repeatedly.
 constexpr size_t kMaxClients = 8192;
 constexpr int32_t kKubeletPort = 10250;
 

@@ -147,7 +147,7 @@ class Seats : public testing::Test {
       ++gone;
       changed.notify_all();
     }
-    // Returns when it has gone, and with it all whom its seat went to: one after the other, on its thread.
+    // Returns after the request and all requests that got its seat have finished, one after the other on its thread.
     void LetOneGo() {
       MutexLock lock(mutex);
       const int wanted = gone + 1;

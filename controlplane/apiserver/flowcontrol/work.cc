@@ -70,7 +70,7 @@ WorkEstimate WorkEstimator::OfList(const RequestInfo& request, const http::Query
 }
 
 WorkEstimate WorkEstimator::OfWrite(const RequestInfo& request, int max_seats) const {
-  // Nobody watches tokens.
+  // Tokens cannot be watched.
   if (request.resource == "serviceaccounts" && request.subresource == "token") return {};
   const int watchers = options_.watchers(request);
   WorkEstimate work;

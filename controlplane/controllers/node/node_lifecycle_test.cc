@@ -256,7 +256,7 @@ TEST_F(NodeLifecycleTest, TolerationsDelayAndTaintsThatGoCancel) {
   taint(false);
   cluster_.Advance(60s, {&eviction_});
   EXPECT_EQ(left(), (std::set<std::string>{"long", "ever"}));
-  // Time begins anew with the next taint.
+  // The next taint starts the time again.
   taint(true);
   cluster_.Advance(59s, {&eviction_});
   EXPECT_EQ(left(), (std::set<std::string>{"long", "ever"}));

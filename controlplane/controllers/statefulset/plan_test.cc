@@ -287,7 +287,7 @@ TEST(UpdateOwnersTest, FollowsTheRetentionPolicy) {
     set.mutable_metadata()->set_uid("set");
     corev1::Pod pod = PodNamed("web-" + std::to_string(c.ordinal));
     pod.mutable_metadata()->set_uid("pod");
-    // Whatever was there before, also in the form of releases that set no controller.
+    // With any earlier state, also in the form of releases that set no controller.
     for (const std::vector<std::string>& before :
          std::vector<std::vector<std::string>>{{}, {"set"}, {"pod"}, {"set", "pod"}}) {
       corev1::PersistentVolumeClaim claim;

@@ -74,7 +74,7 @@ Result<> VolumeBinder::Sync(const client::RestClient& api, PersistentVolume volu
                                volume.metadata().name()));
     return {};
   }
-  // Provisioned for this claim, which is now bound to another volume: nobody needs it.
+  // Provisioned for this claim, which is now bound to another volume: it is not needed.
   if (HasAnnotation(volume.metadata(), kProvisionedBy) &&
       volume.spec().persistent_volume_reclaim_policy() == "Delete") {
     return Release(api, std::move(volume));

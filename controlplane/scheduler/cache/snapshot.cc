@@ -6,7 +6,7 @@ namespace keelson::scheduler {
 
 namespace {
 
-// The length of the log of placements. Counts that are further behind are made anew.
+// The length of the log of placements. Counts that are further behind are computed again.
 constexpr size_t kPlacements = 16384;
 
 }  // namespace

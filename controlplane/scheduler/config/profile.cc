@@ -111,7 +111,7 @@ bool Disables(const PluginSet& choice, std::string_view name) {
   return std::any_of(list.begin(), list.end(), [&](const std::string& d) { return d == "*" || d == name; });
 }
 
-// Those by default that are not disabled, what is enabled anew in their place; then the rest of what is
+// Default plugins that are not disabled, replaced in place where enabled again; then the rest of what is
 // enabled.
 std::vector<PluginRef> MultiPoint(const PluginSet& choice) {
   std::vector<PluginRef> out;

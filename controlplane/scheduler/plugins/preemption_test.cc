@@ -1,4 +1,4 @@
-// Preemption: who has to go, and where.
+// Preemption: the victims and the node.
 #include "controlplane/scheduler/plugins/testing/plugin_test.h"
 
 namespace keelson::scheduler {

@@ -101,7 +101,7 @@ class RandomCluster {
   // What the driver says of a zone, or says no more.
   void SetRoom();
   void SetVolume(corev1::PersistentVolume volume);
-  // As a provisioner does that was asked, or as it gives up; a claim that nobody decides on is bound.
+  // Acts as a provisioner that provisions or gives up; a claim without a provisioner is bound.
   void BindSomeClaim();
   std::string SomeSize() { return std::to_string(1 + Below(3)) + "Gi"; }
   corev1::PersistentVolume SomeVolume(const std::string& storage_class);

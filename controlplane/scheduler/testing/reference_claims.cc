@@ -1,4 +1,4 @@
-// The reference's volumes, and whom it would evict.
+// The reference's volumes, and the pods that it would evict.
 #include <algorithm>
 
 #include "controlplane/scheduler/testing/reference.h"

@@ -1,4 +1,4 @@
-// What the scheduler assumes of claims beside what it is told of them, in any order.
+// Assumed claims and events of the same claims, in any order.
 #include "controlplane/scheduler/volumes/volumes.h"
 
 #include <gtest/gtest.h>

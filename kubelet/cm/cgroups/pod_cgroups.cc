@@ -76,7 +76,7 @@ class PodCgroupsImpl : public PodCgroups {
     Result<> first;
     for (std::string_view qos : kClasses) {
       const CgroupName name = NameOf(qos, uid);
-      // What the runtime has lost sight of, such as a sandbox whose making was given up: nobody else ends it.
+      // Processes that the runtime forgot, such as those of a sandbox whose creation failed: the runtime does not end them.
       KillAll(driver_->Path(name));
       if (auto removed = driver_->Remove(name); !removed && first) first = removed;
     }

@@ -87,7 +87,7 @@ TEST_F(SystemdTest, LimitsStayWhenSystemdReloads) {
   ASSERT_TRUE(pods_->Ensure(pod, node_));
   ASSERT_EQ(::system("systemctl daemon-reload"), 0);
   EXPECT_EQ(LimitOf(pod), "67108864");
-  ASSERT_EQ(::system("systemctl daemon-reexec"), 0);  // the connection breaks, and is made anew
+  ASSERT_EQ(::system("systemctl daemon-reexec"), 0);  // the connection breaks, and the client reconnects
   pod = BurstablePod("2c", "32Mi");
   auto ensured = pods_->Ensure(pod, node_);
   if (!ensured) ensured = pods_->Ensure(pod, node_);

@@ -89,7 +89,7 @@ class DeviceManager : public ResourceProvider, public PluginHandler {  // thread
                                                     const Ids& reusable, size_t required) const
       KEELSON_REQUIRES(mutex_);
 
-  struct Target;  // of an allocation: whom, what, where
+  struct Target;  // of an allocation: container, resource, node
   struct Reservation;
   Result<> AllocateAll(const corev1::Pod& pod, const corev1::Container& container,
                        const TopologyHint& affinity, std::stop_token stop);
@@ -126,7 +126,7 @@ class DeviceManager : public ResourceProvider, public PluginHandler {  // thread
   std::map<std::string, Ids> reserved_
       KEELSON_GUARDED_BY(mutex_);  // by resource: chosen, and the plugin is asked
   uint64_t connections_ KEELSON_GUARDED_BY(mutex_) = 0;
-  // For Run() to do: plugins to let go, pods to tell of, whether there is news at all.
+  // Work for Run(): plugins to disconnect, pods to report, whether anything changed.
   std::vector<std::shared_ptr<DevicePlugin>> dropped_ KEELSON_GUARDED_BY(mutex_);
   std::set<std::string> health_changed_ KEELSON_GUARDED_BY(mutex_);
   bool dirty_ KEELSON_GUARDED_BY(mutex_) = false;

@@ -94,7 +94,7 @@ struct FieldSet::Node {
   }
 };
 
-// Limits the fields that a write may claim: nobody owns fields that a resource's strategy drops.
+// Limits the fields that a write may claim: fields that a resource's strategy drops have no owner.
 class FieldFilter {
  public:
   FieldFilter() = default;  // allows everything

@@ -1,5 +1,5 @@
 // OpenAPI documents of the served resources, derived from the descriptors; kubectl explain, apply and
-// validation read them. Documents are large and are built anew on each call: keep them, compressed.
+// validation read them. Documents are large and each call builds them again: keep them, compressed.
 #pragma once
 
 #include <functional>

@@ -12,7 +12,7 @@
 namespace keelson {
 
 // Gives each flag that `add` adds as "--flag=", with another word behind it. It has to be refused by its
-// name, or to have the empty value; the word belongs to nobody. Returns what is otherwise.
+// name, or to have the empty value; the word belongs to no flag. Returns what is otherwise.
 inline std::vector<std::string> FlagsThatAreNotEmpty(const std::function<void(CLI::App&)>& add) {
   CLI::App all;
   add(all);

@@ -104,7 +104,7 @@ void DefaultPodLevelResources(corev1::Pod& pod) {
 void DefaultPod(corev1::Pod& pod) {
   corev1::PodSpec& spec = *pod.mutable_spec();
   DefaultPodSpec(spec);
-  // Templates keep the value, so that stored objects do not roll out anew.
+  // Templates keep the value, so that stored objects do not roll out again.
   if (spec.termination_grace_period_seconds() < 0) spec.set_termination_grace_period_seconds(1);
   for (corev1::Container& container : *spec.mutable_containers()) DefaultRequestsFromLimits(container);
   for (corev1::Container& container : *spec.mutable_init_containers()) DefaultRequestsFromLimits(container);

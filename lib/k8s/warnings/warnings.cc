@@ -61,7 +61,7 @@ void WarnOfPodTemplate(const corev1::PodTemplate& object, bool, Warnings& out) {
 }
 
 void WarnOfNewPod(const corev1::Pod& pod, bool is_new, Warnings& out) {
-  // Controllers update pods all the time, and nobody reads their warnings.
+  // Controllers update pods all the time, and their warnings have no reader.
   if (!is_new) return;
   WarnOfName(pod.metadata(), "the Pod's hostname", out);
   WarnOfPod(pod.spec(), pod.metadata(), nullptr, out);

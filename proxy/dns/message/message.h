@@ -1,9 +1,8 @@
-// DNS messages on the way in and out (RFC 1035, EDNS0: RFC 6891), for the path that answers from memory.
+// Parses queries and writes answers (RFC 1035, EDNS0: RFC 6891), for answers from memory.
 //
-// That path is own code: a question is parsed into a struct on the stack and the answer is written straight
-// into the caller's buffer, without an allocation. ldns (which the answers of other servers go through, see
-// stored_answer.h) builds a tree of heap objects a record, some microseconds for a short answer, and that is
-// the whole time a query may take here.
+// This is our own code: it parses a question into a struct on the stack and writes the answer into the caller's
+// buffer, without an allocation. ldns, which handles the answers of other servers (stored_answer.h), builds a tree of
+// heap objects for each record. That takes some microseconds for a short answer, the whole time budget of a query.
 #pragma once
 
 #include <array>
@@ -43,11 +42,11 @@ enum class Rcode : uint16_t {
   kBadVers = 16,  // its upper bits travel in the OPT record
 };
 std::string_view RcodeName(Rcode rcode);  // "NOERROR"
-// "A"; "other" for types that metrics do not tell apart.
+// "A"; "other" for types without a label of their own in metrics.
 std::string_view TypeName(uint16_t type);
 
 constexpr size_t kHeaderSize = 12;
-constexpr size_t kMinUdpSize = 512;   // what everyone takes without EDNS
+constexpr size_t kMinUdpSize = 512;   // the limit of clients without EDNS
 constexpr size_t kMaxUdpSize = 1232;  // fits an IPv6 packet of the least MTU: no fragments, little to amplify
 constexpr size_t kMaxTcpSize = 65535;
 
@@ -56,7 +55,7 @@ struct Query {
   bool recursion_desired = false, checking_disabled = false;
   uint8_t opcode = 0;
   uint16_t type = 0, qclass = 0;
-  std::string_view question;  // name, type and class as they came, in the packet; empty: not understood
+  std::string_view question;  // name, type and class in the packet; empty: malformed
   std::array<char, kMaxNameSize> name_bytes;
   uint8_t name_size = 0;
   bool edns = false, dnssec_ok = false;
@@ -64,24 +63,23 @@ struct Query {
   uint16_t udp_size = kMinUdpSize;
 
   std::string_view name() const { return {name_bytes.data(), name_size}; }  // lower-cased
-  // How large an answer may be.
+  // The size limit of the answer.
   size_t Limit(bool tcp) const;
 };
 
 enum class Parsed {
-  kQuery,   // to be answered
-  kRefuse,  // to be answered with the error alone
-  kDrop,    // no question at all: an answer could start a loop
+  kQuery,   // answer it
+  kRefuse,  // answer with the error only
+  kDrop,    // not a question: an answer could start a loop
 };
-// `query` refers to `packet`. With kRefuse, `rcode` is what to answer. Questions hold no compression
-// pointers.
+// `query` refers to `packet`. With kRefuse, `rcode` has the error. Questions have no compression pointers.
 Parsed ParseQuery(std::string_view packet, Query& query, Rcode& rcode);
 
 enum class Section { kAnswer = 0, kAuthority = 1, kAdditional = 2 };
 
 // Writes one answer to `query`, of at most `limit` bytes, into `buffer` (at least that large). A record that
-// does not fit sets TC and ends the answer; in the additional section it is left out without a word.
-// Names given must live until Finish().
+// does not fit sets TC and ends the answer; in the additional section it is left out silently.
+// The caller keeps names alive until Finish().
 class AnswerWriter {
  public:
   AnswerWriter(const Query& query, std::span<char> buffer, size_t limit);
@@ -103,11 +101,11 @@ class AnswerWriter {
 
   bool truncated() const { return truncated_; }
   uint16_t count(Section section) const { return counts_[static_cast<size_t>(section)]; }
-  // Takes back all records.
+  // Removes all records.
   void Clear();
-  // Takes them back, and says that there are some.
+  // Removes all records and sets TC.
   void Cut();
-  // Completes the header and the OPT record; the answer's size.
+  // Completes the header and the OPT record. Returns the size of the answer.
   size_t Finish(Rcode rcode, bool authoritative, bool recursion_available = true);
 
  private:

@@ -1,5 +1,5 @@
 // Domain names in wire form (RFC 1035, 3.1): length-prefixed labels up to the empty root label, lower-cased,
-// so that equal bytes are equal names. Plain strings hold them; a std::string_view of one is as good.
+// so that equal bytes are equal names. They are plain strings or string views.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ Result<Name> ParseName(std::string_view text);
 // "www.example.com."; bytes outside of printable ASCII, dots and backslashes are escaped (\DDD).
 std::string NameText(std::string_view wire);
 
-// `label` in front of `parent`; the result may be longer than a name can be, which IsName() tells.
+// `label` in front of `parent`; check the length of the result with IsName().
 Name Join(std::string_view label, std::string_view parent);
 bool IsLabel(std::string_view label);                           // 1 to 63 bytes
 bool IsName(std::string_view wire);                             // well formed and not too long

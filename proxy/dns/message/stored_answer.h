@@ -1,8 +1,8 @@
-// Answers of other servers, as they are checked once, kept and given out many times.
+// Answers of other servers: checked once, stored, and sent many times.
 //
-// What comes from outside goes through ldns, which knows every record type and refuses what is malformed;
-// written anew by it, without OPT, the message is kept as bytes with the places of its TTLs. Giving it out is
-// then a copy with the id, flags, TTLs and question of whoever asks.
+// ldns parses the answer, knows every record type and refuses malformed messages. The stored form is the message that
+// ldns writes, without OPT, and the offsets of its TTLs. Sending it is a copy with the id, flags, TTLs and question of
+// the client.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@
 
 namespace keelson::proxy::dns {
 
-// What is asked of other servers; equal ones are one.
+// A question to other servers, as a key.
 struct Question {
   Name name;
   uint16_t type = 0;
@@ -48,21 +48,19 @@ struct StoredAnswer {
 // A question in wire form, with RD and EDNS.
 std::string QuestionPacket(const Question& question, uint16_t id);
 
-// `reply` is an answer to `question` that was asked with `id`. kInvalid: malformed, or an answer to something
-// else.
+// Parses `reply`, the answer to `question` with this `id`. kInvalid: malformed, or the answer to another question.
 Result<StoredAnswer> StoreAnswer(std::string_view reply, const Question& question, uint16_t id);
 bool IsTruncated(std::string_view reply);
 
-// Writes the answer for `query` into `buffer`; `age` is taken off the TTLs. One that is larger than `limit`
-// is cut down to its question, with TC.
+// Writes the answer for `query` into `buffer`, with TTLs reduced by `age`. An answer larger than `limit` is truncated
+// to its question, with TC.
 size_t WriteStored(const StoredAnswer& answer, const Query& query, std::chrono::seconds age,
                    std::span<char> buffer, size_t limit);
 // The same TTL for all records, as for stale ones (RFC 8767).
 size_t WriteStoredWithTtl(const StoredAnswer& answer, const Query& query, uint32_t ttl,
                           std::span<char> buffer, size_t limit);
 
-// Adds the answer and authority records behind what `writer` holds. `keep` owns names until the writer has
-// finished.
+// Adds the answer and authority records to `writer`. `keep` owns names until the writer has finished.
 Result<> AppendStored(const StoredAnswer& answer, std::chrono::seconds age, AnswerWriter& writer,
                       std::deque<Name>& keep);
 

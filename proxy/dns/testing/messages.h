@@ -1,4 +1,4 @@
-// Questions to ask and answers to read in tests; ldns reads, so that the writer is not held to itself.
+// Questions and answers in tests. ldns reads the answers, so that the writer is not checked against itself.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ struct Decoded {
 };
 Decoded Decode(std::string_view packet);
 
-// One record of an answer that a test's server gives.
+// One record of the answer of a test's server.
 struct TestRecord {
   std::string owner;
   uint16_t type;

@@ -1,4 +1,4 @@
-// What a name of the zone stands for.
+// The meaning of a name in the zone.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace keelson::proxy::dns {
 
-// One name of the zone and what it stands for. It refers to the snapshot and to the name.
+// One name of the zone and its meaning. Refers to the snapshot and to the name.
 struct Node {
   enum Kind { kNone, kEmpty, kService, kEndpoints, kPort, kPod, kApex, kNameServer, kVersion } kind = kNone;
   const ServiceRecords* service = nullptr;
@@ -20,12 +20,12 @@ struct Node {
 // `name` ends with the zone.
 Node FindNode(const Snapshot& zone, std::string_view name);
 
-// Has the port this name and protocol? Empty ones are everybody's.
+// Whether the port has this name and protocol. Empty ones match every port.
 inline bool Matches(const PortName& port, std::string_view name, std::string_view protocol) {
   return (name.empty() || port.name == name) && (protocol.empty() || port.protocol == protocol);
 }
 
-// The address that a name below in-addr.arpa or ip6.arpa stands for; false when it stands for none.
+// The address of a name below in-addr.arpa or ip6.arpa; false when it has none.
 bool ReverseAddress(std::string_view name, IpAddress& ip);
 
 }  // namespace keelson::proxy::dns

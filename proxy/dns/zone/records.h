@@ -1,4 +1,4 @@
-// What the zone takes from API objects' fields, and how it keeps that.
+// The fields of API objects that the zone needs, and their packed form.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ struct SliceFacts {
 ServiceFacts FactsOf(const api::core::v1::Service& service);
 SliceFacts FactsOf(const api::discovery::v1::EndpointSlice& slice);
 
-// In few bytes; equal facts are equal bytes. Unpacking takes what packing made.
+// A short form: equal facts have equal bytes. Unpack only takes the result of Pack.
 std::string Pack(const ServiceFacts& facts);
 std::string Pack(const SliceFacts& facts);
 ServiceFacts UnpackService(std::string_view packed);

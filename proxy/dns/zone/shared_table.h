@@ -1,6 +1,6 @@
-// A map by name whose copies share what has not changed: the writer keeps one and copies it for readers, who
-// do not change theirs. T has a member `key`. A change copies one of 1024 shards, so it costs the same at any
-// size that matters here; a copy of the table costs 1024 reference counts.
+// A map by name whose copies share unchanged shards: the writer has one table and copies it for readers, which do not
+// change theirs. T has a member `key`. A change copies one of 1024 shards, so its cost is nearly independent of the
+// size; a copy of the table costs 1024 reference counts.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ template <typename T>
 class SharedTable {
  public:
   SharedTable() : shards_(kShards) {}
-  // From here on the shards are the copy's, too. The writer's thread alone copies.
+  // Shares all shards with the copy. For the writer's thread only.
   SharedTable(const SharedTable& other) : shards_(other.shards_) { other.own_.clear(); }
   SharedTable& operator=(const SharedTable&) = delete;
   SharedTable(SharedTable&&) noexcept = default;
@@ -56,7 +56,7 @@ class SharedTable {
   };
   using Shard = std::vector<Slot>;
 
-  // The shard as only this table sees it.
+  // The shard for writing: copied first if another table shares it.
   Shard& Own(size_t index) {
     own_.resize(kShards);
     if (!own_[index]) {
@@ -68,7 +68,7 @@ class SharedTable {
   }
 
   std::vector<std::shared_ptr<const Shard>> shards_;
-  mutable std::vector<Shard*> own_;  // those that no copy shares yet; else null
+  mutable std::vector<Shard*> own_;  // shards that no copy shares; else null
 };
 
 }  // namespace keelson::proxy::dns

@@ -1,5 +1,5 @@
-// The cluster's zone as Services and EndpointSlices make it, after the Kubernetes DNS specification (schema
-// 1.1.0) and, where that leaves things open, CoreDNS's kubernetes plugin:
+// The cluster's zone from Services and EndpointSlices, after the Kubernetes DNS specification (schema 1.1.0) and, for
+// details that it leaves open, CoreDNS's kubernetes plugin:
 //
 //   SERVICE.NS.svc.ZONE               A, AAAA: cluster IPs, or a headless Service's ready endpoints;
 //                                     SRV: its ports
@@ -64,14 +64,14 @@ struct ServiceRecords {
 struct PointerRecords {
   std::string key;          // the address's bytes
   std::vector<Name> names;  // of Services that have it as a cluster IP, then of endpoints; sorted each
-  size_t cluster_ips = 0;   // so many are Services'
+  size_t cluster_ips = 0;   // the number of names that are Services'
   // A cluster IP's name wins over those of endpoints.
   std::span<const Name> answered() const { return {names.data(), cluster_ips > 0 ? 1 : names.size()}; }
 };
 
-// What readers answer from; immutable.
+// The immutable zone that readers use.
 struct Snapshot {
-  bool known = true;                      // else nothing in the zone can be said, nor denied
+  bool known = true;                      // else names of the zone can neither be answered nor denied
   Name zone, svc, pod, dns, ns, version;  // ZONE and the names in it that are not Services'
   uint32_t ttl = 0;
   std::string soa;                 // the SOA record's data
@@ -84,7 +84,7 @@ struct Snapshot {
 struct ZoneOptions {
   std::string domain = "cluster.local";
   uint32_t ttl = 5;
-  std::vector<IpAddress> own_ips;  // where the server answers
+  std::vector<IpAddress> own_ips;  // addresses of the server
   uint32_t serial = 1;             // of the first snapshot
 };
 
@@ -97,13 +97,13 @@ class Zone {
   void UpdateService(const std::string& key, const api::core::v1::Service* service);
   void UpdateSlice(const std::string& key, const api::discovery::v1::EndpointSlice* slice);
 
-  // What is answered from until the cluster is known.
+  // The snapshot before the cluster is known.
   std::shared_ptr<const Snapshot> Unknown() const;
   // The zone with all changes so far; null when there was none since the last one (the first is never null).
   std::shared_ptr<const Snapshot> Commit();
 
  private:
-  // What is known of one namespace/name. Packed (zone_records.h): there are as many as Services.
+  // The facts of one namespace/name, packed (records.h) since there is one for each Service.
   struct Known {
     std::optional<std::string> service;
     std::vector<std::pair<const std::string*, std::string>> slices;  // by slice key, which lies in slices_

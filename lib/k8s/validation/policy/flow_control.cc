@@ -20,7 +20,7 @@ constexpr int kMaxHashBits = 60;
 const std::vector<std::string_view> kVerbs = {"create", "delete", "deletecollection", "get",  "list",
                                               "patch",  "proxy",  "update",           "watch"};
 
-// The two FlowSchemas that every cluster has and nobody may change.
+// The two FlowSchemas that every cluster has and that cannot be changed.
 constexpr char kEverything[] =
     R"("resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,)"
     R"("namespaces":["*"]}],"nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}])";
