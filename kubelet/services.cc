@@ -58,7 +58,7 @@ Result<std::unique_ptr<PodCgroups>> MakeCgroups(cri::RuntimeService& runtime, co
   return NewPodCgroups(cgroups, options, NewSystemdDriver(cgroups, std::move(units)));
 }
 
-// Whoever watches this port ends a kubelet that fails: it tells that we answer, and nothing more.
+// A watchdog of this port kills a kubelet that fails: the answer says only that the process serves requests.
 Result<std::unique_ptr<http::Server>> ListenHealth(const KubeletConfig& config) {
   http::ServerOptions options;
   options.address = config.healthz_address;

@@ -11,7 +11,7 @@ namespace keelson::proxy {
 // The configuration anew, from flags and file as they are now.
 using ReloadConfig = std::function<Result<Config>()>;
 // Runs until SIGTERM or SIGINT; the process's exit code. When the configuration file changes, a proxy of
-// which only the mode is another one switches to it; else it ends, and whoever runs it starts it anew.
+// which only the mode is another one switches to it; else it ends, and its supervisor restarts it.
 int RunProxy(const Config& config, const ReloadConfig& reload);
 // --init-only: what needs more than CAP_NET_ADMIN.
 Result<> PrepareHost(const Config& config);

@@ -211,7 +211,7 @@ std::string KubeCni() {
   return given ? given : KEELSON_KUBE_CNI;
 }
 
-// Polls for an effect of another process.
+// Polls for an effect of another process, which sends no event for it.
 bool Eventually(const std::function<bool()>& condition) {
   auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!condition()) {

@@ -152,7 +152,7 @@ class World : public testing::RandomCluster {
     }
     for (const auto& [id, count] : result.fit_error.reasons) have[reasons_.Text(id)] = count;
     ASSERT_EQ(have, want);
-    // Who waits for whose events?
+    // Which pods wait for which events?
     const auto& by = result.fit_error.unschedulable_plugins;
     for (const auto& [reason, count] : want) {
       const bool fit = reason.starts_with("Insufficient") || reason == "Too many pods";

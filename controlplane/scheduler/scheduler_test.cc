@@ -209,7 +209,7 @@ TEST_F(SchedulerTest, TellsWhyAPodIsWhereItIs) {
   corev1::Pod foreign = MakePod("foreign");
   foreign.mutable_spec()->set_scheduler_name("other");
   Create(foreign);
-  Create(MakePod("late", "100m"));  // whoever is seen bound came after them
+  Create(MakePod("late", "100m"));  // pods that are bound later came after them
   EXPECT_EQ(NodeOf("late"), "n1");
 
   const json::value no_node = json::parse(R"({"pod":"default/big","scheduler":"default-scheduler",

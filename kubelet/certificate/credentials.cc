@@ -82,7 +82,7 @@ Result<std::shared_ptr<client::Transport>> ConnectWithCredentials(const Settings
 
 void AddClientRotation(ServiceGroup& group, const Settings& settings, const client::RestClient& api) {
   const CertificateStore store = ClientStore(settings);
-  // Who has no certificate but a token has nothing to renew.
+  // A client with a token instead of a certificate has nothing to renew.
   if (settings.flags.kubeconfig.empty() || !settings.config.rotate_certificates ||
       !PathExists(store.path())) {
     return;

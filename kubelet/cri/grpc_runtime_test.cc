@@ -14,7 +14,7 @@ namespace {
 
 namespace v1 = runtime::v1;
 
-// Whatever pods are made of fails with `answer`.
+// Every call that creates something for a pod fails with `answer`.
 class FailingRuntime : public v1::RuntimeService::Service {
  public:
   grpc::Status RunPodSandbox(grpc::ServerContext*, const v1::RunPodSandboxRequest*,

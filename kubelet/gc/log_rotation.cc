@@ -59,7 +59,7 @@ LogPlan PlanLogs(std::vector<std::string> names, int max_files) {
   std::set<std::string> all(names.begin(), names.end());
   std::vector<std::string> kept;
   for (const std::string& name : names) {
-    // Left behind by one who was killed while compressing.
+    // From a kubelet that was killed during compression.
     const bool unused = name.ends_with(kTemporary) ||
                         (!name.ends_with(kCompressed) && all.count(name + std::string(kCompressed)));
     (unused ? plan.remove : kept).push_back(name);

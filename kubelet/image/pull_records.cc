@@ -57,7 +57,7 @@ bool SameSource(const json::object& known, const Credential& credential) {
          Member(known, "namespace") == credential.ns;
 }
 
-// Adds who may use an image; one source stands once, a secret with its newest credential.
+// Adds an allowed user of an image; each source has one entry, a secret that with its newest credential.
 void AddUser(json::object& users, const Credential* used) {
   const char* name = used ? ListOf(used->from) : nullptr;
   if (!name) {

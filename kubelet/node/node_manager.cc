@@ -67,7 +67,7 @@ NodeFacts NodeManager::Observe(std::stop_token stop) {
   NodeFacts facts;
   {
     std::jthread timer([this, &late](std::stop_token done) {
-      // Nearly all looks are over before the clock is asked, which counts who waits for it.
+      // Nearly all calls end before the read of the clock, which counts the waiting threads.
       if (Pause(Clock::Real(), kQuickLook, done) && Pause(clock_, kPatience, done)) late.request_stop();
     });
     facts = facts_(late.get_token());

@@ -59,7 +59,7 @@ SocketAddress SocketAddress::Of(const sockaddr& address, socklen_t size) {
   return copy;
 }
 
-// One question from its socket to its answer. Whoever holds it is alone with it.
+// One probe from its socket to its answer. Its holder uses it exclusively.
 struct SocketProber::Exchange {
   Exchange(std::shared_ptr<const Question> asked, Time until, Done told)
       : deadline(until), question_(std::move(asked)), done_(std::move(told)) {}

@@ -82,7 +82,7 @@ std::vector<std::string> ResizeQueue::InTurn() const {
 
 std::vector<std::string> ResizeQueue::Pass() {
   std::vector<std::string> out;
-  // What one gives back is another's room, who may have come before it.
+  // Resources that one pod returns are room for another, also for an earlier one.
   size_t before;
   do {
     before = out.size();

@@ -1,5 +1,5 @@
-// /statusz and /flagz, as every Kubernetes component has them: text for people and, for who asks for it in
-// Accept (application/json;v=v1beta1;g=config.k8s.io;as=Statusz), an object. KEP-4827, KEP-4828.
+// /statusz and /flagz of every Kubernetes component: text for people, or an object for clients that accept
+// application/json;v=v1beta1;g=config.k8s.io;as=Statusz. KEP-4827, KEP-4828.
 #pragma once
 
 #include <map>
@@ -12,14 +12,14 @@
 namespace keelson::component {
 
 struct PageAnswer {
-  int status = 200;  // 406: nothing that the client accepts
+  int status = 200;  // 406: no type that the client accepts
   std::string content_type, text;
 };
 
 struct StatusPage {
   std::string component;  // kubelet
   WallTime started, now;
-  std::vector<std::string> paths;  // what else there is to look at; sorted
+  std::vector<std::string> paths;  // other pages; sorted
 };
 
 PageAnswer AnswerStatusz(const StatusPage& page, std::string_view accept);
@@ -27,7 +27,7 @@ PageAnswer AnswerStatusz(const StatusPage& page, std::string_view accept);
 PageAnswer AnswerFlagz(const std::string& component, const std::map<std::string, std::string>& flags,
                        std::string_view accept);
 
-// /debug/flags/v: a PUT of a number says how much is logged from now on.
+// /debug/flags/v: a PUT of a number sets the log verbosity.
 PageAnswer AnswerVerbosity(std::string_view method, const std::string& body);
 
 }  // namespace keelson::component

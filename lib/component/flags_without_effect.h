@@ -1,5 +1,5 @@
 // Flags of Kubernetes' own programs that have no counterpart here. A program takes them, so that a command
-// line written for its twin starts it; whoever asks for something by one is told at start that nothing comes
+// line written for its twin starts it. A set flag without effect gets a warning at start: nothing comes
 // of it, and why. Each program has one table, which its documentation repeats.
 #pragma once
 

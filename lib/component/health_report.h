@@ -27,7 +27,7 @@ struct HealthAnswer {
   std::string text;  // text/plain
 };
 
-// Who may ask is often anybody: why a check failed goes to the log alone.
+// Anonymous clients may often read this: the reason of a failed check is in the log only.
 HealthAnswer AnswerHealth(const std::vector<NamedCheck>& checks, const HealthQuestion& question);
 
 // How checks have ended that somebody asked for, of this process: Prometheus text, as /metrics/slis answers

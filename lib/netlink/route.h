@@ -19,7 +19,7 @@ struct Route {
   int scope = -1;      // RT_SCOPE_*; -1: link without a gateway, universe with one
   int mtu = 0, advmss = 0;
   bool onlink = false;  // assume that the gateway is on the link, without an address that says so
-  int protocol = 0;     // RTPROT_*: who made it. 0: static when adding, any when deleting
+  int protocol = 0;     // RTPROT_*: the creator. 0: static when adding, any when deleting
   auto operator<=>(const Route&) const = default;
 };
 

@@ -184,7 +184,7 @@ void Announcer::Store(const client::RestClient& api, const std::string& name, Co
   }
 }
 
-// Of a group that is no more: whoever held the Lease removes it, or anybody once that one is silent.
+// The Lease of a group that is gone: its holder removes it, or any node once the holder is silent.
 SteadyTime Announcer::Forget(const client::RestClient& api, const std::string& name, Contest& contest) {
   Candidacy& own = contest.candidacy;
   const SteadyTime now = clock_.SteadyNow();
@@ -235,7 +235,7 @@ SteadyTime Announcer::Round(const client::RestClient& api, const std::map<std::s
     for (const IpAddress& ip : group->second.addresses) speak[ip] = *own.renewed + options_.times.lease;
   }
   responder_.Speak(std::move(speak));
-  // Only who is silent by now may let others begin.
+  // Others may start only after this node is silent.
   for (const std::string& name : release) {
     Contest& contest = contests_[name];
     Store(api, name, contest, ReleasedRecord(*contest.candidacy.record, clock_.Now()));

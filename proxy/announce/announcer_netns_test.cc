@@ -44,7 +44,7 @@ class Cable : public client::Transport {
   std::atomic<bool> cut_{false};
 };
 
-// Waits for what other threads bring about.
+// Polls for an effect of other threads on the kernel, which sends no event for it.
 bool Eventually(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + 20s;
   while (!condition()) {
@@ -56,7 +56,7 @@ bool Eventually(const std::function<bool()>& condition) {
 
 Result<linux::NetNs> Host(netlink::Socket& link, int bridge, int number) {
   KEELSON_ASSIGN_OR_RETURN(linux::NetNs host, linux::NetNs::Make());
-  // Looking for duplicates of link-local addresses takes two seconds, in which nobody is heard.
+  // Looking for duplicates of link-local addresses takes two seconds, during which the address receives nothing.
   KEELSON_RETURN_IF_ERROR(
       host.Run([] { return linux::WriteSysctl("net/ipv6/conf/default/accept_dad", "0"); }));
   const std::string n = std::to_string(number);

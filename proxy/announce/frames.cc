@@ -168,7 +168,7 @@ std::string AnswerTo(const NeighborQuestion& question, const MacAddress& mac) {
   if (question.target.is_v4()) {
     return ArpFrame(kReply, question.asker_mac, mac, question.target, question.asker_mac, question.asker);
   }
-  // Who has no address yet hears what all hear.
+  // A node without an address gets multicast only.
   if (question.asker.IsUnspecified()) return Announcement(question.target, mac, false);
   return AdvertisementFrame(question.target, mac, question.asker, question.asker_mac, kSolicited | kOverride);
 }

@@ -227,7 +227,7 @@ void Responder::Listen(Place& place, LinkSocket& socket) {
     if (!frame || frame->empty()) break;
     frames.push_back(*std::move(frame));
   }
-  // Who has slept hears first who has taken over, and answers then.
+  // After a sleep: first listen for a successor, then answer.
   for (const std::string& frame : frames) {
     auto claim = ParseClaim(frame);
     if (claim && claim->mac != socket.mac() && place.spoken.contains(claim->address)) {

@@ -18,7 +18,7 @@ constexpr uint16_t kDnsPort = 53;
 }  // namespace
 
 struct Forwarder::State : std::enable_shared_from_this<Forwarder::State> {
-  // One question under way and who waits for it.
+  // One pending question and its waiting clients.
   struct Flight {
     Question question;
     std::vector<Done> waiting;
@@ -155,7 +155,7 @@ void Forwarder::State::Begin(const Question& question, Done done) {
   flights[question] = std::move(flight);
   if (!begun.order.empty() && !begun.group->AnyHealthy()) {
     broken.Increment();
-    // Whoever asks now has a stale answer at once, rather than in five seconds.
+    // A client gets a stale answer at once rather than after five seconds.
     if (Cache::Hit stale = cache.FindStale(question); stale.answer) {
       for (Done& waiting : std::exchange(begun.waiting, {})) waiting({stale.answer, stale.age, true});
     }

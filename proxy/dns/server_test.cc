@@ -340,7 +340,7 @@ class AskerFrom : public Asker {
   bool tcp_;
 };
 
-// What a forger may bring upon one address is bounded; who has really asked turns to TCP.
+// The traffic to a forged address is limited; a real client turns to TCP.
 TEST_F(ServerTest, AFloodIsCutAndNobodyStaysWithoutAnAnswer) {
   FakeClock clock;
   Responder responder(&resolver_, clock);

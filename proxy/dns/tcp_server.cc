@@ -115,7 +115,7 @@ class TcpServer::Connection : public Asker, public std::enable_shared_from_this<
       Write();
     } while (!closed_ && !Full() && HasQuestion());
     if (closed_) return;
-    // Who has asked all may close its side; the answers are still wanted.
+    // A client may close its side after its last question and still read the answers.
     if (ended_ && pending_ == 0 && unsent_.empty()) return Close();
     AwaitMore();
   }

@@ -133,7 +133,7 @@ TEST_F(IpvsDataplaneTest, TcpEndpointsGoWhenTheirConnectionsHaveEnded) {
   EXPECT_TRUE(Sync().again);
   EXPECT_EQ(state_.Text(), draining);
 
-  // Who comes back is used again.
+  // An endpoint that returns is used again.
   Set("a", "10.96.0.1", {"10.1.0.1", "10.1.0.2"});
   EXPECT_FALSE(Sync().again);
   EXPECT_EQ(state_.Text(), "TCP 10.96.0.1:80 rr -> 10.1.0.1:8080 10.1.0.2:8080\n10.96.0.1\n");

@@ -22,7 +22,7 @@ Plan::Contribution Plan::ContributionOf(const std::vector<ResolvedPort>& ports) 
   for (const ResolvedPort& port : ports) {
     const ServicePort& s = port.service;
     out.vips.insert(s.cluster_ip);
-    // Who asks for one address twice means the first time.
+    // Of a duplicate address the first one counts.
     if (InternalVerdict(port) == TrafficVerdict::kServed) {
       out.servers.try_emplace({s.protocol, s.cluster_ip, s.port},
                               ServerOf(s, s.internal_local ? port.local : port.cluster));

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Refuses whatever speaks of one address.
+// Refuses transactions with one address.
 class PickyKernel : public nft::FakeKernel {
  public:
   Result<> Apply(const nft::Transaction& t) override {

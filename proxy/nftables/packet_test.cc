@@ -89,7 +89,7 @@ TEST_F(PacketTest, ClusterIpReachesEveryEndpointFromEverywhere) {
   EXPECT_THAT(Servers(world_->client, "10.96.0.1", 80), ElementsAre("pod1", "pod2"));
   EXPECT_THAT(Servers(world_->node, "10.96.0.1", 80), ElementsAre("pod1", "pod2"));
   EXPECT_THAT(Servers(world_->pod1, "10.96.0.1", 80), ElementsAre("pod1", "pod2"));
-  // Who comes from outside the pods is masqueraded, pods are not, except to reach themselves.
+  // Clients outside of the pods are masqueraded; pods are not, except to reach themselves.
   EXPECT_EQ(Connect(world_->client, "10.96.0.1", 80)->seen_as(), "10.1.0.254");
   Set(Service({2}));
   EXPECT_EQ(Connect(world_->pod1, "10.96.0.1", 80)->seen_as(), "10.1.0.1");
@@ -267,7 +267,7 @@ TEST_F(PacketTest, EveryProtocolsRulesCanBeTraced) {
   }
 }
 
-// Not all that the kernel takes can nft(8) list: it would die of it, and with it whoever debugs a node.
+// nft(8) cannot list everything that the kernel accepts, and must not crash when an administrator lists this table.
 TEST_F(PacketTest, TheNftProgramCanListIt) {
   if (std::system("command -v nft >/dev/null") != 0) GTEST_SKIP() << "nft is not installed";
   for (bool v4 : {true, false}) {

@@ -264,7 +264,7 @@ TEST(Plan, TheFirstClaimHoldsAndTheNextInherits) {
   EXPECT_THAT(nft::ToText(plan.TakeChanges()), HasSubstr("192.0.2.1 . tcp . 80 . 0 : 10.1.0.2 . 8080"));
 }
 
-// Whatever happens: following the changes ends where starting afresh ends.
+// For random changes, the incremental result equals that of a fresh start.
 TEST(Plan, ChangesAndFreshStartAgree) {
   auto fake = std::make_unique<nft::FakeKernel>();
   nft::FakeKernel& kernel = *fake;

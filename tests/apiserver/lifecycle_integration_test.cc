@@ -42,14 +42,13 @@ class Lifecycle : public testing::Test {
     request.body = R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":")" + name + "\"}}";
     return request;
   }
-  // Until the condition holds, for a while.
+  // Polls until the condition holds: another process sends no event to wait on.
   template <typename Condition>
   static bool Eventually(const Condition& condition, seconds patience = seconds(20)) {
     const SteadyTime deadline = SteadyTime::clock::now() + patience;
     while (!condition()) {
       if (SteadyTime::clock::now() > deadline) return false;
-      std::this_thread::sleep_for(
-          std::chrono::milliseconds(20));  // another process is asked: nothing to wait on
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     return true;
   }

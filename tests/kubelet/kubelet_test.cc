@@ -285,7 +285,7 @@ TEST_F(KubeletTest, TakesAsManyPodsAsItHasRoomForAndRefusesTheOthersForGood) {
     ASSERT_TRUE(harness_->Await(name, [&](const corev1::Pod* p) { return refused(p) || IsPodReady(p); }))
         << name << ": " << harness_->Get(name).ShortDebugString();
   }
-  harness_->Stop();  // whatever was still to be said has been said
+  harness_->Stop();  // all pending status updates are sent
   int ready = 0;
   for (const std::string& name : names) {
     const corev1::Pod pod = harness_->Get(name);

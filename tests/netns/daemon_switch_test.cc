@@ -150,7 +150,7 @@ TEST_P(DaemonSwitch, ConnectionsLiveThroughChangesOfTheConfigurationFile) {
     SCOPED_TRACE(std::to_string(i) + ": to " + mode);
     proxy.Configure(mode);
     if (i == 0) proxy.Start();
-    if (i % 2 == 0 && i > 0) {  // at whatever it is doing
+    if (i % 2 == 0 && i > 0) {  // at an arbitrary moment
       proxy.Kill();
       EXPECT_EQ(crowd_->Dead(), 0);
       proxy.Start();

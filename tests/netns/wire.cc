@@ -104,7 +104,7 @@ Responder::~Responder() {
   thread_.join();
 }
 
-// What costs the same whatever the number of peers: a thousand of them speak to an emulated machine.
+// The cost is independent of the number of peers: a thousand of them send to an emulated machine.
 void Responder::Watch(const UniqueFd& fd) {
   epoll_event event{.events = EPOLLIN, .data = {.fd = fd.get()}};
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) std::abort();

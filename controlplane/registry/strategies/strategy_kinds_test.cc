@@ -1,4 +1,4 @@
-// Who may write which part of a kind, and fields that the server fills in: volumes, certificates,
+// The writable parts of a kind, and fields that the server fills in: volumes, certificates,
 // autoscalers, custom resources and the like.
 #include "controlplane/registry/testing/fixture.h"
 #include "lib/api/proto/apiextensions_v1.pb.h"

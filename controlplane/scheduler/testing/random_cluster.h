@@ -105,7 +105,7 @@ class RandomCluster {
   void BindSomeClaim();
   std::string SomeSize() { return std::to_string(1 + Below(3)) + "Gi"; }
   corev1::PersistentVolume SomeVolume(const std::string& storage_class);
-  // A claim, and most often a volume: bound to each other, or for whoever comes.
+  // A claim, and most often a volume: bound to each other, or free.
   void AddClaim();
   // One or two of the pod's namespace.
   void UseClaims(corev1::Pod& pod);

@@ -55,7 +55,7 @@ struct Reference {
     // runs, negated.
     std::tuple<size_t, int32_t, int64_t, size_t, int64_t> missed;
   };
-  // Who has to leave `node` for `pod`.
+  // The pods that must leave `node` for `pod`.
   Victims VictimsOn(const corev1::Pod& pod, const corev1::Node& node) const;
   // Which volume each claim of the pod that waits for its node would get there; "": none that is there.
   std::map<std::string, std::string> VolumesFor(const corev1::Pod& pod, const corev1::Node& node) const;

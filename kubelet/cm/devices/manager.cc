@@ -34,7 +34,7 @@ DeviceManager::DeviceManager(DeviceManagerOptions options, Clock& clock)
 
 DeviceManager::~DeviceManager() {
   calls_.request_stop();
-  // Without the lock: a plugin that is let go waits for its last event.
+  // Without the lock: the destructor of a plugin waits for its last event.
   std::vector<std::shared_ptr<DevicePlugin>> plugins;
   MutexLock lock(mutex_);
   plugins = inventory_.Clear();

@@ -1,4 +1,4 @@
-// ServiceCIDRs and IPAddresses: the ranges of Services' addresses, and who holds which address.
+// ServiceCIDRs and IPAddresses: the ranges of Services' addresses, and the owner of each address.
 #include <fmt/format.h>
 
 #include "lib/api/proto/networking_v1.pb.h"

@@ -1,4 +1,4 @@
-// CertificateSigningRequests. The registry's strategy decides who may write which part; these rules check
+// CertificateSigningRequests. The registry's strategy decides which part is writable; these rules check
 // the contents.
 #include <algorithm>
 
