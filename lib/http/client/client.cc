@@ -115,6 +115,16 @@ class Reader final : public ResponseReader {
   std::shared_ptr<Exchange> exchange_;
 };
 
+class Call final : public ClientCall {
+ public:
+  explicit Call(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  void Resume() override { exchange_->Resume(); }
+  void Cancel() override { exchange_->GiveUp(); }
+
+ private:
+  const std::shared_ptr<Exchange> exchange_;
+};
+
 class ClientImpl final : public Client {
  public:
   explicit ClientImpl(std::shared_ptr<ClientCore> core) : core_(std::move(core)) {}
@@ -147,6 +157,17 @@ class ClientImpl final : public Client {
     Error error(CodeOf(exchange->status(), ""), exchange->body());
     if (refusal) *refusal = {exchange->status(), std::move(exchange->headers()), std::move(exchange->body())};
     return error;
+  }
+
+  std::shared_ptr<ClientCall> Send(ClientRequest request, bool upgrade, std::chrono::milliseconds timeout,
+                                   std::shared_ptr<ResponseSink> sink) override {
+    auto exchange = std::make_shared<Exchange>(core_->loop(), std::move(request), std::move(sink));
+    exchange->upgrade = upgrade;
+    core_->loop()->Post([core = core_, exchange, timeout] {
+      if (timeout != std::chrono::milliseconds::max()) exchange->FailAfter(timeout);
+      core->Start(exchange);
+    });
+    return std::make_shared<Call>(std::move(exchange));
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "lib/crypto/tls.h"
 #include "lib/http/message.h"
@@ -38,6 +39,29 @@ class ResponseReader {
   virtual Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) = 0;
 };
 
+// Receives a response that Client::Send() has asked for. Calls come in order, on an I/O thread, and must not
+// block. Exactly one of OnEnd, OnUpgraded and OnFail comes last, or none after ClientCall::Cancel().
+class ResponseSink {
+ public:
+  virtual ~ResponseSink() = default;
+  virtual void OnHead(int status, const Headers& headers) = 0;
+  // Returns true when the sink is behind: bytes then stop soon, until ClientCall::Resume().
+  virtual bool OnBody(std::string_view bytes) = 0;
+  virtual void OnEnd() = 0;
+  // After OnHead() with 101, which only a request for an upgrade gets.
+  virtual void OnUpgraded(std::unique_ptr<Stream> stream) = 0;
+  // kUnavailable: no connection, or it broke; kTimeout. Also after a part of the response.
+  virtual void OnFail(const Error& error) = 0;
+};
+
+// A request under way. Thread safe. Dropping it does not end the request.
+class ClientCall {
+ public:
+  virtual ~ClientCall() = default;
+  virtual void Resume() = 0;
+  virtual void Cancel() = 0;
+};
+
 struct ClientOptions {
   std::string base_url;  // https://host:port, http://host:port, unix:///path (plain HTTP)
   crypto::TlsClientOptions tls;
@@ -67,6 +91,13 @@ class Client {
   };
   virtual Result<Upgraded> Upgrade(const ClientRequest& request, std::chrono::milliseconds timeout,
                                    std::stop_token stop = {}, ClientResponse* refusal = nullptr) = 0;
+
+  // Sends the request and returns at once; `sink`, which is kept until the end, gets the response. The whole
+  // response must arrive within `timeout` (max(): no limit). With `upgrade`, the request asks for a change of
+  // protocol, as in Upgrade(). The client must outlive the response: destroying it fails the request.
+  virtual std::shared_ptr<ClientCall> Send(ClientRequest request, bool upgrade,
+                                           std::chrono::milliseconds timeout,
+                                           std::shared_ptr<ResponseSink> sink) = 0;
 };
 
 }  // namespace keelson::http

@@ -8,9 +8,27 @@ namespace {
 constexpr size_t kReadAhead = 256 << 10;
 }
 
+void Exchange::End() {
+  over_ = true;
+  timer_.reset();
+  sink_.reset();
+}
+
+void Exchange::FailAfter(std::chrono::milliseconds timeout) {
+  if (over_) return;
+  timer_ = std::make_unique<event::Timer>(*loop);
+  timer_->Start(timeout, [weak = weak_from_this()] {
+    auto self = weak.lock();
+    if (!self || self->over_) return;
+    if (auto held = self->carrier.lock()) held->Abort(*self);
+    self->OnFail(Error(Code::kTimeout, self->request.method + " " + self->request.target + ": timed out"));
+  });
+}
+
 void Exchange::OnHead(int status, Headers headers) {
   if (over_) return;
   head_seen_ = true;
+  if (sink_) return std::shared_ptr(sink_)->OnHead(status_ = status, headers);
   MutexLock lock(mutex_);
   status_ = status;
   headers_ = std::move(headers);
@@ -20,6 +38,7 @@ void Exchange::OnHead(int status, Headers headers) {
 
 bool Exchange::OnBody(std::string_view bytes) {
   if (over_) return false;
+  if (sink_) return std::shared_ptr(sink_)->OnBody(bytes);
   MutexLock lock(mutex_);
   body_ += bytes;
   if (!streaming) return false;
@@ -30,7 +49,9 @@ bool Exchange::OnBody(std::string_view bytes) {
 
 void Exchange::OnUpgraded(std::shared_ptr<StreamCore> stream) {
   if (over_) return stream->Close(true);
-  over_ = true;
+  auto sink = sink_;
+  End();
+  if (sink) return sink->OnUpgraded(MakeStream(std::move(stream)));
   MutexLock lock(mutex_);
   stream_ = std::move(stream);
   ended_ = true;
@@ -38,14 +59,20 @@ void Exchange::OnUpgraded(std::shared_ptr<StreamCore> stream) {
 }
 
 void Exchange::OnEnd() {
-  if (std::exchange(over_, true)) return;
+  if (over_) return;
+  auto sink = sink_;
+  End();
+  if (sink) return sink->OnEnd();
   MutexLock lock(mutex_);
   ended_ = true;
   changed_.notify_all();
 }
 
 void Exchange::OnFail(Error error) {
-  if (std::exchange(over_, true)) return;
+  if (over_) return;
+  auto sink = sink_;
+  End();
+  if (sink) return sink->OnFail(error);
   MutexLock lock(mutex_);
   failure_ = std::move(error);
   changed_.notify_all();
@@ -104,12 +131,19 @@ Result<std::string> Exchange::Read(std::stop_token stop,
 
 void Exchange::GiveUp() {
   loop->Post([self = shared_from_this()] {
-    if (std::exchange(self->over_, true)) {
+    if (self->over_) {
       // The upgrade came after the caller had stopped waiting.
       if (auto stream = self->TakeStream()) stream->Close(true);
       return;
     }
+    self->End();
     if (auto held = self->carrier.lock()) held->Abort(*self);
+  });
+}
+
+void Exchange::Resume() {
+  loop->Post([self = shared_from_this()] {
+    if (auto held = self->carrier.lock(); held && !self->over_) held->Resume(*self, 0);
   });
 }
 

@@ -30,6 +30,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(std::shared_ptr<event::Loop> l, ClientRequest r, bool s)
       : loop(std::move(l)), request(std::move(r)), streaming(s) {}
+  // The response goes to `sink`; nobody waits for it.
+  Exchange(std::shared_ptr<event::Loop> l, ClientRequest r, std::shared_ptr<ResponseSink> sink)
+      : loop(std::move(l)), request(std::move(r)), streaming(true), sink_(std::move(sink)) {}
 
   const std::shared_ptr<event::Loop> loop;
   const ClientRequest request;
@@ -45,6 +48,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void OnUpgraded(std::shared_ptr<StreamCore> stream);
   void OnEnd();
   void OnFail(Error error);
+  void FailAfter(std::chrono::milliseconds timeout);  // with kTimeout
   bool head_seen() const { return head_seen_; }
   bool over() const { return over_; }  // ended, failed or given up: the carrier stops
 
@@ -55,6 +59,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   Result<> AwaitEnd(Deadline deadline, std::stop_token stop);
   Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle);
   void GiveUp();  // the carrier drops it, unless it has ended
+  void Resume();  // the sink has caught up
   // Valid after AwaitHead() / AwaitEnd().
   int status() const { return status_; }
   Headers& headers() { return headers_; }
@@ -63,9 +68,12 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
  private:
   Result<> Await(Deadline deadline, std::stop_token stop, const std::function<bool()>& ready);
+  void End();  // nothing follows; loop thread
   Mutex mutex_;
   CondVar changed_;
   bool head_seen_ = false, over_ = false;  // loop thread
+  std::shared_ptr<ResponseSink> sink_;     // loop thread; null after the end
+  std::unique_ptr<event::Timer> timer_;    // loop thread; null after the end
   bool head_ KEELSON_GUARDED_BY(mutex_) = false;
   bool ended_ KEELSON_GUARDED_BY(mutex_) = false;
   std::optional<Error> failure_ KEELSON_GUARDED_BY(mutex_);
