@@ -170,6 +170,9 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   out.statusz = k8s::FeatureEnabled(options.feature_gates, "ComponentStatusz");
   out.profiling = options.profiling;
   out.metric_resolution = std::chrono::duration_cast<std::chrono::seconds>(options.metric_resolution);
+  if (!options.enable_aggregator_routing) {
+    out.service_routing = apiserver::ServiceResolver::Routing::kClusterIp;
+  }
   if (out.metric_resolution.count() <= 0) {
     return Error(Code::kInvalid, "--metric-resolution must be at least 1s");
   }

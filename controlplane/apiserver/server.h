@@ -20,6 +20,7 @@
 #include "controlplane/apiserver/request/api_enablement.h"
 #include "controlplane/apiserver/request/user.h"
 #include "controlplane/apiserver/request_limits.h"
+#include "controlplane/apiserver/webhook/service_resolver.h"
 #include "controlplane/registry/registry.h"
 #include "controlplane/storage/store.h"
 #include "lib/base/service_group.h"
@@ -62,6 +63,7 @@ struct ApiServerOptions {
   AdmissionConfig admission;
   std::unique_ptr<audit::Auditor> auditor;  // null: no audit
   RequestLimits limits;
+  ServiceResolver::Routing service_routing = ServiceResolver::Routing::kEndpoints;
   std::function<Result<>()> check_kms;         // for /readyz; may be empty
   std::vector<std::string> flags;              // "name=value", for /flagz
   bool statusz = true, flagz = true;           // serve these pages

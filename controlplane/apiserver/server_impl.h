@@ -75,6 +75,7 @@ struct ApiServer::Impl {
   RoleAggregator aggregator;
   WatchManager watches;
   BackendClients backends;
+  ServiceResolver services;  // of webhooks and aggregated API servers
   ConnectHandler connect;
   UsageStore usage;
   UsageScraper scraper;

@@ -224,6 +224,8 @@ void AddLimits(const FlagAdder& add, Options& options) {
       "Reading requests at once; with priority and fairness, part of the seats");
   add("--max-mutating-requests-inflight", options.max_mutating_requests_inflight,
       "Writing requests at once; with priority and fairness, part of the seats");
+  add("--enable-aggregator-routing", options.enable_aggregator_routing,
+      "Reach Services of webhooks and API servers at their endpoints, not at their ClusterIPs");
   add("--metric-resolution", options.metric_resolution,
       "How often kubelets are asked what nodes and pods use");
   add("--profiling", options.profiling, "Serve /debug/pprof/ and /debug/flags/v");

@@ -55,7 +55,6 @@ constexpr component::FlagWithoutEffect kFlags[] = {
     {"egress-selector-config-file", kText, "", "connections are made directly"},
     {"emulated-version", kList, "kube=1.36", kVersions},
     {"emulation-forward-compatible", kSwitch, "false", kVersions},
-    {"enable-aggregator-routing", kSwitch, "false", kAggregation},
     {"enable-dynamic-provisioning", kSwitch, "true", "claims always wait for their class's provisioner"},
     {"enable-hostpath-provisioner", kSwitch, "false", "there is no provisioner in this program"},
     {"enable-leader-migration", kSwitch, "false", kCloud},

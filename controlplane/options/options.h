@@ -72,6 +72,7 @@ struct Options {
   k8s::FeatureGates feature_gates;
   bool priority_and_fairness = true, profiling = true;
   int max_requests_inflight = 400, max_mutating_requests_inflight = 200;
+  bool enable_aggregator_routing = true;
   std::chrono::milliseconds metric_resolution{15000};
 
   std::vector<std::string> service_account_issuers = {"https://kubernetes.default.svc.cluster.local"};

@@ -7,6 +7,7 @@
 #include "controlplane/apiserver/connect/connect.h"
 #include "controlplane/apiserver/connect/link_rewriter.h"
 #include "controlplane/apiserver/endpoints/response.h"
+#include "controlplane/apiserver/webhook/service_resolver.h"
 #include "lib/base/ip.h"
 #include "lib/base/text.h"
 #include "lib/http/streaming/streaming.h"
@@ -87,15 +88,6 @@ std::string AfterSegments(std::string_view raw_path, int count) {
   return at == std::string_view::npos ? "" : std::string(raw_path.substr(at));
 }
 
-std::string HostPort(std::string_view ip, int32_t port) {
-  return ip.find(':') != std::string_view::npos ? fmt::format("[{}]:{}", ip, port)
-                                                : fmt::format("{}:{}", ip, port);
-}
-
-bool IsReady(const discoveryv1::Endpoint& endpoint) {
-  return !endpoint.conditions().has_ready() || endpoint.conditions().ready();
-}
-
 }  // namespace
 
 Result<std::string> ConnectHandler::PodUrl(const Context& context) {
@@ -115,7 +107,7 @@ Result<std::string> ConnectHandler::PodUrl(const Context& context) {
     }
   }
   if (!MayBeProxied(pod->status().pod_ip())) return Error(Code::kBadRequest, "address not allowed");
-  return name.scheme + "://" + HostPort(pod->status().pod_ip(), port == 0 ? 80 : port);
+  return name.scheme + "://" + EndpointAddress{pod->status().pod_ip(), port == 0 ? 80 : port}.HostPort();
 }
 
 Result<std::string> ConnectHandler::ServiceUrl(const Context& context) {
@@ -136,24 +128,10 @@ Result<std::string> ConnectHandler::ServiceUrl(const Context& context) {
     return Error(Code::kUnavailable,
                  fmt::format("no service port \"{}\" found for service \"{}\"", name.port, name.name));
   }
-  registry::ListOptions options;
-  options.label_selector = "kubernetes.io/service-name=" + name.name;
-  options.resource_version = "0";
-  KEELSON_ASSIGN_OR_RETURN(
-      registry::ObjectList slices,
-      registry_.List(api::ResourceOf<discoveryv1::EndpointSlice>(), context.info.ns, options));
   std::vector<std::string> hosts;
-  for (const registry::ObjectPtr& item : slices.items) {
-    auto slice = std::static_pointer_cast<const discoveryv1::EndpointSlice>(item->Decode());
-    for (const discoveryv1::EndpointPort& port : slice->ports()) {
-      if (port.name() != port_name) continue;
-      for (const discoveryv1::Endpoint& endpoint : slice->endpoints()) {
-        if (!IsReady(endpoint) || endpoint.addresses().empty()) continue;
-        if (MayBeProxied(endpoint.addresses(0))) {
-          hosts.push_back(HostPort(endpoint.addresses(0), port.port()));
-        }
-      }
-    }
+  for (const EndpointAddress& one :
+       ReadyEndpoints(registry_.store(), context.info.ns, name.name, port_name)) {
+    if (MayBeProxied(one.ip)) hosts.push_back(one.HostPort());
   }
   if (!hosts.empty()) return name.scheme + "://" + Pick(hosts);
   return Error(Code::kUnavailable, fmt::format("no endpoints available for service \"{}\"", name.name));
