@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 # lib/ folders by layer: a folder includes lower layers and itself, never a sibling.
-LAYERS = {"base": 0, "api": 1, "crypto": 1, "event": 1, "linux": 1, "metrics": 1, "k8s": 2, "netlink": 2, "nft": 2,
-          "bpf": 2, "http": 2, "rpc": 2, "client": 3, "dataplane": 3, "component": 4}
+LAYERS = {"base": 0, "api": 1, "crypto": 1, "event": 1, "linux": 1, "metrics": 1, "cel": 2, "k8s": 3, "netlink": 3,
+          "nft": 3, "bpf": 3, "http": 3, "rpc": 3, "client": 4, "dataplane": 4, "component": 5}
 PROGRAMS = {"kubelet", "proxy", "cni", "csi", "controlplane", "ctl"}
 
 # Foreign headers and the folders that may include them. A trailing "*" in a home stands for any suffix.
@@ -26,7 +26,8 @@ HOMES = [
                     "kubelet/plugins", "kubelet/podresources", "kubelet/probe", "tests/bench"]),
     (r"boost/asio", ["lib/event", "lib/http"]),
     (r"boost/beast", ["lib/http"]),
-    (r"absl/", ["controlplane/controllers/cronjob"]),
+    (r"absl/", ["controlplane/controllers/cronjob", "lib/cel/values"]),
+    (r"re2/", ["kubelet/image", "lib/cel", "lib/k8s"]),
     (r"nghttp2/", ["lib/http"]),
     (r"sodium", ["controlplane/storage/encryption"]),
     (r"openssl/", ["lib/crypto"]),

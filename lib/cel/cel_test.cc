@@ -1,0 +1,75 @@
+// Whole expressions: values, errors and messages.
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+
+#include "lib/cel/env.h"
+#include "lib/cel/values/json_view.h"
+
+namespace keelson::cel {
+namespace {
+
+struct Case {
+  const char* expression;
+  const char* result;  // as ToText(), or the error's message
+};
+
+std::string Outcome(const EnvPtr& env, std::string_view expression) {
+  auto program = env->Compile(expression);
+  if (!program) return program.error().message();
+  Arena arena;
+  static const boost::json::value self = boost::json::parse(R"({"replicas": 3, "maxReplicas": 5, "names": ["a", "b"], "labels": {"x": "y"}, "nothing": null})");
+  Activation activation(*env);
+  if (env->VariableIndex("self") >= 0) activation.Set("self", JsonValue(self, nullptr, arena));
+  auto value = (*program)->Evaluate(activation, arena);
+  return value ? ToText(*value) : value.error().message();
+}
+
+TEST(Cel, Evaluates) {
+  EnvOptions options;
+  options.variables = {{"self", DeclType::Dyn()}};
+  EnvPtr env = Env::Make(options);
+  const Case cases[] = {
+      {"1 + 2 * 3", "7"},
+      {"-1 - -2", "1"},
+      {"'a' + \"b\" + r'\\n'", "ab\\n"},
+      {"self.replicas <= self.maxReplicas", "true"},
+      {"self.missing == 1", "no such key: missing"},
+      {"has(self.missing) || self.replicas == 3", "true"},
+      {"self.missing == 1 || true", "true"},
+      {"false && self.missing == 1", "false"},
+      {"self.missing == 1 && false", "false"},
+      {"1 / 0 == 1", "division by zero"},
+      {"[1, 2, 3].all(x, x > 0)", "true"},
+      {"[1, 2, 3].exists(x, x > 2)", "true"},
+      {"[1, 2, 3].exists_one(x, x > 1)", "false"},
+      {"size([1, 2, 3].map(x, x > 1, x * 2))", "2"},
+      {"[1, 2, 3].filter(x, x != 2)[1]", "3"},
+      {"[1, 2, 3].all(i, v, v == i + 1)", "true"},
+      {"{'a': 1, 'b': 2}.transformMap(k, v, v + 1)['b']", "3"},
+      {"[3, 1].transformMapEntry(i, v, {v: i})[1]", "1"},
+      {"{'a': 1}['a']", "1"},
+      {"{'a': 1}.a", "1"},
+      {"[1][1]", "index out of bounds: 1"},
+      {"type(1) == int", "true"},
+      {"1 < 2u", "true"},
+      {"1.5 > dyn(1)", "true"},
+      {"self.names[0] in ['a', 'c']", "true"},
+      {"self.labels.all(k, k == 'x')", "true"},
+      {"duration('1h') + timestamp('2024-01-01T00:00:00Z')", "2024-01-01T01:00:00Z"},
+      {"timestamp('2024-02-03T04:05:06Z').getMonth()", "1"},
+      {"true ? 1 : 2", "1"},
+      {"'abc'.matches('^a.c$')", "true"},
+      {"9223372036854775807 + 1", "integer overflow"},
+      {"b'\\xff' == b'\\377'", "true"},
+      {"x", "ERROR: <input>:1:1: undeclared reference to 'x' (in container '')\n | x\n | ^"},
+      {"1 + 'a'", "ERROR: <input>:1:3: found no matching overload for '_+_' applied to '(int, string)'\n | 1 + 'a'\n | ..^"},
+      {"1 +", "ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', "
+              "'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | 1 +\n | ...^"},
+      {"[1, 'a']", "ERROR: <input>:1:5: expected type 'int' but found 'string'\n | [1, 'a']\n | ....^"},
+  };
+  for (const Case& c : cases) EXPECT_EQ(Outcome(env, c.expression), c.result) << c.expression;
+}
+
+}  // namespace
+}  // namespace keelson::cel

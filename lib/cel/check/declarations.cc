@@ -1,0 +1,58 @@
+#include "lib/cel/check/declarations.h"
+
+namespace keelson::cel {
+namespace {
+
+const TypeNode kList{TypeKind::kList, 0, -1, "list"}, kMap{TypeKind::kMap, 0, -1, "map"};
+const TypeNode kOptional{TypeKind::kOpaque, 0, -1, types::kOptionalName};
+
+template <typename Map>
+int Index(const Map& map, std::string_view name) {
+  auto found = map.find(std::string(name));
+  return found == map.end() ? -1 : found->second;
+}
+
+}  // namespace
+
+Declarations::Declarations() {
+  for (Type type : {&types::kBool, &types::kInt, &types::kUint, &types::kDouble, &types::kString, &types::kBytes, &types::kNull,
+                    &types::kDuration, &types::kTimestamp, &types::kAnyType, &types::kDyn, &types::kUrl, &types::kQuantity,
+                    &types::kNamedFormat, &types::kSemver, &types::kIp, &types::kCidr, &kList, &kMap, &kOptional}) {
+    AddType(std::string(type->name), type);
+  }
+}
+
+void Declarations::Note(const std::string& name) {
+  if (size_t dot = name.find('.'); dot != std::string::npos) dotted_.insert(name.substr(0, dot));
+}
+
+void Declarations::AddVariable(std::string name, Type type) {
+  Note(name);
+  variable_index_[name] = static_cast<int>(variables_.size());
+  variables_.push_back({std::move(name), type});
+}
+
+void Declarations::AddConstant(std::string name, Type type, Value value) {
+  Note(name);
+  constant_index_[name] = static_cast<int>(constants_.size());
+  constants_.push_back({std::move(name), type, value});
+}
+
+void Declarations::AddType(std::string name, Type type) {
+  Note(name);
+  types_[std::move(name)] = type;
+}
+
+int Declarations::FindVariable(std::string_view name) const { return Index(variable_index_, name); }
+
+const Declarations::Constant* Declarations::FindConstant(std::string_view name) const {
+  int index = Index(constant_index_, name);
+  return index < 0 ? nullptr : &constants_[static_cast<size_t>(index)];
+}
+
+Type Declarations::FindType(std::string_view name) const {
+  auto found = types_.find(std::string(name));
+  return found == types_.end() ? nullptr : found->second;
+}
+
+}  // namespace keelson::cel
