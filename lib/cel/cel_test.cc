@@ -18,7 +18,8 @@ std::string Outcome(const EnvPtr& env, std::string_view expression) {
   auto program = env->Compile(expression);
   if (!program) return program.error().message();
   Arena arena;
-  static const boost::json::value self = boost::json::parse(R"({"replicas": 3, "maxReplicas": 5, "names": ["a", "b"], "labels": {"x": "y"}, "nothing": null})");
+  static const boost::json::value self = boost::json::parse(
+      R"({"replicas": 3, "maxReplicas": 5, "names": ["a", "b"], "labels": {"x": "y"}, "nothing": null})");
   Activation activation(*env);
   if (env->VariableIndex("self") >= 0) activation.Set("self", JsonValue(self, nullptr, arena));
   auto value = (*program)->Evaluate(activation, arena);
@@ -63,9 +64,13 @@ TEST(Cel, Evaluates) {
       {"9223372036854775807 + 1", "integer overflow"},
       {"b'\\xff' == b'\\377'", "true"},
       {"x", "ERROR: <input>:1:1: undeclared reference to 'x' (in container '')\n | x\n | ^"},
-      {"1 + 'a'", "ERROR: <input>:1:3: found no matching overload for '_+_' applied to '(int, string)'\n | 1 + 'a'\n | ..^"},
-      {"1 +", "ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', "
-              "'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | 1 +\n | ...^"},
+      {"1 + 'a'",
+       "ERROR: <input>:1:3: found no matching overload for '_+_' applied to '(int, string)'\n | 1 + 'a'\n | "
+       "..^"},
+      {"1 +",
+       "ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', "
+       "'true', 'false', "
+       "'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | 1 +\n | ...^"},
       {"[1, 'a']", "ERROR: <input>:1:5: expected type 'int' but found 'string'\n | [1, 'a']\n | ....^"},
   };
   for (const Case& c : cases) EXPECT_EQ(Outcome(env, c.expression), c.result) << c.expression;

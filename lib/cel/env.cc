@@ -20,10 +20,14 @@ using TableKey = std::tuple<int, bool, bool>;
 
 std::shared_ptr<const FunctionTable> MakeFunctions(const EnvOptions& options) {
   auto table = std::make_shared<FunctionTable>();
-  for (auto rows : {StandardOperators(), StandardConversions(), StandardTexts(), StandardTimes(), OptionalFunctions(),
-                    SetFunctions(), MapInsertFunctions(), RegexFunctions()}) {
-    table->Add(rows, options.version);
+  for (auto library : {StandardOperators, StandardConversions, StandardTexts, StandardTimes,
+                       OptionalFunctions, StringFunctions, SetFunctions, MapInsertFunctions, ListFunctions,
+                       UrlFunctions, RegexFunctions, AuthorizerFunctions, QuantityFunctions, IpFunctions,
+                       CidrFunctions, FormatFunctions, SemverFunctions, KubernetesListFunctions}) {
+    table->Add(library(), options.version);
   }
+  if (options.json_patch) table->Add(JsonPatchFunctions(), options.version);
+  if (options.device_includes) table->Add(DeviceFunctions(), options.version);
   return table;
 }
 
@@ -46,7 +50,8 @@ bool Fits(Type type, const std::vector<Type>& expected) {
 }
 
 Error WrongResult(const std::vector<Type>& expected) {
-  if (expected.size() == 1) return Error(Code::kInvalid, fmt::format("must evaluate to {}", FormatType(expected[0])));
+  if (expected.size() == 1)
+    return Error(Code::kInvalid, fmt::format("must evaluate to {}", FormatType(expected[0])));
   std::string names;
   for (Type type : expected) names += (names.empty() ? "" : " ") + FormatType(type);
   return Error(Code::kInvalid, fmt::format("must evaluate to one of [{}]", names));
@@ -66,7 +71,8 @@ EnvPtr Env::Make(EnvOptions options) {
   parts->syntax.bind = options.bind;
   parts->syntax.escaped_identifiers = options.escaped_identifiers;
   for (const auto& [name, type] : options.variables) parts->declarations.AddVariable(name, type->type());
-  for (const DeclTypePtr& type : options.constructible) parts->declarations.AddType(type->name(), type->type());
+  for (const DeclTypePtr& type : options.constructible)
+    parts->declarations.AddType(type->name(), type->type());
   parts->options = std::move(options);
   return EnvPtr(new Env(std::move(parts)));
 }
@@ -82,9 +88,12 @@ EnvSet EnvSet::Make(EnvOptions options) {
 
 int Env::VariableIndex(std::string_view name) const { return parts_->declarations.FindVariable(name); }
 size_t Env::variable_count() const { return parts_->declarations.variables().size(); }
-const std::string& Env::variable_name(size_t index) const { return parts_->declarations.variables()[index].name; }
+const std::string& Env::variable_name(size_t index) const {
+  return parts_->declarations.variables()[index].name;
+}
 
-Result<std::shared_ptr<const Program>> Env::Compile(std::string_view expression, const std::vector<Type>& expected) const {
+Result<std::shared_ptr<const Program>> Env::Compile(std::string_view expression,
+                                                    const std::vector<Type>& expected) const {
   std::vector<Issue> issues;
   std::unique_ptr<Ast> ast = Parse(expression, parts_->syntax, issues);
   if (!issues.empty()) return Error(Code::kInvalid, DisplayIssues(expression, std::move(issues)));

@@ -24,10 +24,10 @@ struct EnvOptions {
   std::vector<std::pair<std::string, DeclTypePtr>> variables;
   // Object types that expressions name and make: Object, Object.spec, JSONPatch.
   std::vector<DeclTypePtr> constructible;
-  bool bind = false;               // cel.bind, of device selectors
-  bool device_includes = false;    // includes(), of device selectors with list attributes
-  bool json_patch = false;         // jsonpatch.escapeKey, of mutating policies
-  bool check_cost = true;          // false: no static estimate, which policies have no use for
+  bool bind = false;             // cel.bind, of device selectors
+  bool device_includes = false;  // includes(), of device selectors with list attributes
+  bool json_patch = false;       // jsonpatch.escapeKey, of mutating policies
+  bool check_cost = true;        // false: no static estimate, which policies have no use for
   bool escaped_identifiers = false;
 };
 
@@ -42,7 +42,8 @@ class Env : public std::enable_shared_from_this<Env> {
   //    | x
   //    | ^
   // With `expected` types, also "must evaluate to bool" for a result that is none of them; dyn fits every one.
-  Result<std::shared_ptr<const Program>> Compile(std::string_view expression, const std::vector<Type>& expected = {}) const;
+  Result<std::shared_ptr<const Program>> Compile(std::string_view expression,
+                                                 const std::vector<Type>& expected = {}) const;
 
   // For Activation::Set(); -1: no such variable.
   int VariableIndex(std::string_view name) const;

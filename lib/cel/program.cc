@@ -16,7 +16,8 @@ constexpr std::string_view kUnset = "no such attribute(s)";
 
 }  // namespace
 
-Activation::Activation(const Env& env) : env_(env), values_(env.variable_count(), Value::StaticError(kUnset)) {}
+Activation::Activation(const Env& env)
+    : env_(env), values_(env.variable_count(), Value::StaticError(kUnset)) {}
 
 void Activation::Set(int index, Value value) { values_[static_cast<size_t>(index)] = value; }
 
@@ -29,7 +30,8 @@ void Activation::Set(std::string_view name, Value value) {
 Program::Program(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 Program::~Program() = default;
 
-Result<Value> Program::Evaluate(const Activation& activation, Arena& arena, const RunLimits& limits, uint64_t* cost) const {
+Result<Value> Program::Evaluate(const Activation& activation, Arena& arena, const RunLimits& limits,
+                                uint64_t* cost) const {
   std::array<Value, kFewSlots> few;
   std::vector<Value> many;
   std::span<Value> locals(few);
@@ -52,7 +54,8 @@ Result<Value> Program::Evaluate(const Activation& activation, Arena& arena, cons
   return Error(Code::kInvalid, std::string(value.text()));
 }
 
-Result<Value> Program::Evaluate(const Activation& activation, Arena& arena, Budget& budget, const RunLimits& limits) const {
+Result<Value> Program::Evaluate(const Activation& activation, Arena& arena, Budget& budget,
+                                const RunLimits& limits) const {
   if (budget.exceeded()) return Error(Code::kInvalid, std::string(kCostExceeded));
   uint64_t cost = 0;
   auto value = Evaluate(activation, arena, limits, &cost);

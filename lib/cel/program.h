@@ -18,10 +18,10 @@ namespace keelson::cel {
 class Env;
 
 // Upstream's limits of run-time costs.
-inline constexpr uint64_t kEvaluationCostLimit = 1'000'000;        // one evaluation
-inline constexpr uint64_t kRuntimeBudget = 10'000'000;             // all rules of one object, or of one policy binding
-inline constexpr uint64_t kMatchConditionsBudget = 2'500'000;      // of one webhook or policy, per request
-inline constexpr uint64_t kEstimatedCostLimit = 10'000'000;        // of one rule, times how often it may run
+inline constexpr uint64_t kEvaluationCostLimit = 1'000'000;  // one evaluation
+inline constexpr uint64_t kRuntimeBudget = 10'000'000;  // all rules of one object, or of one policy binding
+inline constexpr uint64_t kMatchConditionsBudget = 2'500'000;  // of one webhook or policy, per request
+inline constexpr uint64_t kEstimatedCostLimit = 10'000'000;    // of one rule, times how often it may run
 inline constexpr uint64_t kEstimatedCostLimitOfSchema = 100'000'000;
 
 // A range; sums and products stop at the largest number.
@@ -33,7 +33,7 @@ struct CostEstimate {
 class Activation {
  public:
   explicit Activation(const Env& env);
-  void Set(int index, Value value);             // Env::VariableIndex()
+  void Set(int index, Value value);              // Env::VariableIndex()
   void Set(std::string_view name, Value value);  // aborts if the environment has no such variable
 
  private:
@@ -71,10 +71,12 @@ class Program {
   // The value, which lives as long as the arena, the program and the data. kInvalid with upstream's message when the
   // expression fails: "no such key: x", "division by zero", "operation cancelled: actual cost limit exceeded",
   // "operation interrupted". `cost`, if given, receives what was spent, also on failure.
-  Result<Value> Evaluate(const Activation& activation, Arena& arena, const RunLimits& limits = {}, uint64_t* cost = nullptr) const;
+  Result<Value> Evaluate(const Activation& activation, Arena& arena, const RunLimits& limits = {},
+                         uint64_t* cost = nullptr) const;
   // The same, and takes the cost from the budget. A program starts as long as the budget is not exceeded; it may spend
   // what is left and more, up to its limit, as upstream does.
-  Result<Value> Evaluate(const Activation& activation, Arena& arena, Budget& budget, const RunLimits& limits = {}) const;
+  Result<Value> Evaluate(const Activation& activation, Arena& arena, Budget& budget,
+                         const RunLimits& limits = {}) const;
 
   Type result_type() const;
   const CostEstimate& estimate() const;  // zero without EnvOptions::check_cost

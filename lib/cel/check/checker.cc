@@ -27,7 +27,8 @@ std::string Signature(const std::vector<Type>& args, bool member) {
 
 class Checker {
  public:
-  Checker(const Ast& ast, const FunctionTable& functions, const Declarations& declarations, Checked& out, std::vector<Issue>& issues)
+  Checker(const Ast& ast, const FunctionTable& functions, const Declarations& declarations, Checked& out,
+          std::vector<Issue>& issues)
       : functions_(functions), declarations_(declarations), out_(out), issues_(issues), unifier_(out.types) {
     out_.info.resize(ast.size());
   }
@@ -44,7 +45,9 @@ class Checker {
   Type TypeOf(const Expr* expr) { return Info(expr).type; }
   void Set(const Expr* expr, Type type) { Info(expr).type = type; }
 
-  void Report(const Expr* expr, std::string message) { issues_.push_back({expr->position, std::move(message)}); }
+  void Report(const Expr* expr, std::string message) {
+    issues_.push_back({expr->position, std::move(message)});
+  }
 
   void ReportUndeclared(const Expr* expr, std::string_view name) {
     Report(expr, fmt::format("undeclared reference to '{}' (in container '')", name));
@@ -83,7 +86,8 @@ class Checker {
   }
 
   void VisitConstant(const Expr* expr) {
-    constexpr const TypeNode* kTypes[] = {&types::kNull, &types::kBool, &types::kInt, &types::kUint, &types::kDouble, &types::kString, &types::kBytes};
+    constexpr const TypeNode* kTypes[] = {&types::kNull,   &types::kBool,   &types::kInt,  &types::kUint,
+                                          &types::kDouble, &types::kString, &types::kBytes};
     Set(expr, kTypes[static_cast<size_t>(expr->constant.kind)]);
   }
 
@@ -103,12 +107,6 @@ class Checker {
       info.ref = RefKind::kVariable;
       info.index = index;
       info.type = declarations_.variables()[static_cast<size_t>(index)].type;
-      return true;
-    }
-    if (const auto* constant = declarations_.FindConstant(name)) {
-      info.ref = RefKind::kConstant;
-      info.constant = constant;
-      info.type = constant->type;
       return true;
     }
     if (Type type = declarations_.FindType(name)) {
@@ -135,7 +133,9 @@ class Checker {
   }
 
   void VisitSelect(const Expr* expr) {
-    if (std::string name = expr->test_only ? std::string() : DottedName(expr); !name.empty() && Resolve(expr, name)) return;
+    if (std::string name = expr->test_only ? std::string() : DottedName(expr);
+        !name.empty() && Resolve(expr, name))
+      return;
     Type field = FieldType(expr, expr->target, expr->name, false);
     Set(expr, expr->test_only ? &types::kBool : unifier_.Substitute(field, false));
   }
@@ -157,7 +157,8 @@ class Checker {
         result = &types::kDyn;
         break;
       default:
-        if (!IsDynOrError(target)) Report(expr, fmt::format("type '{}' does not support field selection", FormatType(target)));
+        if (!IsDynOrError(target))
+          Report(expr, fmt::format("type '{}' does not support field selection", FormatType(target)));
         result = &types::kDyn;
     }
     return is_optional || optional ? out_.types.Optional(result) : result;
@@ -203,7 +204,8 @@ class Checker {
   }
 
   void ResolveOverload(const Expr* expr, const Function* function, const Expr* target) {
-    if (function->name == operators::kAnd || function->name == operators::kOr) return ResolveLogical(expr, function);
+    if (function->name == operators::kAnd || function->name == operators::kOr)
+      return ResolveLogical(expr, function);
     std::vector<Type> args;
     if (target) args.push_back(TypeOf(target));
     for (const Expr* arg : expr->args) args.push_back(TypeOf(arg));
@@ -216,7 +218,9 @@ class Checker {
       int32_t base = overload->generic ? unifier_.NewVariables(overload->parameters) : 0;
       if (!AllAssignable(args, *overload, base)) continue;
       info.overloads.push_back(overload);
-      Type returned = overload->generic ? unifier_.Substitute(unifier_.Instantiate(overload->result, base), false) : overload->result;
+      Type returned = overload->generic
+                          ? unifier_.Substitute(unifier_.Instantiate(overload->result, base), false)
+                          : overload->result;
       if (!result) {
         result = returned;
       } else if (!IsDyn(result) && !SameType(returned, result)) {
@@ -225,7 +229,8 @@ class Checker {
     }
     if (!result) {
       for (Type& arg : args) arg = unifier_.Substitute(arg, true);
-      Report(expr, fmt::format("found no matching overload for '{}' applied to '{}'", function->name, Signature(args, target != nullptr)));
+      Report(expr, fmt::format("found no matching overload for '{}' applied to '{}'", function->name,
+                               Signature(args, target != nullptr)));
       result = &types::kError;
     }
     Set(expr, result);
@@ -277,7 +282,8 @@ class Checker {
     Type element = nullptr;
     for (size_t i = 0; i < expr->args.size(); ++i) {
       Visit(expr->args[i]);
-      element = Join(expr->args[i], element, Element(expr->args[i], !expr->optional.empty() && expr->optional[i]));
+      element =
+          Join(expr->args[i], element, Element(expr->args[i], !expr->optional.empty() && expr->optional[i]));
     }
     Set(expr, out_.types.List(element ? element : unifier_.NewVariable()));
   }
@@ -302,7 +308,11 @@ class Checker {
     if (!type) {
       bool variable = declarations_.FindVariable(name) >= 0;
       if (!variable) return ReportUndeclared(expr, expr->name);
-      Report(expr, fmt::format("'{}' is not a type", FormatType(declarations_.variables()[static_cast<size_t>(declarations_.FindVariable(name))].type)));
+      Report(expr,
+             fmt::format(
+                 "'{}' is not a type",
+                 FormatType(
+                     declarations_.variables()[static_cast<size_t>(declarations_.FindVariable(name))].type)));
     } else if (type->kind != TypeKind::kObject) {
       Report(expr, fmt::format("'{}' is not a message type", type->name));
       type = nullptr;
@@ -317,7 +327,8 @@ class Checker {
       Type field = type ? DeclaredField(&at, type, expr->names[i]) : &types::kError;
       Type found = Element(value, !expr->optional.empty() && expr->optional[i]);
       if (!unifier_.Assignable(field, found)) {
-        Report(&at, fmt::format("expected type of field '{}' is '{}' but provided type is '{}'", expr->names[i], Show(field), Show(found)));
+        Report(&at, fmt::format("expected type of field '{}' is '{}' but provided type is '{}'",
+                                expr->names[i], Show(field), Show(found)));
       }
     }
   }
@@ -360,7 +371,11 @@ class Checker {
         first = second = &types::kDyn;
         break;
       default:
-        Report(fold.range, fmt::format("expression of type '{}' cannot be range of a comprehension (must be list, map, or dynamic)", FormatType(range)));
+        Report(
+            fold.range,
+            fmt::format(
+                "expression of type '{}' cannot be range of a comprehension (must be list, map, or dynamic)",
+                FormatType(range)));
     }
     Declare(fold.var, first);
     if (two) Declare(fold.var2, second);
@@ -390,8 +405,9 @@ class Checker {
 
 }  // namespace
 
-std::unique_ptr<Checked> Check(const Ast& ast, const FunctionTable& functions, const Declarations& declarations,
-                               const CheckOptions& options, std::vector<Issue>& issues) {
+std::unique_ptr<Checked> Check(const Ast& ast, const FunctionTable& functions,
+                               const Declarations& declarations, const CheckOptions& options,
+                               std::vector<Issue>& issues) {
   auto out = std::make_unique<Checked>();
   Checker(ast, functions, declarations, *out, issues).Run(ast.root);
   if (options.check_literals && issues.empty()) CheckLiterals(ast.root, *out, issues);

@@ -15,7 +15,6 @@ enum class RefKind : uint8_t {
   kNone,
   kVariable,   // index: of the declarations
   kLocal,      // index: slot of the evaluation's frame
-  kConstant,   // constant
   kTypeValue,  // value_type
   kCall,       // overloads; `global` when a.b.c(x) is the function a.b.c
 };
@@ -25,7 +24,6 @@ struct ExprInfo {
   RefKind ref = RefKind::kNone;
   bool global = false;
   int32_t index = 0;  // of a comprehension: the slot of its accumulator, before those of its variables
-  const Declarations::Constant* constant = nullptr;
   Type value_type = nullptr;
   const Function* function = nullptr;
   std::vector<const Overload*> overloads;
@@ -44,7 +42,8 @@ struct Checked {
 };
 
 // Reports what is wrong, in upstream's words. The declarations and functions have to outlive the result.
-std::unique_ptr<Checked> Check(const Ast& ast, const FunctionTable& functions, const Declarations& declarations,
-                               const CheckOptions& options, std::vector<Issue>& issues);
+std::unique_ptr<Checked> Check(const Ast& ast, const FunctionTable& functions,
+                               const Declarations& declarations, const CheckOptions& options,
+                               std::vector<Issue>& issues);
 
 }  // namespace keelson::cel

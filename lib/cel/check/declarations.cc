@@ -15,9 +15,26 @@ int Index(const Map& map, std::string_view name) {
 }  // namespace
 
 Declarations::Declarations() {
-  for (Type type : {&types::kBool, &types::kInt, &types::kUint, &types::kDouble, &types::kString, &types::kBytes, &types::kNull,
-                    &types::kDuration, &types::kTimestamp, &types::kAnyType, &types::kDyn, &types::kUrl, &types::kQuantity,
-                    &types::kNamedFormat, &types::kSemver, &types::kIp, &types::kCidr, &kList, &kMap, &kOptional}) {
+  for (Type type : {&types::kBool,
+                    &types::kInt,
+                    &types::kUint,
+                    &types::kDouble,
+                    &types::kString,
+                    &types::kBytes,
+                    &types::kNull,
+                    &types::kDuration,
+                    &types::kTimestamp,
+                    &types::kAnyType,
+                    &types::kDyn,
+                    &types::kUrl,
+                    &types::kQuantity,
+                    &types::kNamedFormat,
+                    &types::kSemver,
+                    &types::kIp,
+                    &types::kCidr,
+                    &kList,
+                    &kMap,
+                    &kOptional}) {
     AddType(std::string(type->name), type);
   }
 }
@@ -32,23 +49,12 @@ void Declarations::AddVariable(std::string name, Type type) {
   variables_.push_back({std::move(name), type});
 }
 
-void Declarations::AddConstant(std::string name, Type type, Value value) {
-  Note(name);
-  constant_index_[name] = static_cast<int>(constants_.size());
-  constants_.push_back({std::move(name), type, value});
-}
-
 void Declarations::AddType(std::string name, Type type) {
   Note(name);
   types_[std::move(name)] = type;
 }
 
 int Declarations::FindVariable(std::string_view name) const { return Index(variable_index_, name); }
-
-const Declarations::Constant* Declarations::FindConstant(std::string_view name) const {
-  int index = Index(constant_index_, name);
-  return index < 0 ? nullptr : &constants_[static_cast<size_t>(index)];
-}
 
 Type Declarations::FindType(std::string_view name) const {
   auto found = types_.find(std::string(name));

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lib/cel/types/decl_type.h"
-#include "lib/cel/values/value.h"
 
 namespace keelson::cel {
 
@@ -19,21 +18,14 @@ class Declarations {
     std::string name;  // may have dots: authorizer.requestResource
     Type type;
   };
-  struct Constant {
-    std::string name;
-    Type type;
-    Value value;
-  };
 
   Declarations();  // with the names of CEL's own types
 
   void AddVariable(std::string name, Type type);
-  void AddConstant(std::string name, Type type, Value value);
   // A type that expressions name, or construct if it has fields.
   void AddType(std::string name, Type type);
 
   int FindVariable(std::string_view name) const;  // index, -1: none
-  const Constant* FindConstant(std::string_view name) const;
   Type FindType(std::string_view name) const;
   const std::vector<Variable>& variables() const { return variables_; }
   // True when some declared name goes on with a dot behind `root`.
@@ -43,8 +35,7 @@ class Declarations {
   void Note(const std::string& name);
 
   std::vector<Variable> variables_;
-  std::vector<Constant> constants_;
-  std::unordered_map<std::string, int> variable_index_, constant_index_;
+  std::unordered_map<std::string, int> variable_index_;
   std::unordered_map<std::string, Type> types_;
   std::unordered_set<std::string> dotted_;
 };

@@ -23,7 +23,8 @@ Value FoldNode::Eval(Frame& frame) const {
   Value init = plan_.init->Eval(frame);
   if (frame.stopped) return frame.StopError();
   frame.locals[plan_.slot] = init;
-  Value &first = frame.locals[plan_.slot + 1], &second = frame.locals[plan_.slot + (plan_.two_variables ? 2 : 1)];
+  Value &first = frame.locals[plan_.slot + 1],
+        &second = frame.locals[plan_.slot + (plan_.two_variables ? 2 : 1)];
   if (range.Is(ValueKind::kList)) {
     const ListValue& list = range.list();
     for (size_t i = 0, size = list.Size(); i < size; ++i) {
@@ -71,7 +72,9 @@ Value MapInsertNode::Eval(Frame& frame) const {
   auto& target = const_cast<HashMap&>(static_cast<const HashMap&>(map.map()));
   auto insert = [&](const Value& k, const Value& v) {
     if (!IsMapKey(k)) return Value::Error(fmt::format("unsupported key type: {}", TypeName(k)), frame.arena);
-    return target.Insert(k, v) ? Value() : Value::Error(fmt::format("insert failed: key {} already exists", ToText(k)), frame.arena);
+    return target.Insert(k, v)
+               ? Value()
+               : Value::Error(fmt::format("insert failed: key {} already exists", ToText(k)), frame.arena);
   };
   if (key_) {
     Value error = insert(key, value);

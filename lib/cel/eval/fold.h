@@ -11,7 +11,7 @@ struct FoldPlan {
   const Node* condition = nullptr;
   const Node* step = nullptr;
   const Node* result = nullptr;
-  size_t slot = 0;         // of the accumulator; the variables' follow
+  size_t slot = 0;  // of the accumulator; the variables' follow
   bool two_variables = false;
 };
 
@@ -39,7 +39,8 @@ class FreshNode : public Node {
 // accumulator + [element], of an accumulator that FreshNode made.
 class AppendNode : public Node {
  public:
-  AppendNode(size_t slot, const Node* element, bool literal) : slot_(slot), element_(element), literal_(literal) {}
+  AppendNode(size_t slot, const Node* element, bool literal)
+      : slot_(slot), element_(element), literal_(literal) {}
   Value Eval(Frame& frame) const override;
 
  private:
@@ -56,7 +57,7 @@ class MapInsertNode : public Node {
 
  private:
   size_t slot_;
-  const Node* key_;    // null: `value` is a map
+  const Node* key_;  // null: `value` is a map
   const Node* value_;
 };
 

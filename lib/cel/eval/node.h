@@ -30,7 +30,8 @@ struct Frame {
   // False, and the evaluation stops, when the limit is passed.
   bool Charge(uint64_t amount) {
     cost = AddCosts(cost, amount);
-    if (cost <= cost_limit) [[likely]] return true;
+    if (cost <= cost_limit) [[likely]]
+      return true;
     return Stop(kCostExceeded);
   }
   bool Stop(std::string_view why) {

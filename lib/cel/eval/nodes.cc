@@ -71,8 +71,12 @@ Value OptionalOrNode::Eval(Frame& frame) const {
   return other;
 }
 
-CallNode::CallNode(const Function& function, std::vector<const Overload*> overloads, std::vector<const Node*> args)
-    : function_(function), overloads_(std::move(overloads)), args_(std::move(args)), cost_(overloads_[0]->row->cost) {
+CallNode::CallNode(const Function& function, std::vector<const Overload*> overloads,
+                   std::vector<const Node*> args)
+    : function_(function),
+      overloads_(std::move(overloads)),
+      args_(std::move(args)),
+      cost_(overloads_[0]->row->cost) {
   if (overloads_[0]->row->dynamic) call_ = overloads_[0]->row->call;
   // A call whose overload shows only when it runs costs one, unless all agree.
   for (const Overload* overload : overloads_) {
@@ -102,7 +106,8 @@ Value CallNode::Eval(Frame& frame) const {
     result = call_(args, frame.arena);
   } else {
     const Overload* overload = Choose(args);
-    if (!overload) return frame.Charge(1) ? NoSuchOverload(function_.name, args, frame.arena) : frame.StopError();
+    if (!overload)
+      return frame.Charge(1) ? NoSuchOverload(function_.name, args, frame.arena) : frame.StopError();
     id = overload->row->overload;
     result = overload->row->call(args, frame.arena);
   }
@@ -125,7 +130,9 @@ namespace {
 bool Present(Value& value, bool optional, Frame& frame) {
   if (!optional) return true;
   if (!value.Is(ValueKind::kOptional)) {
-    value = Value::Error(fmt::format("cannot initialize optional list element from non-optional value {}", ToText(value)), frame.arena);
+    value = Value::Error(
+        fmt::format("cannot initialize optional list element from non-optional value {}", ToText(value)),
+        frame.arena);
     return true;
   }
   if (!value.has_value()) return false;
@@ -133,7 +140,9 @@ bool Present(Value& value, bool optional, Frame& frame) {
   return true;
 }
 
-bool IsMarked(const std::vector<bool>& optional, size_t index) { return !optional.empty() && optional[index]; }
+bool IsMarked(const std::vector<bool>& optional, size_t index) {
+  return !optional.empty() && optional[index];
+}
 
 }  // namespace
 
@@ -159,8 +168,10 @@ Value MapNode::Eval(Frame& frame) const {
     if (value.IsError()) return value;
     if (!Present(value, IsMarked(entries_.optional, i / 2), frame)) continue;
     if (value.IsError()) return value;
-    if (!IsMapKey(key)) return Value::Error(fmt::format("unsupported key type: {}", TypeName(key)), frame.arena);
-    if (!map->Insert(key, value)) return Value::Error(fmt::format("Failed with repeated key: {}", ToText(key)), frame.arena);
+    if (!IsMapKey(key))
+      return Value::Error(fmt::format("unsupported key type: {}", TypeName(key)), frame.arena);
+    if (!map->Insert(key, value))
+      return Value::Error(fmt::format("Failed with repeated key: {}", ToText(key)), frame.arena);
   }
   return frame.Charge(kMapCost) ? Value::Map(map) : frame.StopError();
 }

@@ -36,7 +36,9 @@ class VariableNode : public Node {
 class LocalNode : public Node {
  public:
   explicit LocalNode(size_t slot) : slot_(slot) {}
-  Value Eval(Frame& frame) const override { return frame.Charge(1) ? frame.locals[slot_] : frame.StopError(); }
+  Value Eval(Frame& frame) const override {
+    return frame.Charge(1) ? frame.locals[slot_] : frame.StopError();
+  }
   size_t slot() const { return slot_; }
 
  private:
@@ -68,7 +70,8 @@ class HasNode : public Node {
 // target[key], target[?key], target.?name
 class IndexNode : public Node {
  public:
-  IndexNode(const Node* target, const Node* key, bool optional) : target_(target), key_(key), optional_(optional) {}
+  IndexNode(const Node* target, const Node* key, bool optional)
+      : target_(target), key_(key), optional_(optional) {}
   Value Eval(Frame& frame) const override;
 
  private:
@@ -113,7 +116,8 @@ class NotStrictlyFalseNode : public Node {
 // optional.or(other) and optional.orValue(value): the argument is evaluated only when needed.
 class OptionalOrNode : public Node {
  public:
-  OptionalOrNode(const Node* optional, const Node* other, bool value) : optional_(optional), other_(other), value_(value) {}
+  OptionalOrNode(const Node* optional, const Node* other, bool value)
+      : optional_(optional), other_(other), value_(value) {}
   Value Eval(Frame& frame) const override;
 
  private:
@@ -141,7 +145,8 @@ class CallNode : public Node {
 // text.matches('literal')
 class MatchesNode : public Node {
  public:
-  MatchesNode(const Node* text, Value pattern, std::shared_ptr<const RE2> regex) : text_(text), pattern_(pattern), regex_(std::move(regex)) {}
+  MatchesNode(const Node* text, Value pattern, std::shared_ptr<const RE2> regex)
+      : text_(text), pattern_(pattern), regex_(std::move(regex)) {}
   Value Eval(Frame& frame) const override;
 
  private:

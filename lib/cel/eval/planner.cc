@@ -11,13 +11,15 @@ namespace keelson::cel {
 namespace {
 
 bool IsConversion(std::string_view function) {
-  constexpr std::string_view kNames[] = {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"};
+  constexpr std::string_view kNames[] = {"bool", "bytes",  "double",    "duration", "dyn",
+                                         "int",  "string", "timestamp", "type",     "uint"};
   return std::find(std::begin(kNames), std::end(kNames), function) != std::end(kNames);
 }
 
 class Planner {
  public:
-  Planner(const Ast& ast, const Checked& checked, Arena& arena) : checked_(checked), arena_(arena), planned_(ast.size()) {}
+  Planner(const Ast& ast, const Checked& checked, Arena& arena)
+      : checked_(checked), arena_(arena), planned_(ast.size()) {}
 
   // Macros share subtrees; each is planned once.
   const Node* Visit(const Expr* expr) {
@@ -80,8 +82,6 @@ class Planner {
     switch (info.ref) {
       case RefKind::kLocal:
         return arena_.New<LocalNode>(static_cast<size_t>(info.index));
-      case RefKind::kConstant:
-        return arena_.New<ConstantNode>(info.constant->value);
       case RefKind::kTypeValue:
         return arena_.New<ConstantNode>(Value::OfType(info.value_type));
       default:
@@ -93,18 +93,21 @@ class Planner {
     const ExprInfo& info = Info(expr);
     std::string_view name = info.function->name;
     auto arg = [&](size_t i) { return Visit(expr->args[i]); };
-    if (name == operators::kAnd || name == operators::kOr) return arena_.New<LogicalNode>(arg(0), arg(1), name == operators::kOr);
+    if (name == operators::kAnd || name == operators::kOr)
+      return arena_.New<LogicalNode>(arg(0), arg(1), name == operators::kOr);
     if (name == operators::kConditional) return arena_.New<ConditionalNode>(arg(0), arg(1), arg(2));
     if (name == operators::kNotStrictlyFalse) return arena_.New<NotStrictlyFalseNode>(arg(0));
     if (name == operators::kIndex) return arena_.New<IndexNode>(arg(0), arg(1), false);
-    if (name == operators::kOptIndex || name == operators::kOptSelect) return arena_.New<IndexNode>(arg(0), arg(1), true);
+    if (name == operators::kOptIndex || name == operators::kOptSelect)
+      return arena_.New<IndexNode>(arg(0), arg(1), true);
     bool member = expr->target && !info.global;
     if (member && info.overloads[0]->row->overload.starts_with("optional_or")) {
       return arena_.New<OptionalOrNode>(Visit(expr->target), arg(0), name == "orValue");
     }
     if (name == "cel.@mapInsert") {
       size_t slot = static_cast<size_t>(Info(expr->args[0]).index);
-      return arena_.New<MapInsertNode>(slot, expr->args.size() == 3 ? arg(1) : nullptr, arg(expr->args.size() - 1));
+      return arena_.New<MapInsertNode>(slot, expr->args.size() == 3 ? arg(1) : nullptr,
+                                       arg(expr->args.size() - 1));
     }
     std::vector<const Node*> args;
     if (member) args.push_back(Visit(expr->target));
@@ -112,8 +115,10 @@ class Planner {
     return Optimized(*info.function, info.overloads, std::move(args));
   }
 
-  const Node* Optimized(const Function& function, const std::vector<const Overload*>& overloads, std::vector<const Node*> args) {
-    if (function.name == "matches" && args.size() == 2 && args[1]->constant() && args[1]->constant()->Is(ValueKind::kString)) {
+  const Node* Optimized(const Function& function, const std::vector<const Overload*>& overloads,
+                        std::vector<const Node*> args) {
+    if (function.name == "matches" && args.size() == 2 && args[1]->constant() &&
+        args[1]->constant()->Is(ValueKind::kString)) {
       if (auto regex = CompileRegex(args[1]->constant()->text())) {
         return arena_.New<MatchesNode>(args[0], *args[1]->constant(), *regex);
       }
@@ -134,7 +139,8 @@ class Planner {
   }
 
   static bool AllLiterals(const Elements& elements) {
-    return elements.optional.empty() && std::all_of(elements.nodes.begin(), elements.nodes.end(), [](const Node* n) { return n->constant(); });
+    return elements.optional.empty() && std::all_of(elements.nodes.begin(), elements.nodes.end(),
+                                                    [](const Node* n) { return n->constant(); });
   }
 
   // Lists and maps of literals are literals: they cost nothing when they run.
@@ -170,7 +176,9 @@ class Planner {
   const Node* Append(const Expr* expr, size_t slot) {
     if (expr->kind != ExprKind::kCall || expr->name != operators::kAdd) return nullptr;
     const Expr *accumulator = expr->args[0], *list = expr->args[1];
-    if (accumulator->kind != ExprKind::kIdent || accumulator->name != kAccumulator || list->kind != ExprKind::kList || list->args.size() != 1) return nullptr;
+    if (accumulator->kind != ExprKind::kIdent || accumulator->name != kAccumulator ||
+        list->kind != ExprKind::kList || list->args.size() != 1)
+      return nullptr;
     const Node* element = Visit(list->args[0]);
     return arena_.New<AppendNode>(slot, element, element->constant() != nullptr);
   }
@@ -206,6 +214,8 @@ class Planner {
 
 }  // namespace
 
-const Node* Plan(const Ast& ast, const Checked& checked, Arena& arena) { return Planner(ast, checked, arena).Visit(ast.root); }
+const Node* Plan(const Ast& ast, const Checked& checked, Arena& arena) {
+  return Planner(ast, checked, arena).Visit(ast.root);
+}
 
 }  // namespace keelson::cel

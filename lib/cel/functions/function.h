@@ -22,9 +22,9 @@ using Implementation = Value (*)(std::span<const Value> args, Arena& arena);
 // How a call is charged beside its arguments, when it runs (functions/run_cost.h) and in estimates (check/estimate.h).
 enum class CostRule : uint8_t {
   kOne,
-  kTraverseFirst,   // startsWith, bytes(string), ...: a traversal of the first argument
+  kTraverseFirst,  // startsWith, bytes(string), ...: a traversal of the first argument
   kInList,
-  kCompareTexts,    // < of strings and bytes
+  kCompareTexts,  // < of strings and bytes
   kEqual,
   kConcatTexts,
   kConcatLists,
@@ -35,22 +35,22 @@ enum class CostRule : uint8_t {
   kDyn,
   kSetsContains,
   kSetsEquivalent,
-  kListOfResult,    // slice, reverse, lists.range
+  kListOfResult,  // slice, reverse, lists.range
   kFlatten,
   kSort,
   kSortByKeys,
   kAuthorizerCheck,
-  kSelector,        // fieldSelector, labelSelector
-  kTraverseList,    // isSorted, sum, min, max, indexOf, lastIndexOf
-  kConvertText,     // url, jsonpatch.escapeKey: a traversal; the result is as large
-  kTransformText,   // lowerAscii, trim, substring, ...: the same of the receiver
+  kSelector,       // fieldSelector, labelSelector
+  kTraverseList,   // isSorted, sum, min, max, indexOf, lastIndexOf
+  kConvertText,    // url, jsonpatch.escapeKey: a traversal; the result is as large
+  kTransformText,  // lowerAscii, trim, substring, ...: the same of the receiver
   kReplace,
   kSplit,
   kJoin,
   kFind,
-  kParse,           // cidr, ip, quantity, semver, ...: a traversal
-  kParseTwice,      // ip.isCanonical
-  kNominal,         // accessors
+  kParse,       // cidr, ip, quantity, semver, ...: a traversal
+  kParseTwice,  // ip.isCanonical
+  kNominal,     // accessors
   kContainsIp,
   kContainsCidr,
   kValidateFormat,
@@ -63,10 +63,10 @@ struct FunctionRow {
   std::string_view receiver;  // empty: a global function
   std::string_view args;      // "string,int"
   std::string_view result;
-  int since;                  // minor version of the environment, 0: always
-  Implementation call;        // null: the evaluator has the operator built in
+  int since;            // minor version of the environment, 0: always
+  Implementation call;  // null: the evaluator has the operator built in
   CostRule cost = CostRule::kOne;
-  bool dynamic = false;       // looks at the arguments' kinds itself
+  bool dynamic = false;  // looks at the arguments' kinds itself
 };
 
 struct Overload {
@@ -75,20 +75,12 @@ struct Overload {
   bool generic;            // has type parameters
   std::vector<Type> args;  // the receiver first
   Type result;
-  int parameters = 0;      // kParam nodes in args and result have `variable` 0 to parameters - 1
+  int parameters = 0;  // kParam nodes in args and result have `variable` 0 to parameters - 1
 };
 
 struct Function {
   std::string_view name;
   std::vector<const Overload*> overloads;
-};
-
-// Named values of the environment: format.dns1123Label.
-struct ConstantRow {
-  std::string_view name;
-  std::string_view type;
-  int since;
-  Value (*make)(Arena& arena);
 };
 
 // The functions of one environment. Immutable once built.

@@ -7,11 +7,13 @@ namespace keelson::cel {
 namespace {
 
 constexpr double kMaxCost = 18446744073709551615.0;
-constexpr uint64_t kListCallCost = 11;        // the call and the list that it makes
+constexpr uint64_t kListCallCost = 11;            // the call and the list that it makes
 constexpr double kRequirementPerCharacter = 0.5;  // of a selector; the shortest requirement is "k,"
 constexpr uint64_t kRequirementCost = kListCost + kObjectCost;
 
-uint64_t Traverse(const Value& value, double factor = kTraversalFactor) { return ScaleCost(CostSize(value), factor); }
+uint64_t Traverse(const Value& value, double factor = kTraversalFactor) {
+  return ScaleCost(CostSize(value), factor);
+}
 
 // One element costs one; strings and bytes a tenth of their bytes.
 uint64_t TraverseDeep(const Value& value, Arena& arena) {
@@ -26,7 +28,8 @@ uint64_t TraverseDeep(const Value& value, Arena& arena) {
     case ValueKind::kMap:
     case ValueKind::kObject:
       for (size_t i = 0; i < value.map().Size(); ++i) {
-        cost += TraverseDeep(value.map().KeyAt(i, arena), arena) + TraverseDeep(value.map().ValueAt(i, arena), arena);
+        cost += TraverseDeep(value.map().KeyAt(i, arena), arena) +
+                TraverseDeep(value.map().ValueAt(i, arena), arena);
       }
       return cost;
     default:
@@ -70,7 +73,8 @@ uint64_t ScaleCost(uint64_t size, double factor) {
   return product >= kMaxCost ? UINT64_MAX : static_cast<uint64_t>(std::ceil(product));
 }
 
-uint64_t RunCost(CostRule rule, std::string_view overload, std::span<const Value> args, const Value& result, Arena& arena) {
+uint64_t RunCost(CostRule rule, std::string_view overload, std::span<const Value> args, const Value& result,
+                 Arena& arena) {
   switch (rule) {
     case CostRule::kTraverseFirst:
     case CostRule::kConvertText:
@@ -100,7 +104,9 @@ uint64_t RunCost(CostRule rule, std::string_view overload, std::span<const Value
     case CostRule::kListOfResult:
       return AddCosts(kListCallCost, CostSize(result));
     case CostRule::kFlatten: {
-      uint64_t depth = args.size() > 1 && args[1].Is(ValueKind::kInt) ? static_cast<uint64_t>(std::max<int64_t>(args[1].as_int(), 0)) : 1;
+      uint64_t depth = args.size() > 1 && args[1].Is(ValueKind::kInt)
+                           ? static_cast<uint64_t>(std::max<int64_t>(args[1].as_int(), 0))
+                           : 1;
       return AddCosts(kListCallCost, MultiplyCosts(depth, CostSize(args[0])));
     }
     case CostRule::kSort:
@@ -111,7 +117,8 @@ uint64_t RunCost(CostRule rule, std::string_view overload, std::span<const Value
       return kAuthorizerCheckCost;
     case CostRule::kSelector: {
       uint64_t length = CostSize(args[1]);
-      return kListCost + ScaleCost(length, kTraversalFactor) + MultiplyCosts(kRequirementCost, ScaleCost(length, kRequirementPerCharacter));
+      return kListCost + ScaleCost(length, kTraversalFactor) +
+             MultiplyCosts(kRequirementCost, ScaleCost(length, kRequirementPerCharacter));
     }
     case CostRule::kTraverseList:
       return TraverseDeep(args[0], arena);
@@ -127,7 +134,8 @@ uint64_t RunCost(CostRule rule, std::string_view overload, std::span<const Value
       return ContainsAddress(overload, args, true);
     case CostRule::kValidateFormat:
       // The format's cost size is the longest pattern that it stands for.
-      return MultiplyCosts(ScaleCost(CostSize(args[1]) + 1, kTraversalFactor), ScaleCost(CostSize(args[0]), kPatternFactor));
+      return MultiplyCosts(ScaleCost(CostSize(args[1]) + 1, kTraversalFactor),
+                           ScaleCost(CostSize(args[0]), kPatternFactor));
     case CostRule::kOne:
     case CostRule::kConcatLists:
     case CostRule::kDyn:

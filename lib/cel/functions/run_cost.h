@@ -13,7 +13,8 @@ inline constexpr uint64_t kListCost = 10, kMapCost = 30, kObjectCost = 40;
 inline constexpr double kTraversalFactor = 0.1, kPatternFactor = 0.25;
 
 // Of one call, beside its arguments. `overload` is the one that was called, for rules that tell overloads apart.
-uint64_t RunCost(CostRule rule, std::string_view overload, std::span<const Value> args, const Value& result, Arena& arena);
+uint64_t RunCost(CostRule rule, std::string_view overload, std::span<const Value> args, const Value& result,
+                 Arena& arena);
 
 // Sums that stop at the end of the range.
 uint64_t AddCosts(uint64_t a, uint64_t b);

@@ -11,9 +11,9 @@ namespace keelson::cel {
 
 std::span<const FunctionRow> StandardOperators();
 std::span<const FunctionRow> StandardConversions();
-std::span<const FunctionRow> StandardTexts();       // size, contains, matches, ...
-std::span<const FunctionRow> StandardTimes();       // getFullYear, ...
-std::span<const FunctionRow> OptionalFunctions();   // 1.28
+std::span<const FunctionRow> StandardTexts();      // size, contains, matches, ...
+std::span<const FunctionRow> StandardTimes();      // getFullYear, ...
+std::span<const FunctionRow> OptionalFunctions();  // 1.28
 std::span<const FunctionRow> StringFunctions();
 std::span<const FunctionRow> SetFunctions();        // 1.29
 std::span<const FunctionRow> MapInsertFunctions();  // two-variable comprehensions, 1.32
@@ -29,7 +29,5 @@ std::span<const FunctionRow> FormatFunctions();      // 1.31
 std::span<const FunctionRow> SemverFunctions();      // 1.33
 std::span<const FunctionRow> JsonPatchFunctions();   // of mutating policies
 std::span<const FunctionRow> DeviceFunctions();      // of device selectors: includes
-
-std::span<const ConstantRow> FormatConstants();
 
 }  // namespace keelson::cel

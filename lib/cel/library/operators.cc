@@ -17,7 +17,9 @@ constexpr std::string_view kIntOverflow = "integer overflow", kUintOverflow = "u
 Value NoOverload() { return Value::StaticError("no such overload"); }
 
 // When the left side knows no such operation at all.
-Value NoOperation(std::string_view function, Arena& arena) { return Value::Error("no such overload: " + std::string(function), arena); }
+Value NoOperation(std::string_view function, Arena& arena) {
+  return Value::Error("no such overload: " + std::string(function), arena);
+}
 
 Value CheckedTime(const Timestamp& time, int64_t nanos) {
   auto sum = AddNanos(time, nanos);
@@ -37,18 +39,21 @@ Value Add(Args args, Arena& arena) {
   if (a.Is(ValueKind::kTimestamp) && b.Is(ValueKind::kDuration)) return CheckedTime(a.time(), b.nanos());
   if (a.Is(ValueKind::kDuration) && b.Is(ValueKind::kTimestamp)) return CheckedTime(b.time(), a.nanos());
   if (a.kind() != b.kind()) {
-    bool adds = a.Is(ValueKind::kInt) || a.Is(ValueKind::kUint) || a.Is(ValueKind::kDouble) || a.Is(ValueKind::kString) ||
-                a.Is(ValueKind::kBytes) || a.Is(ValueKind::kList) || a.Is(ValueKind::kDuration) || a.Is(ValueKind::kTimestamp);
+    bool adds = a.Is(ValueKind::kInt) || a.Is(ValueKind::kUint) || a.Is(ValueKind::kDouble) ||
+                a.Is(ValueKind::kString) || a.Is(ValueKind::kBytes) || a.Is(ValueKind::kList) ||
+                a.Is(ValueKind::kDuration) || a.Is(ValueKind::kTimestamp);
     return adds ? NoOverload() : NoOperation(operators::kAdd, arena);
   }
   switch (a.kind()) {
     case ValueKind::kInt: {
       int64_t sum;
-      return __builtin_add_overflow(a.as_int(), b.as_int(), &sum) ? Value::StaticError(kIntOverflow) : Value::Int(sum);
+      return __builtin_add_overflow(a.as_int(), b.as_int(), &sum) ? Value::StaticError(kIntOverflow)
+                                                                  : Value::Int(sum);
     }
     case ValueKind::kUint: {
       uint64_t sum;
-      return __builtin_add_overflow(a.as_uint(), b.as_uint(), &sum) ? Value::StaticError(kUintOverflow) : Value::Uint(sum);
+      return __builtin_add_overflow(a.as_uint(), b.as_uint(), &sum) ? Value::StaticError(kUintOverflow)
+                                                                    : Value::Uint(sum);
     }
     case ValueKind::kDouble:
       return Value::Double(a.as_double() + b.as_double());
@@ -59,7 +64,8 @@ Value Add(Args args, Arena& arena) {
       return Concatenate(a, b, arena);
     case ValueKind::kDuration: {
       int64_t sum;
-      return __builtin_add_overflow(a.nanos(), b.nanos(), &sum) ? Value::StaticError(kDurationOverflow) : Value::Duration(sum);
+      return __builtin_add_overflow(a.nanos(), b.nanos(), &sum) ? Value::StaticError(kDurationOverflow)
+                                                                : Value::Duration(sum);
     }
     case ValueKind::kTimestamp:
       return NoOverload();
@@ -71,26 +77,29 @@ Value Add(Args args, Arena& arena) {
 Value Subtract(Args args, Arena& arena) {
   const Value &a = args[0], &b = args[1];
   if (a.Is(ValueKind::kTimestamp) && b.Is(ValueKind::kDuration)) {
-    return b.nanos() == INT64_MIN ? Value::StaticError(kTimestampOverflow) : CheckedTime(a.time(), -b.nanos());
+    return b.nanos() == INT64_MIN ? Value::StaticError(kTimestampOverflow)
+                                  : CheckedTime(a.time(), -b.nanos());
   }
   if (a.Is(ValueKind::kTimestamp) && b.Is(ValueKind::kTimestamp)) {
     auto between = NanosBetween(a.time(), b.time());
     return between ? Value::Duration(*between) : Value::StaticError(kDurationOverflow);
   }
-  bool subtracts = a.Is(ValueKind::kInt) || a.Is(ValueKind::kUint) || a.Is(ValueKind::kDouble) || a.Is(ValueKind::kDuration) ||
-                   a.Is(ValueKind::kTimestamp);
+  bool subtracts = a.Is(ValueKind::kInt) || a.Is(ValueKind::kUint) || a.Is(ValueKind::kDouble) ||
+                   a.Is(ValueKind::kDuration) || a.Is(ValueKind::kTimestamp);
   if (!subtracts) return NoOperation(operators::kSubtract, arena);
   if (a.kind() != b.kind()) return NoOverload();
   int64_t difference;
   uint64_t natural;
   switch (a.kind()) {
     case ValueKind::kInt:
-      return __builtin_sub_overflow(a.as_int(), b.as_int(), &difference) ? Value::StaticError(kIntOverflow) : Value::Int(difference);
+      return __builtin_sub_overflow(a.as_int(), b.as_int(), &difference) ? Value::StaticError(kIntOverflow)
+                                                                         : Value::Int(difference);
     case ValueKind::kUint:
-      return __builtin_sub_overflow(a.as_uint(), b.as_uint(), &natural) ? Value::StaticError(kUintOverflow) : Value::Uint(natural);
+      return __builtin_sub_overflow(a.as_uint(), b.as_uint(), &natural) ? Value::StaticError(kUintOverflow)
+                                                                        : Value::Uint(natural);
     case ValueKind::kDuration:
       return __builtin_sub_overflow(a.nanos(), b.nanos(), &difference) ? Value::StaticError(kDurationOverflow)
-                                                                      : Value::Duration(difference);
+                                                                       : Value::Duration(difference);
     default:
       return Value::Double(a.as_double() - b.as_double());
   }
@@ -107,10 +116,12 @@ Value Multiply(Args args, Arena& arena) {
   int64_t product;
   uint64_t natural;
   if (a.Is(ValueKind::kInt)) {
-    return __builtin_mul_overflow(a.as_int(), b.as_int(), &product) ? Value::StaticError(kIntOverflow) : Value::Int(product);
+    return __builtin_mul_overflow(a.as_int(), b.as_int(), &product) ? Value::StaticError(kIntOverflow)
+                                                                    : Value::Int(product);
   }
   if (a.Is(ValueKind::kUint)) {
-    return __builtin_mul_overflow(a.as_uint(), b.as_uint(), &natural) ? Value::StaticError(kUintOverflow) : Value::Uint(natural);
+    return __builtin_mul_overflow(a.as_uint(), b.as_uint(), &natural) ? Value::StaticError(kUintOverflow)
+                                                                      : Value::Uint(natural);
   }
   return Value::Double(a.as_double() * b.as_double());
 }
@@ -139,7 +150,8 @@ Value Modulo(Args args, Arena& arena) {
 Value Negate(Args args, Arena& arena) {
   const Value& a = args[0];
   if (a.Is(ValueKind::kDouble)) return Value::Double(-a.as_double());
-  if (a.Is(ValueKind::kInt)) return a.as_int() == INT64_MIN ? Value::StaticError(kIntOverflow) : Value::Int(-a.as_int());
+  if (a.Is(ValueKind::kInt))
+    return a.as_int() == INT64_MIN ? Value::StaticError(kIntOverflow) : Value::Int(-a.as_int());
   return NoOperation(operators::kNegate, arena);
 }
 
@@ -160,8 +172,8 @@ Value CompareBy(Args args, Arena&) {
   return NoOverload();
 }
 
-constexpr Implementation kLess = CompareBy<true, false>, kLessEquals = CompareBy<true, true>, kGreater = CompareBy<false, false>,
-                         kGreaterEquals = CompareBy<false, true>;
+constexpr Implementation kLess = CompareBy<true, false>, kLessEquals = CompareBy<true, true>,
+                         kGreater = CompareBy<false, false>, kGreaterEquals = CompareBy<false, true>;
 
 Value Equal(Args args, Arena& arena) { return Value::Bool(Equals(args[0], args[1], arena)); }
 Value NotEqual(Args args, Arena& arena) { return Value::Bool(!Equals(args[0], args[1], arena)); }
@@ -187,21 +199,22 @@ Value In(Args args, Arena& arena) {
 
 constexpr CostRule kTexts = CostRule::kCompareTexts;
 
-#define KEELSON_CEL_ORDER(NAME, WORD, CALL)                                                        \
-  {NAME, WORD "_bool", "", "bool,bool", "bool", 0, CALL, CostRule::kOne, true},                    \
-      {NAME, WORD "_int64", "", "int,int", "bool", 0, CALL, CostRule::kOne, true},                 \
-      {NAME, WORD "_int64_double", "", "int,double", "bool", 28, CALL, CostRule::kOne, true},      \
-      {NAME, WORD "_int64_uint64", "", "int,uint", "bool", 28, CALL, CostRule::kOne, true},        \
-      {NAME, WORD "_uint64", "", "uint,uint", "bool", 0, CALL, CostRule::kOne, true},              \
-      {NAME, WORD "_uint64_double", "", "uint,double", "bool", 28, CALL, CostRule::kOne, true},    \
-      {NAME, WORD "_uint64_int64", "", "uint,int", "bool", 28, CALL, CostRule::kOne, true},        \
-      {NAME, WORD "_double", "", "double,double", "bool", 0, CALL, CostRule::kOne, true},          \
-      {NAME, WORD "_double_int64", "", "double,int", "bool", 28, CALL, CostRule::kOne, true},      \
-      {NAME, WORD "_double_uint64", "", "double,uint", "bool", 28, CALL, CostRule::kOne, true},    \
-      {NAME, WORD "_string", "", "string,string", "bool", 0, CALL, kTexts, true},                  \
-      {NAME, WORD "_bytes", "", "bytes,bytes", "bool", 0, CALL, kTexts, true},                     \
-      {NAME, WORD "_timestamp", "", "timestamp,timestamp", "bool", 0, CALL, CostRule::kOne, true}, \
-      {NAME, WORD "_duration", "", "duration,duration", "bool", 0, CALL, CostRule::kOne, true}
+#define KEELSON_CEL_ORDER(NAME, WORD, CALL)                                                          \
+  {NAME, WORD "_bool", "", "bool,bool", "bool", 0, CALL, CostRule::kOne, true},                      \
+      {NAME, WORD "_int64", "", "int,int", "bool", 0, CALL, CostRule::kOne, true},                   \
+      {NAME, WORD "_int64_double", "", "int,double", "bool", 28, CALL, CostRule::kOne, true},        \
+      {NAME, WORD "_int64_uint64", "", "int,uint", "bool", 28, CALL, CostRule::kOne, true},          \
+      {NAME, WORD "_uint64", "", "uint,uint", "bool", 0, CALL, CostRule::kOne, true},                \
+      {NAME, WORD "_uint64_double", "", "uint,double", "bool", 28, CALL, CostRule::kOne, true},      \
+      {NAME, WORD "_uint64_int64", "", "uint,int", "bool", 28, CALL, CostRule::kOne, true},          \
+      {NAME, WORD "_double", "", "double,double", "bool", 0, CALL, CostRule::kOne, true},            \
+      {NAME, WORD "_double_int64", "", "double,int", "bool", 28, CALL, CostRule::kOne, true},        \
+      {NAME, WORD "_double_uint64", "", "double,uint", "bool", 28, CALL, CostRule::kOne, true},      \
+      {NAME, WORD "_string", "", "string,string", "bool", 0, CALL, kTexts, true},                    \
+      {NAME, WORD "_bytes", "", "bytes,bytes", "bool", 0, CALL, kTexts, true},                       \
+      {NAME, WORD "_timestamp", "", "timestamp,timestamp", "bool", 0, CALL, CostRule::kOne, true}, { \
+    NAME, WORD "_duration", "", "duration,duration", "bool", 0, CALL, CostRule::kOne, true           \
+  }
 
 const FunctionRow kRows[] = {
     {"_?_:_", "conditional", "", "bool,A,A", "A", 0, nullptr, CostRule::kConditional},
@@ -231,10 +244,13 @@ const FunctionRow kRows[] = {
     {"-_", "negate_double", "", "double", "double", 0, Negate, CostRule::kOne, true},
     {"-_", "negate_int64", "", "int", "int", 0, Negate, CostRule::kOne, true},
     {"_-_", "subtract_double", "", "double,double", "double", 0, Subtract, CostRule::kOne, true},
-    {"_-_", "subtract_duration_duration", "", "duration,duration", "duration", 0, Subtract, CostRule::kOne, true},
+    {"_-_", "subtract_duration_duration", "", "duration,duration", "duration", 0, Subtract, CostRule::kOne,
+     true},
     {"_-_", "subtract_int64", "", "int,int", "int", 0, Subtract, CostRule::kOne, true},
-    {"_-_", "subtract_timestamp_duration", "", "timestamp,duration", "timestamp", 0, Subtract, CostRule::kOne, true},
-    {"_-_", "subtract_timestamp_timestamp", "", "timestamp,timestamp", "duration", 0, Subtract, CostRule::kOne, true},
+    {"_-_", "subtract_timestamp_duration", "", "timestamp,duration", "timestamp", 0, Subtract, CostRule::kOne,
+     true},
+    {"_-_", "subtract_timestamp_timestamp", "", "timestamp,timestamp", "duration", 0, Subtract,
+     CostRule::kOne, true},
     {"_-_", "subtract_uint64", "", "uint,uint", "uint", 0, Subtract, CostRule::kOne, true},
     KEELSON_CEL_ORDER("_<_", "less", kLess),
     KEELSON_CEL_ORDER("_<=_", "less_equals", kLessEquals),

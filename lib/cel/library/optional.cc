@@ -8,7 +8,9 @@ namespace {
 using Args = std::span<const Value>;
 
 Value Of(Args args, Arena& arena) { return Value::Some(args[0], arena); }
-Value OfNonZero(Args args, Arena& arena) { return IsZero(args[0]) ? Value::None() : Value::Some(args[0], arena); }
+Value OfNonZero(Args args, Arena& arena) {
+  return IsZero(args[0]) ? Value::None() : Value::Some(args[0], arena);
+}
 Value None(Args, Arena&) { return Value::None(); }
 
 Value Get(Args args, Arena&) {

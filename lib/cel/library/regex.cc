@@ -80,7 +80,8 @@ Value FindAll(Args args, Arena& arena) {
     if (!(*regex)->Match(Piece(text), at, text.size(), RE2::UNANCHORED, &match, 1)) break;
     auto begin = static_cast<size_t>(match.data() - text.data());
     // As Go: no empty match right behind another match.
-    if (!match.empty() || match.data() != last_end) found.push_back(Value::String({match.data(), match.size()}));
+    if (!match.empty() || match.data() != last_end)
+      found.push_back(Value::String({match.data(), match.size()}));
     last_end = match.data() + match.size();
     at = begin + match.size();
     if (match.empty()) {
@@ -96,7 +97,8 @@ const FunctionRow kMatchRows[] = {
     {"matches", "matches_string", "string", "string", "bool", 0, Matches, CostRule::kMatches},
     {"find", "string_find_string", "string", "string", "string", 0, Find, CostRule::kFind},
     {"findAll", "string_find_all_string", "string", "string", "list<string>", 0, FindAll, CostRule::kFind},
-    {"findAll", "string_find_all_string_int", "string", "string,int", "list<string>", 0, FindAll, CostRule::kFind},
+    {"findAll", "string_find_all_string_int", "string", "string,int", "list<string>", 0, FindAll,
+     CostRule::kFind},
 };
 
 }  // namespace
@@ -114,7 +116,8 @@ Result<std::shared_ptr<const RE2>> CompileRegex(std::string_view pattern) {
   options.set_log_errors(false);
   auto regex = std::make_shared<const RE2>(Piece(pattern), options);
   if (!regex->ok()) {
-    return Error(Code::kBadRequest, fmt::format("error parsing regexp: {}: `{}`", GoMessage(regex->error_code()), regex->error_arg()));
+    return Error(Code::kBadRequest, fmt::format("error parsing regexp: {}: `{}`",
+                                                GoMessage(regex->error_code()), regex->error_arg()));
   }
   place = {std::string(pattern), regex};
   return std::shared_ptr<const RE2>(regex);

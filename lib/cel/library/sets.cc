@@ -20,10 +20,13 @@ bool HoldsAll(const ListValue& list, const ListValue& wanted, Arena& arena) {
   return true;
 }
 
-Value SetContains(Args args, Arena& arena) { return Value::Bool(HoldsAll(args[0].list(), args[1].list(), arena)); }
+Value SetContains(Args args, Arena& arena) {
+  return Value::Bool(HoldsAll(args[0].list(), args[1].list(), arena));
+}
 
 Value SetEquivalent(Args args, Arena& arena) {
-  return Value::Bool(HoldsAll(args[0].list(), args[1].list(), arena) && HoldsAll(args[1].list(), args[0].list(), arena));
+  return Value::Bool(HoldsAll(args[0].list(), args[1].list(), arena) &&
+                     HoldsAll(args[1].list(), args[0].list(), arena));
 }
 
 Value SetIntersects(Args args, Arena& arena) {
@@ -35,9 +38,12 @@ Value SetIntersects(Args args, Arena& arena) {
 }
 
 const FunctionRow kSetRows[] = {
-    {"sets.contains", "list_sets_contains_list", "", "list<T>,list<T>", "bool", 29, SetContains, CostRule::kSetsContains},
-    {"sets.equivalent", "list_sets_equivalent_list", "", "list<T>,list<T>", "bool", 29, SetEquivalent, CostRule::kSetsEquivalent},
-    {"sets.intersects", "list_sets_intersects_list", "", "list<T>,list<T>", "bool", 29, SetIntersects, CostRule::kSetsContains},
+    {"sets.contains", "list_sets_contains_list", "", "list<T>,list<T>", "bool", 29, SetContains,
+     CostRule::kSetsContains},
+    {"sets.equivalent", "list_sets_equivalent_list", "", "list<T>,list<T>", "bool", 29, SetEquivalent,
+     CostRule::kSetsEquivalent},
+    {"sets.intersects", "list_sets_intersects_list", "", "list<T>,list<T>", "bool", 29, SetIntersects,
+     CostRule::kSetsContains},
 };
 
 }  // namespace

@@ -7,9 +7,14 @@ namespace {
 
 using Args = std::span<const Value>;
 
-Value Size(Args args, Arena&) { return Value::Int(static_cast<int64_t>(args[0].Is(ValueKind::kObject) ? args[0].map().Size() : CostSize(args[0]))); }
+Value Size(Args args, Arena&) {
+  return Value::Int(
+      static_cast<int64_t>(args[0].Is(ValueKind::kObject) ? args[0].map().Size() : CostSize(args[0])));
+}
 
-Value Contains(Args args, Arena&) { return Value::Bool(args[0].text().find(args[1].text()) != std::string_view::npos); }
+Value Contains(Args args, Arena&) {
+  return Value::Bool(args[0].text().find(args[1].text()) != std::string_view::npos);
+}
 Value StartsWith(Args args, Arena&) { return Value::Bool(args[0].text().starts_with(args[1].text())); }
 Value EndsWith(Args args, Arena&) { return Value::Bool(args[0].text().ends_with(args[1].text())); }
 

@@ -8,7 +8,10 @@ uint32_t DecodeCharacter(std::string_view text, size_t at, size_t& length) {
   uint8_t first = byte(at);
   length = 1;
   if (first < 0x80) return first;
-  size_t count = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xC2 && first < 0xE0 ? 2 : 0;
+  size_t count = first >= 0xF0 && first < 0xF5   ? 4
+                 : first >= 0xE0 && first < 0xF0 ? 3
+                 : first >= 0xC2 && first < 0xE0 ? 2
+                                                 : 0;
   if (count == 0 || at + count > text.size()) return kInvalid;
   uint32_t c = first & (0xFF >> (count + 1));
   for (size_t i = 1; i < count; ++i) {

@@ -82,7 +82,9 @@ class Ast {
     expr->position = position;
     return expr;
   }
-  Comprehension* NewFold() { return new (memory_.allocate(sizeof(Comprehension), alignof(Comprehension))) Comprehension; }
+  Comprehension* NewFold() {
+    return new (memory_.allocate(sizeof(Comprehension), alignof(Comprehension))) Comprehension;
+  }
 
   template <typename T>
   std::span<T> Copy(const std::vector<T>& items) {
@@ -104,11 +106,12 @@ class Ast {
 
 // The functions that operators stand for.
 namespace operators {
-inline constexpr std::string_view kConditional = "_?_:_", kAnd = "_&&_", kOr = "_||_", kNot = "!_", kEquals = "_==_",
-                                  kNotEquals = "_!=_", kLess = "_<_", kLessEquals = "_<=_", kGreater = "_>_",
-                                  kGreaterEquals = "_>=_", kAdd = "_+_", kSubtract = "_-_", kMultiply = "_*_",
-                                  kDivide = "_/_", kModulo = "_%_", kNegate = "-_", kIndex = "_[_]", kOptIndex = "_[?_]",
-                                  kOptSelect = "_?._", kIn = "@in", kNotStrictlyFalse = "@not_strictly_false";
+inline constexpr std::string_view kConditional = "_?_:_", kAnd = "_&&_", kOr = "_||_", kNot = "!_",
+                                  kEquals = "_==_", kNotEquals = "_!=_", kLess = "_<_", kLessEquals = "_<=_",
+                                  kGreater = "_>_", kGreaterEquals = "_>=_", kAdd = "_+_", kSubtract = "_-_",
+                                  kMultiply = "_*_", kDivide = "_/_", kModulo = "_%_", kNegate = "-_",
+                                  kIndex = "_[_]", kOptIndex = "_[?_]", kOptSelect = "_?._", kIn = "@in",
+                                  kNotStrictlyFalse = "@not_strictly_false";
 }  // namespace operators
 
 // The variable that macros accumulate in. No expression can name it.

@@ -67,7 +67,8 @@ class Lexer {
     for (char c : text_.substr(at_, end - at_)) {
       shown += c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : std::string(1, c);
     }
-    issues_.push_back({static_cast<uint32_t>(at_), fmt::format("Syntax error: token recognition error at: '{}'", shown)});
+    issues_.push_back(
+        {static_cast<uint32_t>(at_), fmt::format("Syntax error: token recognition error at: '{}'", shown)});
     at_ = end;
   }
 
@@ -171,8 +172,11 @@ class Lexer {
     size_t end = at_;
     while (IsLetter(Peek(end)) || IsDigit(Peek(end)) || Peek(end) == '_') ++end;
     std::string_view word = text_.substr(at_, end - at_);
-    kind = word == "in" ? TokenKind::kIn : word == "true" ? TokenKind::kTrue : word == "false" ? TokenKind::kFalse
-           : word == "null" ? TokenKind::kNull : TokenKind::kIdentifier;
+    kind = word == "in"      ? TokenKind::kIn
+           : word == "true"  ? TokenKind::kTrue
+           : word == "false" ? TokenKind::kFalse
+           : word == "null"  ? TokenKind::kNull
+                             : TokenKind::kIdentifier;
     return end;
   }
 
@@ -241,9 +245,10 @@ class Lexer {
         break;
     }
     constexpr std::string_view kCharacters = "[]{}().,-?:+*/%";
-    constexpr TokenKind kKinds[] = {TokenKind::kLeftBracket, TokenKind::kRightBracket, TokenKind::kLeftBrace, TokenKind::kRightBrace,
-                                    TokenKind::kLeftParen,   TokenKind::kRightParen,   TokenKind::kDot,       TokenKind::kComma,
-                                    TokenKind::kMinus,       TokenKind::kQuestion,     TokenKind::kColon,     TokenKind::kPlus,
+    constexpr TokenKind kKinds[] = {TokenKind::kLeftBracket, TokenKind::kRightBracket, TokenKind::kLeftBrace,
+                                    TokenKind::kRightBrace,  TokenKind::kLeftParen,    TokenKind::kRightParen,
+                                    TokenKind::kDot,         TokenKind::kComma,        TokenKind::kMinus,
+                                    TokenKind::kQuestion,    TokenKind::kColon,        TokenKind::kPlus,
                                     TokenKind::kStar,        TokenKind::kSlash,        TokenKind::kPercent};
     size_t found = c == '\0' ? std::string_view::npos : kCharacters.find(c);
     if (found == std::string_view::npos) return Fail(at_);
@@ -262,12 +267,17 @@ class Lexer {
 
 std::string_view TokenName(TokenKind kind) {
   constexpr std::string_view kNames[] = {
-      "'=='", "'!='",  "'in'", "'<'", "'<='", "'>='", "'>'", "'&&'", "'||'", "'['", "']'",    "'{'",     "'}'",
-      "'('",  "')'",   "'.'",  "','", "'-'",  "'!'",  "'?'", "':'",  "'+'",  "'*'", "'/'",    "'%'",     "'true'",
-      "'false'", "'null'", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER", "<EOF>"};
+      "'=='",      "'!='",    "'in'",     "'<'",    "'<='",   "'>='",       "'>'",
+      "'&&'",      "'||'",    "'['",      "']'",    "'{'",    "'}'",        "'('",
+      "')'",       "'.'",     "','",      "'-'",    "'!'",    "'?'",        "':'",
+      "'+'",       "'*'",     "'/'",      "'%'",    "'true'", "'false'",    "'null'",
+      "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES",  "IDENTIFIER", "ESC_IDENTIFIER",
+      "<EOF>"};
   return kNames[static_cast<size_t>(kind)];
 }
 
-std::vector<Token> Tokenize(std::string_view text, std::vector<Issue>& issues) { return Lexer(text, issues).Run(); }
+std::vector<Token> Tokenize(std::string_view text, std::vector<Issue>& issues) {
+  return Lexer(text, issues).Run();
+}
 
 }  // namespace keelson::cel

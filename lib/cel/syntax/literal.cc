@@ -51,7 +51,8 @@ char SimpleEscape(char c) {
 
 // Reads the escape sequence at the start of `rest`, behind its backslash.
 Result<> Unescape(std::string_view& rest, bool bytes, std::string& out) {
-  if (rest.empty()) return Error(Code::kBadRequest, "unable to unescape string, found '\\' as last character");
+  if (rest.empty())
+    return Error(Code::kBadRequest, "unable to unescape string, found '\\' as last character");
   char c = rest[0];
   if (char simple = SimpleEscape(c)) {
     out += simple;
@@ -99,7 +100,8 @@ void AppendUtf8(std::string& out, uint32_t c) {
 Result<std::string> UnquoteLiteral(std::string_view literal, bool bytes) {
   bool raw = !literal.empty() && (literal[0] == 'r' || literal[0] == 'R');
   if (raw) literal.remove_prefix(1);
-  size_t quotes = literal.size() >= 6 && (literal.starts_with("'''") || literal.starts_with("\"\"\"")) ? 3 : 1;
+  size_t quotes =
+      literal.size() >= 6 && (literal.starts_with("'''") || literal.starts_with("\"\"\"")) ? 3 : 1;
   if (literal.size() < 2 * quotes) return Bad();
   std::string text(literal.substr(quotes, literal.size() - 2 * quotes));
   if (text.find('\r') != std::string::npos) text = NormalizeNewlines(text);

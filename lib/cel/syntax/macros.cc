@@ -13,11 +13,13 @@ constexpr std::string_view kMapInsert = "cel.@mapInsert", kSortByKeys = "@sortBy
 
 class Expander {
  public:
-  Expander(Ast& ast, uint32_t position, std::vector<Issue>& issues) : ast_(ast), position_(position), issues_(issues) {}
+  Expander(Ast& ast, uint32_t position, std::vector<Issue>& issues)
+      : ast_(ast), position_(position), issues_(issues) {}
 
   Expr* Has(const Args& args) {
     Expr* field = args[0];
-    if (field->kind != ExprKind::kSelect || field->test_only) return Report(field->position, "invalid argument to has() macro");
+    if (field->kind != ExprKind::kSelect || field->test_only)
+      return Report(field->position, "invalid argument to has() macro");
     Expr* out = New(ExprKind::kSelect);
     out->target = field->target;
     out->name = field->name;
@@ -29,7 +31,8 @@ class Expander {
 
   Expr* Quantify(Quantifier quantifier, Expr* range, const Args& args) {
     std::string_view var, var2;
-    if (Expr* problem = Variables(args, args.size() == 3, "argument must be a simple name", var, var2)) return problem;
+    if (Expr* problem = Variables(args, args.size() == 3, "argument must be a simple name", var, var2))
+      return problem;
     Expr* predicate = args.back();
     switch (quantifier) {
       case Quantifier::kAll:
@@ -40,9 +43,10 @@ class Expander {
                     Call(operators::kNotStrictlyFalse, {Call(operators::kNot, {Accu()})}),
                     Call(operators::kOr, {Accu(), predicate}), Accu());
       case Quantifier::kExistsOne:
-        return Fold(range, var, var2, kAccumulator, Int(0), Bool(true),
-                    Call(operators::kConditional, {predicate, Call(operators::kAdd, {Accu(), Int(1)}), Accu()}),
-                    Call(operators::kEquals, {Accu(), Int(1)}));
+        return Fold(
+            range, var, var2, kAccumulator, Int(0), Bool(true),
+            Call(operators::kConditional, {predicate, Call(operators::kAdd, {Accu(), Int(1)}), Accu()}),
+            Call(operators::kEquals, {Accu(), Int(1)}));
     }
     return nullptr;
   }
@@ -50,16 +54,19 @@ class Expander {
   // map(x, f), map(x, p, f), transformList(k, v, [p,] f).
   Expr* Map(Expr* range, const Args& args, bool two_variables) {
     std::string_view var, var2;
-    const char* problem_text = two_variables ? "argument must be a simple name" : "argument is not an identifier";
+    const char* problem_text =
+        two_variables ? "argument must be a simple name" : "argument is not an identifier";
     if (Expr* problem = Variables(args, two_variables, problem_text, var, var2)) return problem;
     Expr* step = Call(operators::kAdd, {Accu(), List({args.back()})});
-    return Fold(range, var, var2, kAccumulator, List({}), Bool(true), Filtered(args, two_variables, step), Accu());
+    return Fold(range, var, var2, kAccumulator, List({}), Bool(true), Filtered(args, two_variables, step),
+                Accu());
   }
 
   Expr* Filter(Expr* range, const Args& args) {
     std::string_view var, var2;
     if (Expr* problem = Variables(args, false, "argument is not an identifier", var, var2)) return problem;
-    Expr* step = Call(operators::kConditional, {args[1], Call(operators::kAdd, {Accu(), List({Ident(var)})}), Accu()});
+    Expr* step =
+        Call(operators::kConditional, {args[1], Call(operators::kAdd, {Accu(), List({Ident(var)})}), Accu()});
     return Fold(range, var, {}, kAccumulator, List({}), Bool(true), step, Accu());
   }
 
@@ -67,13 +74,16 @@ class Expander {
   Expr* TransformMap(Expr* range, const Args& args, bool entry) {
     std::string_view var, var2;
     if (Expr* problem = Variables(args, true, "argument must be a simple name", var, var2)) return problem;
-    Expr* step = entry ? Call(kMapInsert, {Accu(), args.back()}) : Call(kMapInsert, {Accu(), Ident(var), args.back()});
-    return Fold(range, var, var2, kAccumulator, New(ExprKind::kMap), Bool(true), Filtered(args, true, step), Accu());
+    Expr* step =
+        entry ? Call(kMapInsert, {Accu(), args.back()}) : Call(kMapInsert, {Accu(), Ident(var), args.back()});
+    return Fold(range, var, var2, kAccumulator, New(ExprKind::kMap), Bool(true), Filtered(args, true, step),
+                Accu());
   }
 
   Expr* OptMap(Expr* target, const Args& args, bool flat) {
     if (args[0]->kind != ExprKind::kIdent) {
-      return Report(args[0]->position, fmt::format("{}() variable name must be a simple identifier", flat ? "optFlatMap" : "optMap"));
+      return Report(args[0]->position, fmt::format("{}() variable name must be a simple identifier",
+                                                   flat ? "optFlatMap" : "optMap"));
     }
     Expr* value = Bind(args[0]->name, Call("value", {}, target), args[1]);
     if (!flat) value = Call("optional.of", {value});
@@ -81,7 +91,8 @@ class Expander {
   }
 
   Expr* CelBind(const Args& args) {
-    if (args[0]->kind != ExprKind::kIdent) return Report(args[0]->position, "cel.bind() variable names must be simple identifiers");
+    if (args[0]->kind != ExprKind::kIdent)
+      return Report(args[0]->position, "cel.bind() variable names must be simple identifiers");
     return Bind(args[0]->name, args[1], args[2]);
   }
 
@@ -94,8 +105,9 @@ class Expander {
       case ExprKind::kCall:
         break;
       default:
-        return Report(target->position,
-                      "sortBy can only be applied to a list, identifier, comprehension, call or select expression");
+        return Report(
+            target->position,
+            "sortBy can only be applied to a list, identifier, comprehension, call or select expression");
     }
     Expr* keys = Map(Ident(kSortInput), args, false);
     if (keys->kind == ExprKind::kError) return keys;
@@ -111,9 +123,11 @@ class Expander {
   }
 
   // Null, and the variables' names; or the node of the reported problem.
-  Expr* Variables(const Args& args, bool two, const char* text, std::string_view& var, std::string_view& var2) {
+  Expr* Variables(const Args& args, bool two, const char* text, std::string_view& var,
+                  std::string_view& var2) {
     for (size_t i = 0; i < (two ? 2 : 1); ++i) {
-      if (args[i]->kind != ExprKind::kIdent || args[i]->name.starts_with('.')) return Report(args[i]->position, text);
+      if (args[i]->kind != ExprKind::kIdent || args[i]->name.starts_with('.'))
+        return Report(args[i]->position, text);
     }
     var = args[0]->name;
     if (!two) return nullptr;
@@ -158,8 +172,8 @@ class Expander {
     return out;
   }
 
-  Expr* Fold(Expr* range, std::string_view var, std::string_view var2, std::string_view accu, Expr* init, Expr* condition,
-             Expr* step, Expr* result) {
+  Expr* Fold(Expr* range, std::string_view var, std::string_view var2, std::string_view accu, Expr* init,
+             Expr* condition, Expr* step, Expr* result) {
     Expr* out = New(ExprKind::kComprehension);
     out->name = accu;
     out->fold = ast_.NewFold();
@@ -179,8 +193,8 @@ class Expander {
 
 }  // namespace
 
-Expr* ExpandMacro(Ast& ast, const SyntaxOptions& options, uint32_t position, std::string_view name, Expr* target,
-                  const Args& args, std::vector<Issue>& issues) {
+Expr* ExpandMacro(Ast& ast, const SyntaxOptions& options, uint32_t position, std::string_view name,
+                  Expr* target, const Args& args, std::vector<Issue>& issues) {
   using Quantifier = Expander::Quantifier;
   Expander expand(ast, position, issues);
   size_t count = args.size();
@@ -188,7 +202,8 @@ Expr* ExpandMacro(Ast& ast, const SyntaxOptions& options, uint32_t position, std
   bool quantifies = count == 2 || (count == 3 && options.two_variables);
   if (name == "all" && quantifies) return expand.Quantify(Quantifier::kAll, target, args);
   if (name == "exists" && quantifies) return expand.Quantify(Quantifier::kExists, target, args);
-  if ((name == "exists_one" || name == "existsOne") && quantifies) return expand.Quantify(Quantifier::kExistsOne, target, args);
+  if ((name == "exists_one" || name == "existsOne") && quantifies)
+    return expand.Quantify(Quantifier::kExistsOne, target, args);
   if (name == "map" && (count == 2 || count == 3)) return expand.Map(target, args, false);
   if (name == "filter" && count == 2) return expand.Filter(target, args);
   if (options.two_variables && (count == 3 || count == 4)) {
@@ -201,7 +216,8 @@ Expr* ExpandMacro(Ast& ast, const SyntaxOptions& options, uint32_t position, std
     if (name == "optFlatMap") return expand.OptMap(target, args, true);
   }
   if (options.sort_by && name == "sortBy" && count == 2) return expand.SortBy(target, args);
-  if (options.bind && name == "bind" && count == 3 && target->kind == ExprKind::kIdent && target->name == "cel") {
+  if (options.bind && name == "bind" && count == 3 && target->kind == ExprKind::kIdent &&
+      target->name == "cel") {
     return expand.CelBind(args);
   }
   return nullptr;

@@ -93,7 +93,9 @@ class Parser {
   // Tokens that end what encloses the current rule: while it lives, errors are skipped no further.
   class Enclosed {
    public:
-    Enclosed(Parser& parser, TokenSet follow) : parser_(parser), before_(parser.follow_) { parser.follow_ |= follow; }
+    Enclosed(Parser& parser, TokenSet follow) : parser_(parser), before_(parser.follow_) {
+      parser.follow_ |= follow;
+    }
     ~Enclosed() { parser_.follow_ = before_; }
     Enclosed(const Enclosed&) = delete;
     Enclosed& operator=(const Enclosed&) = delete;
@@ -114,7 +116,8 @@ class Parser {
   }
 
   Expr* Call(uint32_t position, std::string_view function, const Args& args, Expr* target = nullptr) {
-    if (Expr* expanded = ExpandMacro(ast_, options_, position, function, target, args, issues_)) return expanded;
+    if (Expr* expanded = ExpandMacro(ast_, options_, position, function, target, args, issues_))
+      return expanded;
     Expr* out = ast_.New(ExprKind::kCall, position);
     out->name = function;
     out->target = target;
@@ -151,7 +154,8 @@ class Parser {
     return terms.size() == 1 ? terms[0] : Balance(function, terms, positions, 0, positions.size() - 1);
   }
 
-  Expr* Balance(std::string_view function, const Args& terms, const std::vector<uint32_t>& positions, size_t low, size_t high) {
+  Expr* Balance(std::string_view function, const Args& terms, const std::vector<uint32_t>& positions,
+                size_t low, size_t high) {
     size_t middle = (low + high + 1) / 2;
     Expr* left = middle == low ? terms[middle] : Balance(function, terms, positions, low, middle - 1);
     Expr* right = middle == high ? terms[middle + 1] : Balance(function, terms, positions, middle + 1, high);
@@ -201,13 +205,15 @@ class Parser {
   Expr* ParseUnary() {
     if (tokens_.stopped() || !tokens_.Check(kExpressionStart, Resume())) return ErrorNode();
     K kind = tokens_.Peek().kind;
-    bool signed_number = kind == K::kMinus && (tokens_.Peek(1).kind == K::kInt || tokens_.Peek(1).kind == K::kDouble);
+    bool signed_number =
+        kind == K::kMinus && (tokens_.Peek(1).kind == K::kInt || tokens_.Peek(1).kind == K::kDouble);
     if ((kind != K::kNot && kind != K::kMinus) || signed_number) return ParseMember();
     uint32_t position = tokens_.Peek().position;
     size_t count = 0;
     for (; tokens_.At(kind); ++count) tokens_.Take();
     constexpr TokenSet kMemberStart = kExpressionStart & ~(Bit(K::kNot) | Bit(K::kMinus));
-    if (!tokens_.Check(kind == K::kNot ? kMemberStart | Bit(K::kMinus) : kMemberStart, Resume())) return ErrorNode();
+    if (!tokens_.Check(kind == K::kNot ? kMemberStart | Bit(K::kMinus) : kMemberStart, Resume()))
+      return ErrorNode();
     Expr* operand = ParseMember();
     if (count % 2 == 0) return operand;
     return Call(position, kind == K::kNot ? operators::kNot : operators::kNegate, {operand});
@@ -242,7 +248,8 @@ class Parser {
     tokens_.Take();
     bool optional = tokens_.At(K::kQuestion);
     if (optional) tokens_.Take();
-    if (optional && !tokens_.Check(Bit(K::kIdentifier) | Bit(K::kEscapedIdentifier), ResumeMember())) return ErrorNode();
+    if (optional && !tokens_.Check(Bit(K::kIdentifier) | Bit(K::kEscapedIdentifier), ResumeMember()))
+      return ErrorNode();
     Token field = tokens_.Take();
     std::string_view name = FieldName(field);
     if (!optional && field.kind == K::kIdentifier && tokens_.At(K::kLeftParen)) {
@@ -517,18 +524,22 @@ class Parser {
 
 std::string QualifiedName(const Expr* expr) {
   std::vector<std::string_view> parts;
-  for (; expr->kind == ExprKind::kSelect && !expr->test_only; expr = expr->target) parts.push_back(expr->name);
+  for (; expr->kind == ExprKind::kSelect && !expr->test_only; expr = expr->target)
+    parts.push_back(expr->name);
   if (expr->kind != ExprKind::kIdent) return {};
   std::string out(expr->name);
   for (size_t i = parts.size(); i-- > 0;) out.append(".").append(parts[i]);
   return out;
 }
 
-std::unique_ptr<Ast> Parse(std::string_view expression, const SyntaxOptions& options, std::vector<Issue>& issues) {
+std::unique_ptr<Ast> Parse(std::string_view expression, const SyntaxOptions& options,
+                           std::vector<Issue>& issues) {
   auto ast = std::make_unique<Ast>(expression);
   if (expression.size() > kMostCodePoints) {
     if (size_t size = CountCodePoints(expression); size > kMostCodePoints) {
-      issues.push_back({kNoPosition, fmt::format("expression code point size exceeds limit: size: {}, limit {}", size, kMostCodePoints)});
+      issues.push_back(
+          {kNoPosition, fmt::format("expression code point size exceeds limit: size: {}, limit {}", size,
+                                    kMostCodePoints)});
       return ast;
     }
   }

@@ -24,6 +24,7 @@ struct SyntaxOptions {
 };
 
 // The tree, whose root is null when `issues` is not empty on return.
-std::unique_ptr<Ast> Parse(std::string_view expression, const SyntaxOptions& options, std::vector<Issue>& issues);
+std::unique_ptr<Ast> Parse(std::string_view expression, const SyntaxOptions& options,
+                           std::vector<Issue>& issues);
 
 }  // namespace keelson::cel

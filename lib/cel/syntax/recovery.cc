@@ -42,7 +42,9 @@ void TokenStream::Fatal(std::string message) {
 
 bool TokenStream::BeginRecovery() {
   if (recoveries_++ < kMostRecoveries) return true;
-  if (!stopped_) issues_.push_back({Peek().position, fmt::format("Syntax error: error recovery attempt limit exceeded: {}", kMostRecoveries)});
+  if (!stopped_)
+    issues_.push_back({Peek().position, fmt::format("Syntax error: error recovery attempt limit exceeded: {}",
+                                                    kMostRecoveries)});
   stopped_ = true;
   at_ = tokens_.size() - 1;
   return false;
@@ -99,8 +101,12 @@ bool TokenStream::Check(TokenSet expected, TokenSet resume) {
 void TokenStream::ReportNoAlternative(const Token& from, const Token& offending, TokenSet resume) {
   if (stopped_ || !BeginRecovery()) return;
   bool end = offending.kind == TokenKind::kEnd;
-  std::string text(from.text.data(), end ? from.text.size() : static_cast<size_t>(offending.text.data() + offending.text.size() - from.text.data()));
-  if (from.kind == TokenKind::kDot && (offending.kind == TokenKind::kTrue || offending.kind == TokenKind::kFalse || offending.kind == TokenKind::kNull)) {
+  std::string text(from.text.data(), end ? from.text.size()
+                                         : static_cast<size_t>(offending.text.data() + offending.text.size() -
+                                                               from.text.data()));
+  if (from.kind == TokenKind::kDot &&
+      (offending.kind == TokenKind::kTrue || offending.kind == TokenKind::kFalse ||
+       offending.kind == TokenKind::kNull)) {
     Report(offending, fmt::format("mismatched input '{}' expecting IDENTIFIER", offending.text));
   } else {
     Report(offending, fmt::format("no viable alternative at input {}", Quoted(text)));

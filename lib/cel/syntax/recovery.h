@@ -19,19 +19,20 @@ constexpr bool Has(TokenSet set, TokenKind kind) { return set & Bit(kind); }
 
 // What begins an expression.
 inline constexpr TokenSet kExpressionStart =
-    Bit(TokenKind::kLeftBracket) | Bit(TokenKind::kLeftBrace) | Bit(TokenKind::kLeftParen) | Bit(TokenKind::kDot) |
-    Bit(TokenKind::kMinus) | Bit(TokenKind::kNot) | Bit(TokenKind::kTrue) | Bit(TokenKind::kFalse) | Bit(TokenKind::kNull) |
-    Bit(TokenKind::kDouble) | Bit(TokenKind::kInt) | Bit(TokenKind::kUint) | Bit(TokenKind::kString) | Bit(TokenKind::kBytes) |
-    Bit(TokenKind::kIdentifier);
+    Bit(TokenKind::kLeftBracket) | Bit(TokenKind::kLeftBrace) | Bit(TokenKind::kLeftParen) |
+    Bit(TokenKind::kDot) | Bit(TokenKind::kMinus) | Bit(TokenKind::kNot) | Bit(TokenKind::kTrue) |
+    Bit(TokenKind::kFalse) | Bit(TokenKind::kNull) | Bit(TokenKind::kDouble) | Bit(TokenKind::kInt) |
+    Bit(TokenKind::kUint) | Bit(TokenKind::kString) | Bit(TokenKind::kBytes) | Bit(TokenKind::kIdentifier);
 inline constexpr TokenSet kOperators =
     Bit(TokenKind::kEquals) | Bit(TokenKind::kNotEquals) | Bit(TokenKind::kIn) | Bit(TokenKind::kLess) |
-    Bit(TokenKind::kLessEquals) | Bit(TokenKind::kGreaterEquals) | Bit(TokenKind::kGreater) | Bit(TokenKind::kAnd) |
-    Bit(TokenKind::kOr) | Bit(TokenKind::kMinus) | Bit(TokenKind::kQuestion) | Bit(TokenKind::kPlus) | Bit(TokenKind::kStar) |
-    Bit(TokenKind::kSlash) | Bit(TokenKind::kPercent);
+    Bit(TokenKind::kLessEquals) | Bit(TokenKind::kGreaterEquals) | Bit(TokenKind::kGreater) |
+    Bit(TokenKind::kAnd) | Bit(TokenKind::kOr) | Bit(TokenKind::kMinus) | Bit(TokenKind::kQuestion) |
+    Bit(TokenKind::kPlus) | Bit(TokenKind::kStar) | Bit(TokenKind::kSlash) | Bit(TokenKind::kPercent);
 
 class TokenStream {
  public:
-  TokenStream(std::vector<Token> tokens, std::vector<Issue>& issues) : tokens_(std::move(tokens)), issues_(issues) {}
+  TokenStream(std::vector<Token> tokens, std::vector<Issue>& issues)
+      : tokens_(std::move(tokens)), issues_(issues) {}
 
   const Token& Peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
   bool At(TokenKind kind) const { return Peek().kind == kind; }

@@ -32,7 +32,8 @@ std::string Display(std::string_view expression, const Issue& issue) {
   }
   marker += !rest.empty() && CharacterLength(rest) > 1 ? "＾" : "^";
   auto number = std::count(before.begin(), before.end(), '\n') + 1;
-  return fmt::format("ERROR: <input>:{}:{}: {}\n | {}\n | {}", number, column + 1, issue.message, line, marker);
+  return fmt::format("ERROR: <input>:{}:{}: {}\n | {}\n | {}", number, column + 1, issue.message, line,
+                     marker);
 }
 
 }  // namespace

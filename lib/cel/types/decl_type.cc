@@ -20,10 +20,15 @@ int64_t Bound(const std::optional<int64_t>& limit, int64_t factor, int64_t other
 }  // namespace
 
 DeclType::DeclType(DeclForm form, Type type, bool nullable, int64_t max_elements, int64_t min_serialized_size)
-    : form_(form), nullable_(nullable), node_(*type), name_(type->name), max_elements_(max_elements),
+    : form_(form),
+      nullable_(nullable),
+      node_(*type),
+      name_(type->name),
+      max_elements_(max_elements),
       min_serialized_size_(min_serialized_size) {}
 
-std::shared_ptr<DeclType> DeclType::Make(DeclForm form, Type type, bool nullable, int64_t max_elements, int64_t min_size) {
+std::shared_ptr<DeclType> DeclType::Make(DeclForm form, Type type, bool nullable, int64_t max_elements,
+                                         int64_t min_size) {
   return std::shared_ptr<DeclType>(new DeclType(form, type, nullable, max_elements, min_size));
 }
 
@@ -34,10 +39,13 @@ DeclTypePtr DeclType::Dyn() {
 
 DeclTypePtr DeclType::Bool(bool nullable) { return Make(DeclForm::kBool, &types::kBool, nullable, 0, 4); }
 DeclTypePtr DeclType::Int(bool nullable) { return Make(DeclForm::kInt, &types::kInt, nullable, 0, 1); }
-DeclTypePtr DeclType::Double(bool nullable) { return Make(DeclForm::kDouble, &types::kDouble, nullable, 0, 1); }
+DeclTypePtr DeclType::Double(bool nullable) {
+  return Make(DeclForm::kDouble, &types::kDouble, nullable, 0, 1);
+}
 
 DeclTypePtr DeclType::String(StringLimits limits, bool nullable) {
-  int64_t longest = limits.max_length ? Bound(limits.max_length, kBytesPerCharacter, kLongest) : limits.longest_enum.value_or(kLongest);
+  int64_t longest = limits.max_length ? Bound(limits.max_length, kBytesPerCharacter, kLongest)
+                                      : limits.longest_enum.value_or(kLongest);
   return Make(DeclForm::kString, &types::kString, nullable, longest, 2);
 }
 
@@ -58,15 +66,19 @@ DeclTypePtr DeclType::DateTime(bool nullable) {
 }
 
 DeclTypePtr DeclType::IntOrString(std::optional<int64_t> max_length, bool nullable) {
-  return Make(DeclForm::kIntOrString, &types::kDyn, nullable, Bound(max_length, kBytesPerCharacter, kLongest), 1);
+  return Make(DeclForm::kIntOrString, &types::kDyn, nullable, Bound(max_length, kBytesPerCharacter, kLongest),
+              1);
 }
 
-DeclTypePtr DeclType::Preserved(bool nullable) { return Make(DeclForm::kPreserved, &types::kDyn, nullable, 0, 1); }
+DeclTypePtr DeclType::Preserved(bool nullable) {
+  return Make(DeclForm::kPreserved, &types::kDyn, nullable, 0, 1);
+}
 
 DeclTypePtr DeclType::List(DeclTypePtr element, std::optional<int64_t> max_items, ListSemantics semantics,
                            std::vector<std::string> map_keys, bool nullable) {
   TypeNode node{TypeKind::kList, 1, -1, "list", {element->type(), nullptr}};
-  auto out = Make(DeclForm::kList, &node, nullable, Bound(max_items, 1, kLongest / (element->min_serialized_size() + 1)), 2);
+  auto out = Make(DeclForm::kList, &node, nullable,
+                  Bound(max_items, 1, kLongest / (element->min_serialized_size() + 1)), 2);
   out->element_ = std::move(element);
   out->semantics_ = semantics;
   out->map_keys_ = std::move(map_keys);
@@ -75,7 +87,8 @@ DeclTypePtr DeclType::List(DeclTypePtr element, std::optional<int64_t> max_items
 
 DeclTypePtr DeclType::Map(DeclTypePtr value, std::optional<int64_t> max_properties, bool nullable) {
   TypeNode node{TypeKind::kMap, 2, -1, "map", {&types::kString, value->type()}};
-  auto out = Make(DeclForm::kMap, &node, nullable, Bound(max_properties, 1, kLongest / (value->min_serialized_size() + 6)), 2);
+  auto out = Make(DeclForm::kMap, &node, nullable,
+                  Bound(max_properties, 1, kLongest / (value->min_serialized_size() + 6)), 2);
   out->element_ = std::move(value);
   return out;
 }

@@ -23,21 +23,21 @@ inline constexpr int64_t kMaxRequestBytes = 3 * 1024 * 1024;
 
 // How JSON becomes a value of the declared type.
 enum class DeclForm : uint8_t {
-  kDyn,          // as it is: no schema
+  kDyn,  // as it is: no schema
   kBool,
   kInt,
-  kDouble,       // also from whole numbers
+  kDouble,  // also from whole numbers
   kString,
   kBytes,        // format byte: base64
   kDuration,     // format duration
   kDate,         // format date: a timestamp
   kDateTime,     // format date-time: a timestamp
   kIntOrString,  // dyn for the checker; int or string at run time
-  kPreserved,    // x-kubernetes-preserve-unknown-fields without type: not for expressions, compares by its JSON
+  kPreserved,  // x-kubernetes-preserve-unknown-fields without type: not for expressions, compares by its JSON
   kList,
-  kMap,          // additionalProperties
-  kObject,       // properties
-  kNative,       // a value of CEL itself (kubernetes.Quantity, ...): no JSON
+  kMap,     // additionalProperties
+  kObject,  // properties
+  kNative,  // a value of CEL itself (kubernetes.Quantity, ...): no JSON
 };
 
 // x-kubernetes-list-type. Sets and maps compare without order, and `+` merges them.
@@ -73,9 +73,10 @@ class DeclType {
   static DeclTypePtr IntOrString(std::optional<int64_t> max_length = {}, bool nullable = false);
   static DeclTypePtr Preserved(bool nullable = false);
   static DeclTypePtr List(DeclTypePtr element, std::optional<int64_t> max_items = {},
-                          ListSemantics semantics = ListSemantics::kAtomic, std::vector<std::string> map_keys = {},
-                          bool nullable = false);
-  static DeclTypePtr Map(DeclTypePtr value, std::optional<int64_t> max_properties = {}, bool nullable = false);
+                          ListSemantics semantics = ListSemantics::kAtomic,
+                          std::vector<std::string> map_keys = {}, bool nullable = false);
+  static DeclTypePtr Map(DeclTypePtr value, std::optional<int64_t> max_properties = {},
+                         bool nullable = false);
   // `name` appears in messages and is what tells object types apart: give each object of one environment its own, such
   // as the path of its field ("selfType.spec"). A field whose `name` is empty stays hidden from expressions but takes
   // part in comparisons, as do JSON fields that no DeclField names.
@@ -95,7 +96,7 @@ class DeclType {
   const std::vector<std::string>& map_keys() const { return map_keys_; }  // JSON names
 
   const std::vector<DeclField>& fields() const { return fields_; }
-  const DeclField* FindField(std::string_view name) const;      // as expressions write it; null if there is none
+  const DeclField* FindField(std::string_view name) const;  // as expressions write it; null if there is none
   const DeclField* FindJsonField(std::string_view name) const;  // by its JSON name; null if there is none
 
   DeclType(const DeclType&) = delete;
@@ -103,7 +104,8 @@ class DeclType {
 
  private:
   DeclType(DeclForm form, Type type, bool nullable, int64_t max_elements, int64_t min_serialized_size);
-  static std::shared_ptr<DeclType> Make(DeclForm form, Type type, bool nullable, int64_t max_elements, int64_t min_size);
+  static std::shared_ptr<DeclType> Make(DeclForm form, Type type, bool nullable, int64_t max_elements,
+                                        int64_t min_size);
 
   DeclForm form_;
   bool nullable_;

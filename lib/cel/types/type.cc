@@ -37,10 +37,10 @@ const TypeNode kMapOfStringToDyn{TypeKind::kMap, 2, -1, "map", {&kString, &kDyn}
 namespace {
 
 const TypeNode* const kNamed[] = {
-    &types::kDyn,      &types::kNull,   &types::kBool,        &types::kInt,     &types::kUint,       &types::kDouble,
-    &types::kString,   &types::kBytes,  &types::kAnyType,     &types::kUrl,     &types::kQuantity,   &types::kNamedFormat,
-    &types::kSemver,   &types::kIp,     &types::kCidr,        &types::kDecision, &types::kAuthorizer, &types::kPathCheck,
-    &types::kGroupCheck, &types::kResourceCheck,
+    &types::kDyn,      &types::kNull,        &types::kBool,      &types::kInt,        &types::kUint,
+    &types::kDouble,   &types::kString,      &types::kBytes,     &types::kAnyType,    &types::kUrl,
+    &types::kQuantity, &types::kNamedFormat, &types::kSemver,    &types::kIp,         &types::kCidr,
+    &types::kDecision, &types::kAuthorizer,  &types::kPathCheck, &types::kGroupCheck, &types::kResourceCheck,
 };
 
 }  // namespace
@@ -49,7 +49,9 @@ const TypeNode* TypePool::Add(TypeNode node) { return &nodes_.emplace_back(node)
 
 Type TypePool::List(Type element) { return Add({TypeKind::kList, 1, -1, "list", {element, nullptr}}); }
 Type TypePool::Map(Type key, Type value) { return Add({TypeKind::kMap, 2, -1, "map", {key, value}}); }
-Type TypePool::Optional(Type value) { return Add({TypeKind::kOpaque, 1, -1, types::kOptionalName, {value, nullptr}}); }
+Type TypePool::Optional(Type value) {
+  return Add({TypeKind::kOpaque, 1, -1, types::kOptionalName, {value, nullptr}});
+}
 Type TypePool::TypeOf(Type type) { return Add({TypeKind::kType, 1, -1, "type", {type, nullptr}}); }
 
 Type TypePool::Param(std::string_view name) {

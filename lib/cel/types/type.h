@@ -47,7 +47,8 @@ struct TypeNode {
 };
 
 namespace types {
-extern const TypeNode kDyn, kError, kNull, kBool, kInt, kUint, kDouble, kString, kBytes, kDuration, kTimestamp, kAnyType;
+extern const TypeNode kDyn, kError, kNull, kBool, kInt, kUint, kDouble, kString, kBytes, kDuration,
+    kTimestamp, kAnyType;
 // Kubernetes' own. Upstream declares the first four as objects without fields.
 extern const TypeNode kUrl, kQuantity, kNamedFormat, kSemver;
 extern const TypeNode kAuthorizer, kPathCheck, kGroupCheck, kResourceCheck, kDecision;
@@ -83,7 +84,9 @@ class TypePool {
   std::deque<std::string> names_;
 };
 
-inline bool IsOptional(Type type) { return type->kind == TypeKind::kOpaque && type->name == types::kOptionalName; }
+inline bool IsOptional(Type type) {
+  return type->kind == TypeKind::kOpaque && type->name == types::kOptionalName;
+}
 inline bool IsDyn(Type type) { return type->kind == TypeKind::kDyn; }
 inline bool IsDynOrError(Type type) { return type->kind == TypeKind::kDyn || type->kind == TypeKind::kError; }
 

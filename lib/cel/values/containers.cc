@@ -41,7 +41,8 @@ bool SameMapKeys(const Value& a, const Value& b, const DeclType& declared, Arena
   const DeclType& element = *declared.element();
   for (const std::string& name : declared.map_keys()) {
     const DeclField* field = element.FindJsonField(name);
-    Value key = Value::String(field && !field->name.empty() ? std::string_view(field->name) : std::string_view(name));
+    Value key =
+        Value::String(field && !field->name.empty() ? std::string_view(field->name) : std::string_view(name));
     Value left, right;
     bool has_left = a.map().Find(key, left, arena), has_right = b.map().Find(key, right, arena);
     if (has_left != has_right || (has_left && !Equals(left, right, arena))) return false;
@@ -81,7 +82,8 @@ Value MakeList(std::span<const Value> items, Arena& arena) {
 Value Concatenate(const Value& a, const Value& b, Arena& arena) {
   const ListValue &left = a.list(), &right = b.list();
   const DeclType* declared = left.declared();
-  if (declared && declared->semantics() != ListSemantics::kAtomic) return Merge(left, right, *declared, arena);
+  if (declared && declared->semantics() != ListSemantics::kAtomic)
+    return Merge(left, right, *declared, arena);
   std::vector<Value> items;
   items.reserve(left.Size() + right.Size());
   for (size_t i = 0; i < left.Size(); ++i) items.push_back(left.At(i, arena));
@@ -90,7 +92,8 @@ Value Concatenate(const Value& a, const Value& b, Arena& arena) {
 }
 
 bool IsMapKey(const Value& value) {
-  return value.Is(ValueKind::kString) || value.Is(ValueKind::kInt) || value.Is(ValueKind::kUint) || value.Is(ValueKind::kBool);
+  return value.Is(ValueKind::kString) || value.Is(ValueKind::kInt) || value.Is(ValueKind::kUint) ||
+         value.Is(ValueKind::kBool);
 }
 
 std::ptrdiff_t HashMap::IndexOf(const Value& key) const {
@@ -120,7 +123,8 @@ bool HashMap::Insert(Value key, Value value) {
   if (IndexOf(key) >= 0) return false;
   entries_.emplace_back(key, value);
   if (entries_.size() == kFewEntries + 1) {
-    for (size_t i = 0; i < entries_.size(); ++i) index_[Hash(entries_[i].first)].push_back(static_cast<uint32_t>(i));
+    for (size_t i = 0; i < entries_.size(); ++i)
+      index_[Hash(entries_[i].first)].push_back(static_cast<uint32_t>(i));
   } else if (entries_.size() > kFewEntries) {
     index_[Hash(key)].push_back(static_cast<uint32_t>(entries_.size() - 1));
   }

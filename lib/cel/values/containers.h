@@ -12,7 +12,8 @@ namespace keelson::cel {
 
 class ArrayList : public ListValue {
  public:
-  explicit ArrayList(std::span<const Value> items, const DeclType* declared = nullptr) : items_(items), declared_(declared) {}
+  explicit ArrayList(std::span<const Value> items, const DeclType* declared = nullptr)
+      : items_(items), declared_(declared) {}
   size_t Size() const override { return items_.size(); }
   Value At(size_t index, Arena&) const override { return items_[index]; }
   const DeclType* declared() const override { return declared_; }

@@ -1,8 +1,8 @@
 #include "lib/cel/values/json_view.h"
 
+#include <fmt/format.h>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <fmt/format.h>
 
 #include "lib/base/base64.h"
 #include "lib/cel/values/text_forms.h"
@@ -43,7 +43,9 @@ class JsonMap : public MapValue {
     return true;
   }
   Value KeyAt(size_t index, Arena&) const override { return Value::String(Key(object_.begin()[index])); }
-  Value ValueAt(size_t index, Arena& arena) const override { return JsonValue(object_.begin()[index].value(), element_, arena); }
+  Value ValueAt(size_t index, Arena& arena) const override {
+    return JsonValue(object_.begin()[index].value(), element_, arena);
+  }
 
  private:
   const json::object& object_;
@@ -144,15 +146,21 @@ Value FormattedString(std::string_view text, DeclForm form, Arena& arena) {
     }
     case DeclForm::kDuration: {
       auto nanos = ParseFormatDuration(text);
-      return nanos ? Value::Duration(*nanos) : bad("duration", fmt::format("unable to parse {} as duration", text));
+      return nanos ? Value::Duration(*nanos)
+                   : bad("duration", fmt::format("unable to parse {} as duration", text));
     }
     case DeclForm::kDate: {
       auto time = ParseDate(text);
-      return time ? Value::Time(*time) : bad("date formatted string", fmt::format("parsing time \"{0}\" as \"2006-01-02\": cannot parse \"{0}\" as \"2006\"", text));
+      return time
+                 ? Value::Time(*time)
+                 : bad("date formatted string",
+                       fmt::format("parsing time \"{0}\" as \"2006-01-02\": cannot parse \"{0}\" as \"2006\"",
+                                   text));
     }
     case DeclForm::kDateTime: {
       auto time = ParseFormatDateTime(text);
-      return time ? Value::Time(*time) : bad("date-time formatted string", fmt::format("unable to parse {} as date-time", text));
+      return time ? Value::Time(*time)
+                  : bad("date-time formatted string", fmt::format("unable to parse {} as date-time", text));
     }
     default:
       return Value::String(text);
@@ -170,9 +178,11 @@ Result<json::value> Refuse(const Value& value) {
 }  // namespace
 
 Value JsonValue(const json::value& value, const DeclType* declared, Arena& arena) {
-  if (!declared || declared->form() == DeclForm::kDyn || declared->form() == DeclForm::kPreserved) return Dynamic(value, arena);
+  if (!declared || declared->form() == DeclForm::kDyn || declared->form() == DeclForm::kPreserved)
+    return Dynamic(value, arena);
   if (value.is_null()) {
-    return declared->nullable() ? Value() : Value::StaticError("invalid data, got null for schema with nullable=false");
+    return declared->nullable() ? Value()
+                                : Value::StaticError("invalid data, got null for schema with nullable=false");
   }
   switch (declared->form()) {
     case DeclForm::kBool:
@@ -187,12 +197,15 @@ Value JsonValue(const json::value& value, const DeclType* declared, Arena& arena
       if (value.is_string()) return Value::String(Text(value.get_string()));
       return Value::StaticError("invalid data, expected XIntOrString value to be either a string or integer");
     case DeclForm::kList:
-      if (!value.is_array()) return Value::StaticError("invalid data, expected an array for the provided schema with type=array");
+      if (!value.is_array())
+        return Value::StaticError("invalid data, expected an array for the provided schema with type=array");
       return Value::List(arena.New<JsonList>(value.get_array(), declared));
     case DeclForm::kMap:
     case DeclForm::kObject:
-      if (!value.is_object()) return Value::StaticError("invalid data, expected a map for the provided schema with type=object");
-      if (declared->form() == DeclForm::kObject) return Value::Map(arena.New<JsonObject>(value.get_object(), *declared));
+      if (!value.is_object())
+        return Value::StaticError("invalid data, expected a map for the provided schema with type=object");
+      if (declared->form() == DeclForm::kObject)
+        return Value::Map(arena.New<JsonObject>(value.get_object(), *declared));
       return Value::Map(arena.New<JsonMap>(value.get_object(), declared->element().get()));
     case DeclForm::kNative:
       return Dynamic(value, arena);

@@ -9,7 +9,9 @@
 
 namespace keelson::cel {
 
-std::optional<int64_t> ParseFormatDuration(std::string_view text);     // Go's form, or "3 days 2 hours"; nanoseconds
-std::optional<Timestamp> ParseFormatDateTime(std::string_view text);  // RFC 3339 and its neighbours in ISO 8601
+std::optional<int64_t> ParseFormatDuration(
+    std::string_view text);  // Go's form, or "3 days 2 hours"; nanoseconds
+std::optional<Timestamp> ParseFormatDateTime(
+    std::string_view text);  // RFC 3339 and its neighbours in ISO 8601
 
 }  // namespace keelson::cel

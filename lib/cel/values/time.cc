@@ -36,7 +36,8 @@ std::optional<int64_t> TakeDate(std::string_view& text) {
   if (!month || !TakeOne(text, '-')) return std::nullopt;
   auto day = Digits(text, 2);
   if (!day) return std::nullopt;
-  std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+  std::chrono::year_month_day date{std::chrono::year(*year),
+                                   std::chrono::month(static_cast<unsigned>(*month)),
                                    std::chrono::day(static_cast<unsigned>(*day))};
   if (!date.ok()) return std::nullopt;
   return std::chrono::sys_days(date).time_since_epoch().count() * int64_t{86400};
@@ -65,7 +66,8 @@ CivilTime Civil(int64_t seconds, int32_t nanos) {
   out.year = static_cast<int>(date.year());
   out.month = static_cast<int>(static_cast<unsigned>(date.month()));
   out.day = static_cast<int>(static_cast<unsigned>(date.day()));
-  out.day_of_year = static_cast<int>((day - std::chrono::sys_days(date.year() / std::chrono::January / 1)).count());
+  out.day_of_year =
+      static_cast<int>((day - std::chrono::sys_days(date.year() / std::chrono::January / 1)).count());
   out.day_of_week = static_cast<int>(std::chrono::weekday(day).c_encoding());
   out.hour = static_cast<int>(rest / 3600);
   out.minute = static_cast<int>(rest / 60 % 60);
@@ -112,7 +114,8 @@ std::optional<Timestamp> ParseDate(std::string_view text) {
 
 std::string FormatTime(const Timestamp& time) {
   CivilTime c = Civil(time.seconds + time.zone_minutes * int64_t{60}, time.nanos);
-  std::string out = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", c.year, c.month, c.day, c.hour, c.minute, c.second);
+  std::string out =
+      fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", c.year, c.month, c.day, c.hour, c.minute, c.second);
   if (time.nanos != 0) {
     out += fmt::format(".{:09}", time.nanos);
     out.erase(out.find_last_not_of('0') + 1);
@@ -139,8 +142,8 @@ std::optional<CivilTime> CivilTimeIn(const Timestamp& time, std::string_view zon
   int h = 0, m = 0;
   auto [h_end, h_error] = std::from_chars(hours.data(), hours.data() + hours.size(), h);
   auto [m_end, m_error] = std::from_chars(minutes.data(), minutes.data() + minutes.size(), m);
-  if (h_error != std::errc() || h_end != hours.data() + hours.size() || m_error != std::errc() || m_end != minutes.data() + minutes.size() ||
-      h < -24 || h > 24 || m < 0 || m > 60) {
+  if (h_error != std::errc() || h_end != hours.data() + hours.size() || m_error != std::errc() ||
+      m_end != minutes.data() + minutes.size() || h < -24 || h > 24 || m < 0 || m > 60) {
     return std::nullopt;
   }
   int64_t offset = h < 0 || hours.starts_with('-') ? h * 60 - m : h * 60 + m;

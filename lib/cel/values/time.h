@@ -20,7 +20,7 @@ std::string FormatTime(const Timestamp& time);              // RFC 3339, in the 
 // Of a moment, in a zone.
 struct CivilTime {
   int64_t year;
-  int month, day;  // from 1
+  int month, day;                // from 1
   int day_of_year, day_of_week;  // from 0; Sunday is 0
   int hour, minute, second, millisecond;
 };

@@ -24,10 +24,14 @@ Ordering Order(T a, T b) {
 }
 
 Ordering Reverse(Ordering ordering) {
-  return ordering == Ordering::kLess ? Ordering::kGreater : ordering == Ordering::kGreater ? Ordering::kLess : ordering;
+  return ordering == Ordering::kLess      ? Ordering::kGreater
+         : ordering == Ordering::kGreater ? Ordering::kLess
+                                          : ordering;
 }
 
-Ordering CompareDoubles(double a, double b) { return std::isnan(a) || std::isnan(b) ? Ordering::kUnordered : Order(a, b); }
+Ordering CompareDoubles(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? Ordering::kUnordered : Order(a, b);
+}
 
 // By value, as upstream: the number as a double, but for doubles out of the other's range.
 Ordering CompareIntDouble(int64_t a, double b) {
@@ -44,7 +48,9 @@ Ordering CompareUintDouble(uint64_t a, double b) {
   return Order(static_cast<double>(a), b);
 }
 
-Ordering CompareIntUint(int64_t a, uint64_t b) { return a < 0 ? Ordering::kLess : Order(static_cast<uint64_t>(a), b); }
+Ordering CompareIntUint(int64_t a, uint64_t b) {
+  return a < 0 ? Ordering::kLess : Order(static_cast<uint64_t>(a), b);
+}
 
 bool IsNumber(const Value& value) {
   return value.Is(ValueKind::kInt) || value.Is(ValueKind::kUint) || value.Is(ValueKind::kDouble);
@@ -54,10 +60,12 @@ Ordering CompareNumbers(const Value& a, const Value& b) {
   switch (a.kind()) {
     case ValueKind::kInt:
       if (b.Is(ValueKind::kInt)) return Order(a.as_int(), b.as_int());
-      return b.Is(ValueKind::kUint) ? CompareIntUint(a.as_int(), b.as_uint()) : CompareIntDouble(a.as_int(), b.as_double());
+      return b.Is(ValueKind::kUint) ? CompareIntUint(a.as_int(), b.as_uint())
+                                    : CompareIntDouble(a.as_int(), b.as_double());
     case ValueKind::kUint:
       if (b.Is(ValueKind::kUint)) return Order(a.as_uint(), b.as_uint());
-      return b.Is(ValueKind::kInt) ? Reverse(CompareIntUint(b.as_int(), a.as_uint())) : CompareUintDouble(a.as_uint(), b.as_double());
+      return b.Is(ValueKind::kInt) ? Reverse(CompareIntUint(b.as_int(), a.as_uint()))
+                                   : CompareUintDouble(a.as_uint(), b.as_double());
     default:
       if (b.Is(ValueKind::kDouble)) return CompareDoubles(a.as_double(), b.as_double());
       return b.Is(ValueKind::kInt) ? Reverse(CompareIntDouble(b.as_int(), a.as_double()))
@@ -90,7 +98,8 @@ bool EqualMaps(const MapValue& a, const MapValue& b, Arena& arena) {
   if (a.Size() != b.Size()) return false;
   for (size_t i = 0; i < a.Size(); ++i) {
     Value other;
-    if (!b.FindEqual(a.KeyAt(i, arena), other, arena) || !Equals(a.ValueAt(i, arena), other, arena)) return false;
+    if (!b.FindEqual(a.KeyAt(i, arena), other, arena) || !Equals(a.ValueAt(i, arena), other, arena))
+      return false;
   }
   return true;
 }
@@ -160,7 +169,8 @@ Ordering Compare(const Value& a, const Value& b) {
 bool Equals(const Value& a, const Value& b, Arena& arena) {
   if (a.kind() != b.kind()) {
     // An object that an expression made and one that data holds have the same fields or not.
-    bool objects = (a.Is(ValueKind::kMap) && b.Is(ValueKind::kObject)) || (a.Is(ValueKind::kObject) && b.Is(ValueKind::kMap));
+    bool objects = (a.Is(ValueKind::kMap) && b.Is(ValueKind::kObject)) ||
+                   (a.Is(ValueKind::kObject) && b.Is(ValueKind::kMap));
     if (objects) return EqualMaps(a.map(), b.map(), arena);
     return IsNumber(a) && IsNumber(b) && CompareNumbers(a, b) == Ordering::kEqual;
   }

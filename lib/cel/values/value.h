@@ -71,10 +71,14 @@ class Value {
   static Value Object(const MapValue* object) { return Pointer(ValueKind::kObject, object); }
   static Value Opaque(const OpaqueValue* opaque) { return Pointer(ValueKind::kOpaque, opaque); }
   static Value None() { return Pointer(ValueKind::kOptional, nullptr); }
-  static Value Some(Value value, Arena& arena) { return Pointer(ValueKind::kOptional, arena.New<Value>(value)); }
+  static Value Some(Value value, Arena& arena) {
+    return Pointer(ValueKind::kOptional, arena.New<Value>(value));
+  }
 
   // Errors are values: && and || may still have a result. The message is upstream's.
-  static Value Error(std::string_view message, Arena& arena) { return Text(ValueKind::kError, arena.Copy(message)); }
+  static Value Error(std::string_view message, Arena& arena) {
+    return Text(ValueKind::kError, arena.Copy(message));
+  }
   static Value StaticError(std::string_view message) { return Text(ValueKind::kError, message); }
 
   ValueKind kind() const { return kind_; }
@@ -95,8 +99,8 @@ class Value {
   const ListValue& list() const { return *static_cast<const ListValue*>(p_); }
   const MapValue& map() const { return *static_cast<const MapValue*>(p_); }  // of maps and objects
   const OpaqueValue& opaque() const { return *static_cast<const OpaqueValue*>(p_); }
-  bool has_value() const { return p_ != nullptr; }                     // of optionals
-  Value inner() const { return *static_cast<const Value*>(p_); }       // of optionals that have a value
+  bool has_value() const { return p_ != nullptr; }                // of optionals
+  Value inner() const { return *static_cast<const Value*>(p_); }  // of optionals that have a value
 
  private:
   Value(ValueKind kind, int64_t value) : kind_(kind), i_(value) {}

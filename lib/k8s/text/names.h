@@ -1,33 +1,27 @@
-// Rules for names and values of many kinds (apimachinery util/validation). Each function returns the
-// problems in upstream's words and order; empty: the value is valid.
+// Rules for names and values, under this library's namespace. lib/api has them, where CEL's formats see them too.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "lib/api/names.h"
 
 namespace keelson::k8s {
 
-using Problems = std::vector<std::string>;
-
-Problems CheckDns1123Label(std::string_view value);      // 63 bytes: names of namespaces, containers, volumes
-Problems CheckDns1123Subdomain(std::string_view value);  // 253 bytes: names of most objects
-Problems CheckDns1123SubdomainWithUnderscore(std::string_view value);  // 253 bytes: DNS search domains
-Problems CheckDns1035Label(std::string_view value);   // 63 bytes, begins with a letter: names of services
-Problems CheckQualifiedName(std::string_view value);  // label and annotation keys, resource names
-Problems CheckLabelValue(std::string_view value);
-Problems CheckPathSegmentName(std::string_view value);  // RBAC names
-Problems CheckPortName(std::string_view value);         // 15 bytes: IANA service names
-Problems CheckPortNumber(int64_t port);                 // 1-65535
-Problems CheckEnvVarName(std::string_view value);       // relaxed form: printable ASCII but '='
-Problems CheckConfigKey(std::string_view value);        // keys of ConfigMaps and Secrets
-Problems CheckHttpHeaderName(std::string_view value);
-Problems CheckCIdentifier(std::string_view value);
-Problems CheckIp(std::string_view value);  // as in stored objects: also what Go's old net.ParseIP accepted
-bool IsIpv4(std::string_view value);
-bool IsIpv6(std::string_view value);
-// "10.0.0.0/8"; host bits may be set.
-bool IsCidr(std::string_view value);
+using api::CheckCIdentifier;
+using api::CheckConfigKey;
+using api::CheckDns1035Label;
+using api::CheckDns1123Label;
+using api::CheckDns1123Subdomain;
+using api::CheckDns1123SubdomainWithUnderscore;
+using api::CheckEnvVarName;
+using api::CheckHttpHeaderName;
+using api::CheckIp;
+using api::CheckLabelValue;
+using api::CheckPathSegmentName;
+using api::CheckPortName;
+using api::CheckPortNumber;
+using api::CheckQualifiedName;
+using api::IsCidr;
+using api::IsIpv4;
+using api::IsIpv6;
+using api::Problems;
 
 }  // namespace keelson::k8s

@@ -1,4 +1,4 @@
-#include "lib/k8s/text/names.h"
+#include "lib/api/names.h"
 
 #include <arpa/inet.h>
 
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace keelson::k8s {
+namespace keelson::api {
 
 namespace {
 
@@ -287,4 +287,4 @@ bool IsCidr(std::string_view value) {
   return (IsIpv4(address) && bits <= 32) || (IsIpv6(address) && bits <= 128);
 }
 
-}  // namespace keelson::k8s
+}  // namespace keelson::api
