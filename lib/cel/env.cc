@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/mutex.h"
-#include "lib/cel/check/literals.h"
+#include "lib/cel/check/estimate.h"
 #include "lib/cel/env_parts.h"
 #include "lib/cel/eval/planner.h"
 #include "lib/cel/library/library.h"
@@ -110,6 +110,15 @@ Result<std::shared_ptr<const Program>> Env::Compile(std::string_view expression,
   program->uses.resize(parts_->declarations.variables().size());
   for (const ExprInfo& info : checked->info) {
     if (info.ref == RefKind::kVariable) program->uses[static_cast<size_t>(info.index)] = true;
+  }
+  if (parts_->options.check_cost) {
+    std::vector<const DeclType*> variables;
+    for (const auto& [name, type] : parts_->options.variables) {
+      bool shaped = type->form() != DeclForm::kDyn && type->form() != DeclForm::kNative;
+      variables.push_back(shaped ? type.get() : nullptr);
+    }
+    Range64 estimate = EstimateCost(*ast, *checked, variables);
+    program->estimate = {estimate.min, estimate.max};
   }
   program->root = Plan(*ast, *checked, program->arena);
   return std::shared_ptr<const Program>(new Program(std::move(program)));

@@ -36,24 +36,33 @@ Result<IpAddress> ParseIp(std::string_view text) {
   }
   auto address = IpAddress::Parse(text);
   if (!address) {
-    return Error(Code::kBadRequest, fmt::format("IP Address \"{0}\" parse error during conversion from string: ParseAddr(\"{0}\"): unable to parse IP", text));
+    return Error(Code::kBadRequest, fmt::format("IP Address \"{0}\" parse error during conversion from "
+                                                "string: ParseAddr(\"{0}\"): unable to parse IP",
+                                                text));
   }
-  if (IsMapped(*address)) return Error(Code::kBadRequest, fmt::format("IPv4-mapped IPv6 address \"{}\" is not allowed", text));
+  if (IsMapped(*address))
+    return Error(Code::kBadRequest, fmt::format("IPv4-mapped IPv6 address \"{}\" is not allowed", text));
   return *address;
 }
 
 Result<IpPrefix> ParseCidr(std::string_view text) {
   size_t slash = text.rfind('/');
   auto fail = [&](std::string_view why) {
-    return Error(Code::kBadRequest, fmt::format("network address parse error during conversion from string: netip.ParsePrefix(\"{}\"): {}", text, why));
+    return Error(
+        Code::kBadRequest,
+        fmt::format(
+            "network address parse error during conversion from string: netip.ParsePrefix(\"{}\"): {}", text,
+            why));
   };
   if (slash == std::string_view::npos) return fail("no '/'");
   if (text.find('%') != std::string_view::npos) return fail("IPv6 zones cannot be present in a prefix");
   auto prefix = IpPrefix::Parse(text);
   std::string_view bits = text.substr(slash + 1);
-  if (!IpAddress::Parse(text.substr(0, slash))) return fail(fmt::format("ParseAddr(\"{}\"): unable to parse IP", text.substr(0, slash)));
+  if (!IpAddress::Parse(text.substr(0, slash)))
+    return fail(fmt::format("ParseAddr(\"{}\"): unable to parse IP", text.substr(0, slash)));
   if (!prefix || (bits.size() > 1 && bits[0] == '0')) return fail("prefix length out of range");
-  if (IsMapped(prefix->address())) return Error(Code::kBadRequest, fmt::format("IPv4-mapped IPv6 address \"{}\" is not allowed", text));
+  if (IsMapped(prefix->address()))
+    return Error(Code::kBadRequest, fmt::format("IPv4-mapped IPv6 address \"{}\" is not allowed", text));
   return *prefix;
 }
 
@@ -87,7 +96,8 @@ Value IsLinkLocalMulticast(Args args, Arena&) {
 Value IsGlobalUnicast(Args args, Arena&) {
   const IpAddress& address = IpOf(args[0]);
   bool broadcast = address.bytes() == "\xff\xff\xff\xff";
-  return Value::Bool(!broadcast && !address.IsUnspecified() && !address.IsLoopback() && !address.IsMulticast() && !address.IsLinkLocal());
+  return Value::Bool(!broadcast && !address.IsUnspecified() && !address.IsLoopback() &&
+                     !address.IsMulticast() && !address.IsLinkLocal());
 }
 
 Value ToCidr(Args args, Arena& arena) {
@@ -97,7 +107,9 @@ Value ToCidr(Args args, Arena& arena) {
 
 Value IsCidr(Args args, Arena&) { return Value::Bool(ParseCidr(args[0].text()).has_value()); }
 
-bool Covers(const IpPrefix& prefix, const IpAddress& address) { return prefix.is_v4() == address.is_v4() && prefix.Contains(address); }
+bool Covers(const IpPrefix& prefix, const IpAddress& address) {
+  return prefix.is_v4() == address.is_v4() && prefix.Contains(address);
+}
 
 Value ContainsIp(Args args, Arena& arena) {
   if (!args[1].Is(ValueKind::kString)) return Value::Bool(Covers(CidrOf(args[0]), IpOf(args[1])));
@@ -105,7 +117,9 @@ Value ContainsIp(Args args, Arena& arena) {
   return address ? Value::Bool(Covers(CidrOf(args[0]), *address)) : Failed(address.error(), arena);
 }
 
-bool CoversPrefix(const IpPrefix& outer, const IpPrefix& inner) { return outer.length() <= inner.length() && Covers(outer, inner.address()); }
+bool CoversPrefix(const IpPrefix& outer, const IpPrefix& inner) {
+  return outer.length() <= inner.length() && Covers(outer, inner.address());
+}
 
 Value ContainsCidr(Args args, Arena& arena) {
   if (!args[1].Is(ValueKind::kString)) return Value::Bool(CoversPrefix(CidrOf(args[0]), CidrOf(args[1])));
@@ -115,7 +129,9 @@ Value ContainsCidr(Args args, Arena& arena) {
 
 Value CidrIp(Args args, Arena& arena) { return Value::Opaque(arena.New<IpValue>(CidrOf(args[0]).address())); }
 Value PrefixLength(Args args, Arena&) { return Value::Int(CidrOf(args[0]).length()); }
-Value Masked(Args args, Arena& arena) { return Value::Opaque(arena.New<CidrValue>(CidrOf(args[0]).Masked())); }
+Value Masked(Args args, Arena& arena) {
+  return Value::Opaque(arena.New<CidrValue>(CidrOf(args[0]).Masked()));
+}
 Value CidrText(Args args, Arena& arena) { return Value::String(arena.Copy(CidrOf(args[0]).ToString())); }
 
 constexpr CostRule kOneEach = CostRule::kNominal;
@@ -126,8 +142,10 @@ const FunctionRow kIpRows[] = {
     {"ip.isCanonical", "ip_is_canonical", "", "string", "bool", 30, IsCanonical, CostRule::kParseTwice},
     {"isUnspecified", "ip_is_unspecified", "net.IP", "", "bool", 30, IsUnspecified, kOneEach},
     {"isLoopback", "ip_is_loopback", "net.IP", "", "bool", 30, IsLoopback, kOneEach},
-    {"isLinkLocalMulticast", "ip_is_link_local_multicast", "net.IP", "", "bool", 30, IsLinkLocalMulticast, kOneEach},
-    {"isLinkLocalUnicast", "ip_is_link_local_unicast", "net.IP", "", "bool", 30, IsLinkLocalUnicast, kOneEach},
+    {"isLinkLocalMulticast", "ip_is_link_local_multicast", "net.IP", "", "bool", 30, IsLinkLocalMulticast,
+     kOneEach},
+    {"isLinkLocalUnicast", "ip_is_link_local_unicast", "net.IP", "", "bool", 30, IsLinkLocalUnicast,
+     kOneEach},
     {"isGlobalUnicast", "ip_is_global_unicast", "net.IP", "", "bool", 30, IsGlobalUnicast, kOneEach},
     {"isIP", "is_ip", "", "string", "bool", 30, IsIp, CostRule::kParse},
     {"string", "ip_to_string", "", "net.IP", "string", 30, IpText},
@@ -135,10 +153,14 @@ const FunctionRow kIpRows[] = {
 
 const FunctionRow kCidrRows[] = {
     {"cidr", "string_to_cidr", "", "string", "net.CIDR", 30, ToCidr, CostRule::kParse},
-    {"containsIP", "cidr_contains_ip_string", "net.CIDR", "string", "bool", 30, ContainsIp, CostRule::kContainsIp},
-    {"containsIP", "cidr_contains_ip_ip", "net.CIDR", "net.IP", "bool", 30, ContainsIp, CostRule::kContainsIp},
-    {"containsCIDR", "cidr_contains_cidr_string", "net.CIDR", "string", "bool", 30, ContainsCidr, CostRule::kContainsCidr},
-    {"containsCIDR", "cidr_contains_cidr", "net.CIDR", "net.CIDR", "bool", 30, ContainsCidr, CostRule::kContainsCidr},
+    {"containsIP", "cidr_contains_ip_string", "net.CIDR", "string", "bool", 30, ContainsIp,
+     CostRule::kContainsIp},
+    {"containsIP", "cidr_contains_ip_ip", "net.CIDR", "net.IP", "bool", 30, ContainsIp,
+     CostRule::kContainsIp},
+    {"containsCIDR", "cidr_contains_cidr_string", "net.CIDR", "string", "bool", 30, ContainsCidr,
+     CostRule::kContainsCidr},
+    {"containsCIDR", "cidr_contains_cidr", "net.CIDR", "net.CIDR", "bool", 30, ContainsCidr,
+     CostRule::kContainsCidr},
     {"ip", "cidr_ip", "net.CIDR", "", "net.IP", 30, CidrIp, kOneEach},
     {"prefixLength", "cidr_prefix_length", "net.CIDR", "", "int", 30, PrefixLength, kOneEach},
     {"masked", "cidr_masked", "net.CIDR", "", "net.CIDR", 30, Masked, kOneEach},

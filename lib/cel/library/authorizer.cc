@@ -34,9 +34,13 @@ class DecisionValue : public OpaqueValue {
 };
 
 const CheckValue& CheckOf(const Value& value) { return static_cast<const CheckValue&>(value.opaque()); }
-const AuthorizationAnswer& AnswerOf(const Value& value) { return static_cast<const DecisionValue&>(value.opaque()).answer; }
+const AuthorizationAnswer& AnswerOf(const Value& value) {
+  return static_cast<const DecisionValue&>(value.opaque()).answer;
+}
 
-bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t\n\v\f\r") == std::string_view::npos; }
+bool IsBlank(std::string_view text) {
+  return text.find_first_not_of(" \t\n\v\f\r") == std::string_view::npos;
+}
 
 // The check with one more thing known.
 Value With(Args args, Type type, std::string AuthorizationQuestion::*member, Arena& arena) {
@@ -51,15 +55,19 @@ Value Path(Args args, Arena& arena) {
   return With(args, &types::kPathCheck, &AuthorizationQuestion::path, arena);
 }
 
-Value Group(Args args, Arena& arena) { return With(args, &types::kGroupCheck, &AuthorizationQuestion::group, arena); }
+Value Group(Args args, Arena& arena) {
+  return With(args, &types::kGroupCheck, &AuthorizationQuestion::group, arena);
+}
 
 Value ServiceAccount(Args args, Arena& arena) {
   const CheckValue& check = CheckOf(args[0]);
   AuthorizationQuestion question = check.question;
   question.service_account_namespace = std::string(args[1].text());
   question.service_account_name = std::string(args[2].text());
-  if (!api::CheckDns1123Subdomain(args[2].text()).empty()) return Value::StaticError("Invalid service account name");
-  if (!api::CheckDns1123Label(args[1].text()).empty()) return Value::StaticError("Invalid service account namespace");
+  if (!api::CheckDns1123Subdomain(args[2].text()).empty())
+    return Value::StaticError("Invalid service account name");
+  if (!api::CheckDns1123Label(args[1].text()).empty())
+    return Value::StaticError("Invalid service account namespace");
   return Value::Opaque(arena.New<CheckValue>(&types::kAuthorizer, check.authorizer, std::move(question)));
 }
 
@@ -91,13 +99,15 @@ constexpr CostRule kOneEach = CostRule::kNominal, kCheck = CostRule::kAuthorizer
 const FunctionRow kAuthorizerRows[] = {
     {"path", "authorizer_path", A "Authorizer", "string", A "PathCheck", 27, Path, kOneEach},
     {"group", "authorizer_group", A "Authorizer", "string", A "GroupCheck", 27, Group, kOneEach},
-    {"serviceAccount", "authorizer_serviceaccount", A "Authorizer", "string,string", A "Authorizer", 27, ServiceAccount, kOneEach},
+    {"serviceAccount", "authorizer_serviceaccount", A "Authorizer", "string,string", A "Authorizer", 27,
+     ServiceAccount, kOneEach},
     {"resource", "groupcheck_resource", A "GroupCheck", "string", A "ResourceCheck", 27, Resource, kOneEach},
     {"subresource", "resourcecheck_subresource", A "ResourceCheck", "string", A "ResourceCheck", 27,
      Narrow<&AuthorizationQuestion::subresource>, kOneEach},
     {"namespace", "resourcecheck_namespace", A "ResourceCheck", "string", A "ResourceCheck", 27,
      Narrow<&AuthorizationQuestion::namespace_name>, kOneEach},
-    {"name", "resourcecheck_name", A "ResourceCheck", "string", A "ResourceCheck", 27, Narrow<&AuthorizationQuestion::name>, kOneEach},
+    {"name", "resourcecheck_name", A "ResourceCheck", "string", A "ResourceCheck", 27,
+     Narrow<&AuthorizationQuestion::name>, kOneEach},
     {"check", "pathcheck_check", A "PathCheck", "string", A "Decision", 27, Check, kCheck},
     {"check", "resourcecheck_check", A "ResourceCheck", "string", A "Decision", 27, Check, kCheck},
     {"errored", "decision_errored", A "Decision", "", "bool", 27, Errored, kOneEach},

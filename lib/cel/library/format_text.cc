@@ -106,7 +106,10 @@ Result<std::string> StringClause(const Value& value, Arena& arena) {
     case ValueKind::kOptional:
     case ValueKind::kOpaque:
     case ValueKind::kError:
-      return WrongType("string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps", value);
+      return WrongType(
+          "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
+          "durations, and timestamps",
+          value);
     default:
       return ToText(value);
   }
@@ -166,7 +169,9 @@ Result<std::string> HexClause(const Value& value, bool upper) {
   } else {
     return WrongType("only integers, byte buffers, and strings can be formatted as hex", value);
   }
-  if (upper) std::transform(out.begin(), out.end(), out.begin(), [](char c) { return c >= 'a' && c <= 'f' ? static_cast<char>(c - 32) : c; });
+  if (upper)
+    std::transform(out.begin(), out.end(), out.begin(),
+                   [](char c) { return c >= 'a' && c <= 'f' ? static_cast<char>(c - 32) : c; });
   return out;
 }
 
@@ -192,7 +197,8 @@ Result<std::string> Clause(char clause, const Value& value, int precision, Arena
       if (IsInteger(value)) return InBase<8>(value);
       return WrongType("octal clause can only be used on integers", value);
     default:
-      return Bad(fmt::format("could not parse formatting clause: unrecognized formatting clause \"{}\"", clause));
+      return Bad(
+          fmt::format("could not parse formatting clause: unrecognized formatting clause \"{}\"", clause));
   }
 }
 
@@ -201,12 +207,16 @@ Result<int> TakePrecision(std::string_view& rest) {
   if (!rest.starts_with('.')) return kDefaultPrecision;
   size_t end = 1;
   while (end < rest.size() && rest[end] >= '0' && rest[end] <= '9') ++end;
-  auto failed = [](std::string_view why) { return Bad(fmt::format("could not parse formatting clause: error while parsing precision: {}", why)); };
+  auto failed = [](std::string_view why) {
+    return Bad(fmt::format("could not parse formatting clause: error while parsing precision: {}", why));
+  };
   if (end == rest.size()) return failed("could not find end of precision specifier");
   int precision = 0;
   auto [stop, error] = std::from_chars(rest.data() + 1, rest.data() + end, precision);
   if (error != std::errc() || precision > kLargestPrecision) {
-    return failed(fmt::format("error while converting precision to integer: strconv.Atoi: parsing \"{}\": invalid syntax", rest.substr(1, end - 1)));
+    return failed(fmt::format(
+        "error while converting precision to integer: strconv.Atoi: parsing \"{}\": invalid syntax",
+        rest.substr(1, end - 1)));
   }
   rest.remove_prefix(end);
   return precision;

@@ -52,10 +52,16 @@ bool IsUuid(std::string_view text) {
   return digits.size() == 32 && digits.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
 }
 
-Problems Uuid(std::string_view text) { return IsUuid(text) ? Problems() : Problems{"does not match the UUID format"}; }
-Problems Byte(std::string_view text) { return DecodeBase64(text, Base64::kStd, "\r\n") ? Problems() : Problems{"invalid base64"}; }
+Problems Uuid(std::string_view text) {
+  return IsUuid(text) ? Problems() : Problems{"does not match the UUID format"};
+}
+Problems Byte(std::string_view text) {
+  return DecodeBase64(text, Base64::kStd, "\r\n") ? Problems() : Problems{"invalid base64"};
+}
 Problems Date(std::string_view text) { return ParseDate(text) ? Problems() : Problems{"invalid date"}; }
-Problems DateTime(std::string_view text) { return ParseFormatDateTime(text) ? Problems() : Problems{"invalid datetime"}; }
+Problems DateTime(std::string_view text) {
+  return ParseFormatDateTime(text) ? Problems() : Problems{"invalid datetime"};
+}
 
 // The sizes of patterns that upstream's libraries have for the last five.
 constexpr uint64_t kUriPattern = 128, kUuidPattern = 90, kBase64Pattern = 87, kDateTimePattern = 103;
@@ -99,15 +105,18 @@ Value Named(Args args, Arena& arena) {
 Value Validate(Args args, Arena& arena) {
   const auto& format = static_cast<const FormatValue&>(args[0].opaque());
   std::vector<Value> problems;
-  for (const std::string& problem : format.value->check(args[1].text())) problems.push_back(Value::String(arena.Copy(problem)));
+  for (const std::string& problem : format.value->check(args[1].text()))
+    problems.push_back(Value::String(arena.Copy(problem)));
   return problems.empty() ? Value::None() : Value::Some(MakeList(problems, arena), arena);
 }
 
 #define F "kubernetes.NamedFormat"
-#define KEELSON_CEL_FORMAT(NAME, INDEX) {"format." NAME, "format." NAME, "", "", F, 31, Constant<INDEX>}
+#define KEELSON_CEL_FORMAT(NAME, INDEX) \
+  { "format." NAME, "format." NAME, "", "", F, 31, Constant<INDEX> }
 
 const FunctionRow kFormatRows[] = {
-    {"validate", "format-validate", F, "string", "optional<list<string>>", 31, Validate, CostRule::kValidateFormat},
+    {"validate", "format-validate", F, "string", "optional<list<string>>", 31, Validate,
+     CostRule::kValidateFormat},
     {"format.named", "format-named", "", "string", "optional<" F ">", 31, Named, CostRule::kNominal},
     KEELSON_CEL_FORMAT("dns1123Label", 0),
     KEELSON_CEL_FORMAT("dns1123Subdomain", 1),

@@ -12,7 +12,12 @@ enum class Mode { kPath, kHost, kQuery, kUserinfo };
 
 bool IsAlpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-int HexValue(char c) { return IsDigit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
+int HexValue(char c) {
+  return IsDigit(c)             ? c - '0'
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                : -1;
+}
 
 Error Bad(std::string message) { return Error(Code::kBadRequest, std::move(message)); }
 
@@ -23,7 +28,8 @@ bool MustEscapeInPath(char c) {
 }
 
 bool IsHostCharacter(char c) {
-  return IsAlpha(c) || IsDigit(c) || static_cast<uint8_t>(c) >= 0x80 || std::string_view("-_.~!$&'()*+,;=:[]<>\"").find(c) != std::string_view::npos;
+  return IsAlpha(c) || IsDigit(c) || static_cast<uint8_t>(c) >= 0x80 ||
+         std::string_view("-_.~!$&'()*+,;=:[]<>\"").find(c) != std::string_view::npos;
 }
 
 Result<std::string> Unescape(std::string_view text, Mode mode) {
@@ -31,10 +37,12 @@ Result<std::string> Unescape(std::string_view text, Mode mode) {
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '%') {
-      int high = i + 1 < text.size() ? HexValue(text[i + 1]) : -1, low = i + 2 < text.size() ? HexValue(text[i + 2]) : -1;
+      int high = i + 1 < text.size() ? HexValue(text[i + 1]) : -1,
+          low = i + 2 < text.size() ? HexValue(text[i + 2]) : -1;
       if (high < 0 || low < 0) return Bad(fmt::format("invalid URL escape \"{}\"", text.substr(i, 3)));
       // Hosts may only spell bytes that are no ASCII.
-      if (mode == Mode::kHost && high < 8 && text.substr(i, 3) != "%25") return Bad(fmt::format("invalid URL escape \"{}\"", text.substr(i, 3)));
+      if (mode == Mode::kHost && high < 8 && text.substr(i, 3) != "%25")
+        return Bad(fmt::format("invalid URL escape \"{}\"", text.substr(i, 3)));
       out += static_cast<char>(high * 16 + low);
       i += 2;
     } else if (c == '+' && mode == Mode::kQuery) {
@@ -50,7 +58,8 @@ Result<std::string> Unescape(std::string_view text, Mode mode) {
 
 std::string Escape(std::string_view path) {
   std::string out;
-  for (char c : path) out += MustEscapeInPath(c) ? fmt::format("%{:02X}", static_cast<uint8_t>(c)) : std::string(1, c);
+  for (char c : path)
+    out += MustEscapeInPath(c) ? fmt::format("%{:02X}", static_cast<uint8_t>(c)) : std::string(1, c);
   return out;
 }
 
@@ -69,7 +78,8 @@ Result<std::string> TakeScheme(std::string_view& text) {
     if (c == ':') {
       if (i == 0) return Bad("missing protocol scheme");
       std::string scheme(text.substr(0, i));
-      std::transform(scheme.begin(), scheme.end(), scheme.begin(), [](char s) { return s >= 'A' && s <= 'Z' ? static_cast<char>(s + 32) : s; });
+      std::transform(scheme.begin(), scheme.end(), scheme.begin(),
+                     [](char s) { return s >= 'A' && s <= 'Z' ? static_cast<char>(s + 32) : s; });
       text.remove_prefix(i + 1);
       return scheme;
     }
@@ -91,7 +101,8 @@ Result<std::string> ParseHost(std::string_view host) {
 }
 
 Result<GoUrl> ParseParts(std::string_view text) {
-  if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7F; })) {
+  if (std::any_of(text.begin(), text.end(),
+                  [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7F; })) {
     return Bad("net/url: invalid control character in URL");
   }
   if (text.empty()) return Bad("empty url");
@@ -115,7 +126,8 @@ Result<GoUrl> ParseParts(std::string_view text) {
     text.remove_prefix(2 + authority.size());
     if (size_t at = authority.rfind('@'); at != std::string_view::npos) {
       auto user = Unescape(authority.substr(0, at), Mode::kUserinfo);
-      if (!user || authority.substr(0, at).find_first_of(" \"<>[]^`{|}\\/?#") != std::string_view::npos) return Bad("net/url: invalid userinfo");
+      if (!user || authority.substr(0, at).find_first_of(" \"<>[]^`{|}\\/?#") != std::string_view::npos)
+        return Bad("net/url: invalid userinfo");
       authority.remove_prefix(at + 1);
     }
     KEELSON_ASSIGN_OR_RETURN(out.host, ParseHost(authority));
@@ -135,7 +147,8 @@ Result<GoUrl> GoUrl::Parse(std::string_view text) {
 
 std::string GoUrl::Hostname() const {
   std::string_view out = host;
-  if (size_t colon = out.rfind(':'); colon != std::string_view::npos && IsPort(out.substr(colon)) && out.find(']', colon) == std::string_view::npos) {
+  if (size_t colon = out.rfind(':'); colon != std::string_view::npos && IsPort(out.substr(colon)) &&
+                                     out.find(']', colon) == std::string_view::npos) {
     out = out.substr(0, colon);
   }
   if (out.starts_with('[') && out.ends_with(']')) out = out.substr(1, out.size() - 2);
@@ -144,7 +157,9 @@ std::string GoUrl::Hostname() const {
 
 std::string GoUrl::Port() const {
   size_t colon = host.rfind(':');
-  if (colon == std::string::npos || !IsPort(std::string_view(host).substr(colon)) || host.find(']', colon) != std::string::npos) return {};
+  if (colon == std::string::npos || !IsPort(std::string_view(host).substr(colon)) ||
+      host.find(']', colon) != std::string::npos)
+    return {};
   return host.substr(colon + 1);
 }
 
@@ -161,7 +176,8 @@ std::map<std::string, std::vector<std::string>> GoUrl::Query() const {
     if (pair.empty() || pair.find(';') != std::string_view::npos) continue;
     size_t equals = pair.find('=');
     auto key = Unescape(pair.substr(0, equals), Mode::kQuery);
-    auto value = Unescape(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1), Mode::kQuery);
+    auto value = Unescape(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1),
+                          Mode::kQuery);
     if (key && value) out[*key].push_back(*value);
   }
   return out;

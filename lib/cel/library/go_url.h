@@ -15,7 +15,7 @@ struct GoUrl {
   std::string path;          // decoded
   std::string raw_path;      // as it was
   std::string raw_query;
-  std::string opaque;        // of URLs like mailto:x
+  std::string opaque;  // of URLs like mailto:x
 
   // kBadRequest in Go's words: parse "x": invalid URI for request
   static Result<GoUrl> Parse(std::string_view text);

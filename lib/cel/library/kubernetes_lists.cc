@@ -23,7 +23,9 @@ Value IsSorted(Args args, Arena& arena) {
 template <Ordering kReplaces>
 Value Extreme(Args args, Arena& arena) {
   const ListValue& list = args[0].list();
-  if (list.Size() == 0) return Value::StaticError(kReplaces == Ordering::kGreater ? "min called on empty list" : "max called on empty list");
+  if (list.Size() == 0)
+    return Value::StaticError(kReplaces == Ordering::kGreater ? "min called on empty list"
+                                                              : "max called on empty list");
   Value best = list.At(0, arena);
   for (size_t i = 1; i < list.Size(); ++i) {
     Value next = list.At(i, arena);
@@ -85,10 +87,11 @@ Value Includes(Args args, Arena& arena) {
 constexpr CostRule kTraverse = CostRule::kTraverseList;
 constexpr Implementation kMin = Extreme<Ordering::kGreater>, kMax = Extreme<Ordering::kLess>;
 
-#define KEELSON_CEL_LIST(TYPE)                                                                           \
-  {"isSorted", "list_" TYPE "_is_sorted_bool", "list<" TYPE ">", "", "bool", 0, IsSorted, kTraverse},    \
-      {"min", "list_" TYPE "_min_" TYPE, "list<" TYPE ">", "", TYPE, 0, kMin, kTraverse},                \
-      {"max", "list_" TYPE "_max_" TYPE, "list<" TYPE ">", "", TYPE, 0, kMax, kTraverse}
+#define KEELSON_CEL_LIST(TYPE)                                                                        \
+  {"isSorted", "list_" TYPE "_is_sorted_bool", "list<" TYPE ">", "", "bool", 0, IsSorted, kTraverse}, \
+      {"min", "list_" TYPE "_min_" TYPE, "list<" TYPE ">", "", TYPE, 0, kMin, kTraverse}, {           \
+    "max", "list_" TYPE "_max_" TYPE, "list<" TYPE ">", "", TYPE, 0, kMax, kTraverse                  \
+  }
 
 const FunctionRow kKubernetesListRows[] = {
     KEELSON_CEL_LIST("int"),
@@ -108,7 +111,7 @@ const FunctionRow kKubernetesListRows[] = {
 };
 
 const FunctionRow kDeviceRows[] = {
-    {"includes", "dra_includes_dyn_dyn", "dyn", "dyn", "bool", 0, Includes},
+    {"includes", "dra_includes_dyn_dyn", "dyn", "dyn", "bool", 36, Includes},
 };
 
 }  // namespace

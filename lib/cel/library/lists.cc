@@ -40,8 +40,11 @@ class Reversed : public ListValue {
 };
 
 Value Slice(Args args, Arena& arena) {
-  int64_t start = args[1].as_int(), end = args[2].as_int(), size = static_cast<int64_t>(args[0].list().Size());
-  auto refuse = [&](std::string_view why) { return Value::Error(fmt::format("cannot slice({}, {}), {}", start, end, why), arena); };
+  int64_t start = args[1].as_int(), end = args[2].as_int(),
+          size = static_cast<int64_t>(args[0].list().Size());
+  auto refuse = [&](std::string_view why) {
+    return Value::Error(fmt::format("cannot slice({}, {}), {}", start, end, why), arena);
+  };
   if (start < 0 || end < 0) return refuse("negative indexes not supported");
   if (start > end) return refuse("start index must be less than or equal to end index");
   if (size < end) return refuse(fmt::format("list is length {}", size));
@@ -77,7 +80,8 @@ Value Reverse(Args args, Arena& arena) { return Value::List(arena.New<Reversed>(
 Value Distinct(Args args, Arena& arena) {
   std::vector<Value> out;
   for (const Value& item : Items(args[0].list(), arena)) {
-    bool known = std::any_of(out.begin(), out.end(), [&](const Value& seen) { return Equals(seen, item, arena); });
+    bool known =
+        std::any_of(out.begin(), out.end(), [&](const Value& seen) { return Equals(seen, item, arena); });
     if (!known) out.push_back(item);
   }
   return MakeList(out, arena);
@@ -87,11 +91,13 @@ Value Distinct(Args args, Arena& arena) {
 Value OrderOf(const std::vector<Value>& keys, std::vector<size_t>& order) {
   for (size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].IsError()) return keys[i];
-    if (Compare(keys[0], keys[0]) == Ordering::kIncomparable) return Value::StaticError("list elements must be comparable");
+    if (Compare(keys[0], keys[0]) == Ordering::kIncomparable)
+      return Value::StaticError("list elements must be comparable");
     if (keys[i].kind() != keys[0].kind()) return Value::StaticError("list elements must have the same type");
     order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return Compare(keys[a], keys[b]) == Ordering::kLess; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return Compare(keys[a], keys[b]) == Ordering::kLess; });
   return Value();
 }
 
@@ -112,16 +118,19 @@ Value Sort(Args args, Arena& arena) {
 Value SortByKeys(Args args, Arena& arena) {
   std::vector<Value> items = Items(args[0].list(), arena), keys = Items(args[1].list(), arena);
   if (items.size() != keys.size()) {
-    return Value::Error(fmt::format("@sortByAssociatedKeys() expected a list of the same size as the associated keys list: got {} and {} elements respectively",
-                                    items.size(), keys.size()), arena);
+    return Value::Error(fmt::format("@sortByAssociatedKeys() expected a list of the same size as the "
+                                    "associated keys list: got {} and {} elements respectively",
+                                    items.size(), keys.size()),
+                        arena);
   }
   return SortedBy(items, keys, arena);
 }
 
-#define KEELSON_CEL_SORT(TYPE, WORD)                                                                             \
-  {"sort", "list_" WORD "_sort", "list<" TYPE ">", "", "list<" TYPE ">", 34, Sort, CostRule::kSort},             \
-      {"@sortByAssociatedKeys", "list_" WORD "_sortByAssociatedKeys", "list<T>", "list<" TYPE ">", "list<T>", 34, \
-       SortByKeys, CostRule::kSortByKeys}
+#define KEELSON_CEL_SORT(TYPE, WORD)                                                                       \
+  {"sort", "list_" WORD "_sort", "list<" TYPE ">", "", "list<" TYPE ">", 34, Sort, CostRule::kSort}, {     \
+    "@sortByAssociatedKeys", "list_" WORD "_sortByAssociatedKeys", "list<T>", "list<" TYPE ">", "list<T>", \
+        34, SortByKeys, CostRule::kSortByKeys                                                              \
+  }
 
 const FunctionRow kListRows[] = {
     {"slice", "list_slice", "list<T>", "int,int", "list<T>", 34, Slice, CostRule::kListOfResult},

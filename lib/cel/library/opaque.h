@@ -11,7 +11,9 @@ class OpaqueOf : public OpaqueValue {
  public:
   explicit OpaqueOf(T content) : value(std::move(content)) {}
   Type type() const override { return &kType; }
-  bool Equals(const OpaqueValue& other) const override { return value == static_cast<const OpaqueOf&>(other).value; }
+  bool Equals(const OpaqueValue& other) const override {
+    return value == static_cast<const OpaqueOf&>(other).value;
+  }
 
   const T value;
 };

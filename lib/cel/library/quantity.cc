@@ -37,7 +37,9 @@ Value AsInteger(Args args, Arena&) {
 
 Value IsInteger(Args args, Arena&) { return Value::Bool(IsWhole(AmountOf(args[0]))); }
 
-Amount Second(Args args) { return args[1].Is(ValueKind::kInt) ? Amount::FromInt(args[1].as_int()) : AmountOf(args[1]); }
+Amount Second(Args args) {
+  return args[1].Is(ValueKind::kInt) ? Amount::FromInt(args[1].as_int()) : AmountOf(args[1]);
+}
 
 Value AddQuantity(Args args, Arena& arena) {
   Amount sum = AmountOf(args[0]);

@@ -20,10 +20,13 @@ struct Version {
 };
 using SemverValue = OpaqueOf<Version, types::kSemver>;
 
-bool IsNumeric(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos; }
+bool IsNumeric(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
 
 bool IsIdentifier(std::string_view text) {
-  return text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") == std::string_view::npos;
+  return text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") ==
+         std::string_view::npos;
 }
 
 uint64_t ToNumber(std::string_view text) {
@@ -46,7 +49,8 @@ int CompareVersions(const Version& a, const Version& b) {
   for (int i = 0; i < 3; ++i) {
     if (int order = Order(a.numbers[i], b.numbers[i])) return order;
   }
-  if (a.prerelease.empty() || b.prerelease.empty()) return static_cast<int>(a.prerelease.empty()) - static_cast<int>(b.prerelease.empty());
+  if (a.prerelease.empty() || b.prerelease.empty())
+    return static_cast<int>(a.prerelease.empty()) - static_cast<int>(b.prerelease.empty());
   for (size_t i = 0; i < std::min(a.prerelease.size(), b.prerelease.size()); ++i) {
     if (int order = CompareIdentifiers(a.prerelease[i], b.prerelease[i])) return order;
   }
@@ -122,7 +126,9 @@ Result<Version> ParseVersion(std::string_view text) {
 Result<std::string> Normalized(std::string_view text) {
   if (text.starts_with('v')) text.remove_prefix(1);
   std::vector<std::string> parts;
-  for (size_t dot; parts.size() < 2 && (dot = text.find('.')) != std::string_view::npos; text.remove_prefix(dot + 1)) parts.emplace_back(text.substr(0, dot));
+  for (size_t dot; parts.size() < 2 && (dot = text.find('.')) != std::string_view::npos;
+       text.remove_prefix(dot + 1))
+    parts.emplace_back(text.substr(0, dot));
   parts.emplace_back(text);
   for (std::string& part : parts) {
     size_t digit = part.size() > 1 ? part.find_first_not_of('0') : 0;
@@ -147,13 +153,20 @@ const Version& VersionOf(const Value& value) { return static_cast<const SemverVa
 
 Value ToSemver(Args args, Arena& arena) {
   auto version = FromArgs(args);
-  return version ? Value::Opaque(arena.New<SemverValue>(std::move(*version))) : Value::Error(version.error().message(), arena);
+  return version ? Value::Opaque(arena.New<SemverValue>(std::move(*version)))
+                 : Value::Error(version.error().message(), arena);
 }
 
 Value IsSemver(Args args, Arena&) { return Value::Bool(FromArgs(args).has_value()); }
-Value SemverGreater(Args args, Arena&) { return Value::Bool(CompareVersions(VersionOf(args[0]), VersionOf(args[1])) > 0); }
-Value SemverLess(Args args, Arena&) { return Value::Bool(CompareVersions(VersionOf(args[0]), VersionOf(args[1])) < 0); }
-Value SemverCompare(Args args, Arena&) { return Value::Int(CompareVersions(VersionOf(args[0]), VersionOf(args[1]))); }
+Value SemverGreater(Args args, Arena&) {
+  return Value::Bool(CompareVersions(VersionOf(args[0]), VersionOf(args[1])) > 0);
+}
+Value SemverLess(Args args, Arena&) {
+  return Value::Bool(CompareVersions(VersionOf(args[0]), VersionOf(args[1])) < 0);
+}
+Value SemverCompare(Args args, Arena&) {
+  return Value::Int(CompareVersions(VersionOf(args[0]), VersionOf(args[1])));
+}
 
 template <int kIndex>
 Value SemverNumber(Args args, Arena&) {

@@ -18,7 +18,9 @@ using Args = std::span<const Value>;
 // replace() and join() may ask for more than any object holds; their costs go by what they are given.
 constexpr size_t kLargestResult = 64 << 20;
 
-Value OutOfRange(int64_t index, Arena& arena) { return Value::Error(fmt::format("index out of range: {}", index), arena); }
+Value OutOfRange(int64_t index, Arena& arena) {
+  return Value::Error(fmt::format("index out of range: {}", index), arena);
+}
 
 Value Made(std::string_view text, Arena& arena) { return Value::String(arena.Copy(text)); }
 
@@ -34,7 +36,9 @@ Value CharAt(Args args, Arena& arena) {
   return Value::String(text.substr(*at, length));
 }
 
-Value CharactersBefore(std::string_view text, size_t byte) { return Value::Int(static_cast<int64_t>(CountCodePoints(text.substr(0, byte)))); }
+Value CharactersBefore(std::string_view text, size_t byte) {
+  return Value::Int(static_cast<int64_t>(CountCodePoints(text.substr(0, byte))));
+}
 
 Value StringIndexOf(Args args, Arena& arena) {
   std::string_view text = args[0].text(), wanted = args[1].text();
@@ -48,7 +52,8 @@ Value StringIndexOf(Args args, Arena& arena) {
 
 Value StringLastIndexOf(Args args, Arena& arena) {
   std::string_view text = args[0].text(), wanted = args[1].text();
-  if (wanted.empty()) return args.size() > 2 ? args[2] : Value::Int(static_cast<int64_t>(CountCodePoints(text)));
+  if (wanted.empty())
+    return args.size() > 2 ? args[2] : Value::Int(static_cast<int64_t>(CountCodePoints(text)));
   size_t from = std::string_view::npos;
   if (args.size() > 2) {
     int64_t offset = args[2].as_int();
@@ -127,7 +132,8 @@ Value Substring(Args args, Arena& arena) {
   std::string_view text = args[0].text();
   int64_t start = args[1].as_int();
   if (args.size() > 2 && start > args[2].as_int()) {
-    return Value::Error(fmt::format("invalid substring range. start: {}, end: {}", start, args[2].as_int()), arena);
+    return Value::Error(fmt::format("invalid substring range. start: {}, end: {}", start, args[2].as_int()),
+                        arena);
   }
   auto from = ByteOffset(text, start);
   if (!from) return OutOfRange(start, arena);
@@ -138,8 +144,9 @@ Value Substring(Args args, Arena& arena) {
 
 // What Go's unicode.IsSpace() knows.
 bool IsSpace(uint32_t c) {
-  return (c >= 0x9 && c <= 0xD) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
-         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+  return (c >= 0x9 && c <= 0xD) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
 }
 
 Value Trim(Args args, Arena&) {
@@ -195,11 +202,15 @@ const FunctionRow kStringRows[] = {
     {"charAt", "string_char_at_int", "string", "int", "string", 0, CharAt},
     {"indexOf", "string_index_of_string", "string", "string", "int", 0, StringIndexOf, kTraverse},
     {"indexOf", "string_index_of_string_int", "string", "string,int", "int", 0, StringIndexOf, kTraverse},
-    {"lastIndexOf", "string_last_index_of_string", "string", "string", "int", 0, StringLastIndexOf, kTraverse},
-    {"lastIndexOf", "string_last_index_of_string_int", "string", "string,int", "int", 0, StringLastIndexOf, kTraverse},
+    {"lastIndexOf", "string_last_index_of_string", "string", "string", "int", 0, StringLastIndexOf,
+     kTraverse},
+    {"lastIndexOf", "string_last_index_of_string_int", "string", "string,int", "int", 0, StringLastIndexOf,
+     kTraverse},
     {"lowerAscii", "string_lower_ascii", "string", "", "string", 0, ChangeCase<'A', 'Z'>, kTransform},
-    {"replace", "string_replace_string_string", "string", "string,string", "string", 0, Replace, CostRule::kReplace},
-    {"replace", "string_replace_string_string_int", "string", "string,string,int", "string", 0, Replace, CostRule::kReplace},
+    {"replace", "string_replace_string_string", "string", "string,string", "string", 0, Replace,
+     CostRule::kReplace},
+    {"replace", "string_replace_string_string_int", "string", "string,string,int", "string", 0, Replace,
+     CostRule::kReplace},
     {"split", "string_split_string", "string", "string", "list<string>", 0, Split, CostRule::kSplit},
     {"split", "string_split_string_int", "string", "string,int", "list<string>", 0, Split, CostRule::kSplit},
     {"substring", "string_substring_int", "string", "int", "string", 0, Substring, kTransform},

@@ -15,7 +15,8 @@ Value Text(const std::string& text, Arena& arena) { return Value::String(arena.C
 
 Value ToUrl(Args args, Arena& arena) {
   auto url = GoUrl::Parse(args[0].text());
-  if (!url) return Value::Error("URL parse error during conversion from string: " + url.error().message(), arena);
+  if (!url)
+    return Value::Error("URL parse error during conversion from string: " + url.error().message(), arena);
   return Value::Opaque(arena.New<UrlValue>(std::move(*url)));
 }
 
@@ -58,7 +59,8 @@ const FunctionRow kUrlRows[] = {
 #undef U
 
 const FunctionRow kJsonPatchRows[] = {
-    {"jsonpatch.escapeKey", "string_jsonpatch_escapeKey_string", "", "string", "string", 0, EscapeKey, CostRule::kConvertText},
+    {"jsonpatch.escapeKey", "string_jsonpatch_escapeKey_string", "", "string", "string", 0, EscapeKey,
+     CostRule::kConvertText},
 };
 
 }  // namespace
