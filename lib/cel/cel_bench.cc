@@ -10,9 +10,10 @@ namespace keelson::cel {
 namespace {
 
 DeclTypePtr SelfType() {
-  return DeclType::Object("self", {{"replicas", "replicas", DeclType::Int(), true, false},
-                                   {"maxReplicas", "maxReplicas", DeclType::Int(), true, false},
-                                   {"hosts", "hosts", DeclType::List(DeclType::String({253, {}}), 100), false, false}});
+  return DeclType::Object(
+      "self", {{"replicas", "replicas", DeclType::Int(), true, false},
+               {"maxReplicas", "maxReplicas", DeclType::Int(), true, false},
+               {"hosts", "hosts", DeclType::List(DeclType::String({253, {}}), 100), false, false}});
 }
 
 EnvPtr MakeEnv(const DeclTypePtr& self) {
@@ -39,7 +40,8 @@ void Evaluate(benchmark::State& state) {
   EnvPtr env = MakeEnv(type);
   const char* rule = kRules[state.range(0)];
   auto program = *env->Compile(rule);
-  auto json = boost::json::parse(R"({"replicas": 3, "maxReplicas": 5, "hosts": ["www.example.com", "a.example.com", "b.example.com"]})");
+  auto json = boost::json::parse(
+      R"({"replicas": 3, "maxReplicas": 5, "hosts": ["www.example.com", "a.example.com", "b.example.com"]})");
   int self = env->VariableIndex("self");
   for (auto _ : state) {
     Arena arena;

@@ -13,7 +13,8 @@ namespace {
 using Limit = std::optional<int64_t>;
 
 DeclTypePtr Object() {
-  return DeclType::Object("object", {{"required", "required", DeclType::String(), true, false}, {"optional", "optional", DeclType::String(), false, false}});
+  return DeclType::Object("object", {{"required", "required", DeclType::String(), true, false},
+                                     {"optional", "optional", DeclType::String(), false, false}});
 }
 
 struct EstimateCase {
@@ -56,15 +57,19 @@ TEST(Estimate, IsUpstreams) {
       {"concat string", LimitedText, "size(self + \"hello\") > size(\"hello\")", 314578, 0, 4, 7},
       {"index of array with numbers", ListOf<DeclType::Double>, "self[1] == 0.0", 2, 0, 5000, 2},
       {"index of array with strings", ListOf<Text>, "self[1] == self[1]", 314577, 0, 8, 314577},
-      {"O(n^2) loop with numbers", ListOf<DeclType::Double>, "self.all(x, self.all(y, true))", 0, kEstimatedCostLimit, 10, 352},
-      {"O(n^3) loop with numbers", ListOf<DeclType::Double>, "self.all(x, self.all(y, self.all(z, true)))", 0, kEstimatedCostLimit, 10, 3552},
+      {"O(n^2) loop with numbers", ListOf<DeclType::Double>, "self.all(x, self.all(y, true))", 0,
+       kEstimatedCostLimit, 10, 352},
+      {"O(n^3) loop with numbers", ListOf<DeclType::Double>, "self.all(x, self.all(y, self.all(z, true)))", 0,
+       kEstimatedCostLimit, 10, 3552},
       {"regex matches simple", LimitedText, "self.matches(\"x\")", 314574, 0, 50, 22},
       {"regex matches empty string", LimitedText, "\"\".matches(\"(((((((((())))))))))[0-9]\")", 7, 0, 10, 7},
       {"regex matches empty regex", LimitedText, "self.matches(\"\")", 1, 0, 100, 1},
-      {"map of strings with value length", MapOf<Text>, "self.all(x, x.contains(self[x]))", 2752507, 0, 10, 72},
+      {"map of strings with value length", MapOf<Text>, "self.all(x, x.contains(self[x]))", 2752507, 0, 10,
+       72},
       {"set string maxLength to zero", LimitedText, "self == \"x\"", 2, 0, 0, 1},
       {"set bytes maxLength to zero", LimitedBytes, "self == b\"x\"", 2, 0, 0, 1},
-      {"set maxLength greater than estimated maxLength", ListOf<DeclType::Double>, "self.all(x, x == 0.0)", 6291454, 0, 3 * 1024 * 2048, 25165826},
+      {"set maxLength greater than estimated maxLength", ListOf<DeclType::Double>, "self.all(x, x == 0.0)",
+       6291454, 0, 3 * 1024 * 2048, 25165826},
       {"int-or-string array with all", ListOf<IntOrText>, "self.all(x, true)", 4718591, 0, 10, 32},
       {"index of array with int-or-strings", ListOf<IntOrText>, "self[0] == 5", 3, 0, 10, 3},
       {"index of array of objects", ListOf<Objects>, "self[0] == null", 2, 0, 422, 2},
@@ -117,7 +122,8 @@ class RunCosts : public testing::Test {
     return (*program)->Evaluate(activation, arena_, limits, &cost);
   }
 
-  boost::json::value self_ = boost::json::parse(R"({"n": 3, "text": "abcdefghijklmnop", "items": [3, 1, 2], "words": ["aaaaaaaaaa", "b"], "map": {"a": 1}})");
+  boost::json::value self_ = boost::json::parse(
+      R"({"n": 3, "text": "abcdefghijklmnop", "items": [3, 1, 2], "words": ["aaaaaaaaaa", "b"], "map": {"a": 1}})");
   FixedAuthorizer authorizer_;
   EnvPtr env_;
   std::vector<std::shared_ptr<const Program>> programs_;
@@ -185,8 +191,11 @@ TEST_F(RunCosts, FollowTheTable) {
 
 TEST_F(RunCosts, StopAnEvaluationAtItsLimit) {
   uint64_t cost = 0;
-  for (const char* expression : {"lists.range(1000).all(x, lists.range(1000).all(y, true))", "lists.range(1000).all(x, lists.range(1000).all(y, true)) || true",
-                                 "lists.range(100).exists(x, authorizer.path('/').check('get').allowed() && false)", "lists.range(2000000).size() > 0"}) {
+  for (const char* expression :
+       {"lists.range(1000).all(x, lists.range(1000).all(y, true))",
+        "lists.range(1000).all(x, lists.range(1000).all(y, true)) || true",
+        "lists.range(100).exists(x, authorizer.path('/').check('get').allowed() && false)",
+        "lists.range(2000000).size() > 0"}) {
     auto value = Run(expression, cost);
     ASSERT_FALSE(value) << expression;
     EXPECT_EQ(value.error().message(), "operation cancelled: actual cost limit exceeded") << expression;

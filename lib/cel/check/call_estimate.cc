@@ -92,8 +92,8 @@ CallEstimate Join(const EstimatedCall& call) {
 CallEstimate Equality(std::string_view function, const EstimatedArg& a, const EstimatedArg& b) {
   // Kubernetes' own types, and only ==.
   if (function == operators::kEquals && SameType(a.type, b.type)) {
-    for (Type type : {&types::kQuantity, &types::kSemver, &types::kIp, &types::kCidr, &types::kAuthorizer, &types::kPathCheck,
-                      &types::kGroupCheck, &types::kResourceCheck, &types::kDecision}) {
+    for (Type type : {&types::kQuantity, &types::kSemver, &types::kIp, &types::kCidr, &types::kAuthorizer,
+                      &types::kPathCheck, &types::kGroupCheck, &types::kResourceCheck, &types::kDecision}) {
       if (SameType(a.type, type)) return {kOne, {}};
     }
     if (SameType(a.type, &types::kNamedFormat)) return {Scale({1, kLongestFormat}, kTraversalFactor), {}};
@@ -161,7 +161,9 @@ CallEstimate ByRule(const Overload& overload, const EstimatedCall& call) {
       Range64 size = KnownSize(*args[1]);
       constexpr double kRequirementPerCharacter = 0.5;
       constexpr Range64 kRequirement{kListCost + kObjectCost, kListCost + kObjectCost};
-      return {Range64{kListCost, kListCost} + Scale(size, kTraversalFactor) + Scale(size, kRequirementPerCharacter) * kRequirement, {}};
+      return {Range64{kListCost, kListCost} + Scale(size, kTraversalFactor) +
+                  Scale(size, kRequirementPerCharacter) * kRequirement,
+              {}};
     }
     case CostRule::kTraverseList:
       return TraverseList(*args[0]);
@@ -169,7 +171,8 @@ CallEstimate ByRule(const Overload& overload, const EstimatedCall& call) {
     case CostRule::kTransformText:
       return {Scale(KnownSize(*args[0]), kTraversalFactor), KnownSize(*args[0])};
     case CostRule::kReplace:
-      return {Scale(KnownSize(*args[0]), 2 * kTraversalFactor), ReplacedSize(KnownSize(*args[0]), KnownSize(*args[1]), KnownSize(*args[2]))};
+      return {Scale(KnownSize(*args[0]), 2 * kTraversalFactor),
+              ReplacedSize(KnownSize(*args[0]), KnownSize(*args[1]), KnownSize(*args[2]))};
     case CostRule::kSplit: {
       Range64 size = KnownSize(*args[0]);
       uint64_t most = call.literal_limit ? static_cast<uint64_t>(*call.literal_limit) : size.max;
@@ -186,7 +189,8 @@ CallEstimate ByRule(const Overload& overload, const EstimatedCall& call) {
     case CostRule::kContainsCidr:
       return ContainsAddress(overload.row->overload, call, true);
     case CostRule::kValidateFormat:
-      return {Scale(Scale(KnownSize(*args[1]), kTraversalFactor), kLongestFormatPattern * kPatternFactor), {}};
+      return {Scale(Scale(KnownSize(*args[1]), kTraversalFactor), kLongestFormatPattern * kPatternFactor),
+              {}};
     default:
       return {kOne, {}};
   }
@@ -197,7 +201,9 @@ CallEstimate ByRule(const Overload& overload, const EstimatedCall& call) {
 Range64 operator+(Range64 a, Range64 b) { return {AddCosts(a.min, b.min), AddCosts(a.max, b.max)}; }
 Range64 operator*(Range64 a, Range64 b) { return {MultiplyCosts(a.min, b.min), MultiplyCosts(a.max, b.max)}; }
 Range64 Union(Range64 a, Range64 b) { return {std::min(a.min, b.min), std::max(a.max, b.max)}; }
-Range64 Scale(Range64 size, double factor) { return {ScaleCost(size.min, factor), ScaleCost(size.max, factor)}; }
+Range64 Scale(Range64 size, double factor) {
+  return {ScaleCost(size.min, factor), ScaleCost(size.max, factor)};
+}
 
 Range64 SizeOf(const EstimatedArg& arg) {
   if (arg.size || arg.declared) return KnownSize(arg);

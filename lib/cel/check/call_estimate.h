@@ -20,9 +20,9 @@ struct EstimatedArg {
 
 struct EstimatedCall {
   bool member = false;
-  std::vector<const EstimatedArg*> args;     // the receiver first
-  std::vector<Range64> arg_costs;            // without the receiver's
-  std::optional<int64_t> literal_limit;      // split(separator, 3)
+  std::vector<const EstimatedArg*> args;  // the receiver first
+  std::vector<Range64> arg_costs;         // without the receiver's
+  std::optional<int64_t> literal_limit;   // split(separator, 3)
 };
 
 struct CallEstimate {

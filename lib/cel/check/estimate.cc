@@ -13,7 +13,11 @@ constexpr Range64 kNameCost{1, 1};
 class Estimator {
  public:
   Estimator(const Ast& ast, const Checked& checked, const std::vector<const DeclType*>& variables)
-      : checked_(checked), variables_(variables), costs_(ast.size()), nodes_(ast.size()), locals_(static_cast<size_t>(checked.slots)) {}
+      : checked_(checked),
+        variables_(variables),
+        costs_(ast.size()),
+        nodes_(ast.size()),
+        locals_(static_cast<size_t>(checked.slots)) {}
 
   // Macros share subtrees; each is estimated once.
   Range64 Cost(const Expr* expr) {
@@ -91,7 +95,8 @@ class Estimator {
     Range64 cost = Cost(expr->target);
     if (expr->test_only) return cost;
     Type target = Info(expr->target).type;
-    bool charged = target->kind == TypeKind::kMap || target->kind == TypeKind::kObject || target->kind == TypeKind::kParam || IsOptional(target);
+    bool charged = target->kind == TypeKind::kMap || target->kind == TypeKind::kObject ||
+                   target->kind == TypeKind::kParam || IsOptional(target);
     nodes_[expr->id].declared = Field(Node(expr->target).declared, expr->name);
     return charged ? cost + kNameCost : cost;
   }
@@ -105,7 +110,9 @@ class Estimator {
   Range64 Container(const Expr* expr) {
     Range64 cost;
     for (const Expr* arg : expr->args) cost = cost + Cost(arg);
-    uint64_t base = expr->kind == ExprKind::kList ? kListCost : expr->kind == ExprKind::kMap ? kMapCost : kObjectCost;
+    uint64_t base = expr->kind == ExprKind::kList  ? kListCost
+                    : expr->kind == ExprKind::kMap ? kMapCost
+                                                   : kObjectCost;
     return cost + Range64{base, base};
   }
 
@@ -123,7 +130,8 @@ class Estimator {
       call.args.push_back(&Node(arg));
     }
     if (info.overloads.empty()) return {};
-    call.literal_limit = expr->args.size() > 1 && expr->args[1]->kind == ExprKind::kConstant && expr->args[1]->constant.kind == ConstantKind::kInt
+    call.literal_limit = expr->args.size() > 1 && expr->args[1]->kind == ExprKind::kConstant &&
+                                 expr->args[1]->constant.kind == ConstantKind::kInt
                              ? std::optional<int64_t>(expr->args[1]->constant.i)
                              : std::nullopt;
     std::optional<Range64> total, size;
@@ -132,7 +140,8 @@ class Estimator {
       total = total ? Union(*total, estimate.cost) : estimate.cost;
       if (estimate.size) size = size ? Union(*size, *estimate.size) : *estimate.size;
       if (overload->row->name == operators::kIndex || overload->row->name == operators::kOptIndex) {
-        if (const DeclType* container = call.args[0]->declared) nodes_[expr->id].declared = container->element().get();
+        if (const DeclType* container = call.args[0]->declared)
+          nodes_[expr->id].declared = container->element().get();
       }
     }
     if (info.function->name == operators::kOptSelect) {
@@ -147,7 +156,9 @@ class Estimator {
     std::optional<Range64> size;
   };
 
-  static const DeclType* Element(const DeclType* declared) { return declared ? declared->element().get() : nullptr; }
+  static const DeclType* Element(const DeclType* declared) {
+    return declared ? declared->element().get() : nullptr;
+  }
 
   Range64 Fold(const Expr* expr) {
     const Comprehension& fold = *expr->fold;

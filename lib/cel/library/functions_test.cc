@@ -31,31 +31,40 @@ std::vector<Row> ReadRows() {
     std::istringstream stream(line + "\t");
     for (std::string cell; std::getline(stream, cell, '\t');) cells.push_back(cell);
     if (cells.size() != 8) ADD_FAILURE() << line;
-    if (cells.size() == 8) out.push_back({std::stoi(cells[0]), cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], cells[7]});
+    if (cells.size() == 8)
+      out.push_back(
+          {std::stoi(cells[0]), cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], cells[7]});
   }
   return out;
 }
 
 std::vector<FunctionRow> AllLibraries() {
   std::vector<FunctionRow> out;
-  for (auto library : {StandardOperators, StandardConversions, StandardTexts, StandardTimes, OptionalFunctions, StringFunctions, SetFunctions,
-                       MapInsertFunctions, ListFunctions, UrlFunctions, RegexFunctions, AuthorizerFunctions, QuantityFunctions, IpFunctions,
-                       CidrFunctions, FormatFunctions, SemverFunctions, KubernetesListFunctions, JsonPatchFunctions, DeviceFunctions}) {
+  for (auto library : {StandardOperators,  StandardConversions, StandardTexts,
+                       StandardTimes,      OptionalFunctions,   StringFunctions,
+                       SetFunctions,       MapInsertFunctions,  ListFunctions,
+                       UrlFunctions,       RegexFunctions,      AuthorizerFunctions,
+                       QuantityFunctions,  IpFunctions,         CidrFunctions,
+                       FormatFunctions,    SemverFunctions,     KubernetesListFunctions,
+                       JsonPatchFunctions, DeviceFunctions}) {
     auto rows = library();
     out.insert(out.end(), rows.begin(), rows.end());
   }
   return out;
 }
 
-std::string Signature(int since, std::string_view name, std::string_view receiver, std::string_view args, std::string_view result) {
+std::string Signature(int since, std::string_view name, std::string_view receiver, std::string_view args,
+                      std::string_view result) {
   std::ostringstream out;
-  out << since << " " << receiver << (receiver.empty() ? "" : ".") << name << "(" << args << ") -> " << result;
+  out << since << " " << receiver << (receiver.empty() ? "" : ".") << name << "(" << args << ") -> "
+      << result;
   return out.str();
 }
 
 TEST(Functions, HaveTheSignaturesAndVersionsOfUpstream) {
   std::map<std::string, std::string> expected, found;
-  for (const Row& row : ReadRows()) expected[row.overload] = Signature(row.since, row.name, row.receiver, row.args, row.result);
+  for (const Row& row : ReadRows())
+    expected[row.overload] = Signature(row.since, row.name, row.receiver, row.args, row.result);
   for (const FunctionRow& row : AllLibraries()) {
     found[std::string(row.overload)] = Signature(row.since, row.name, row.receiver, row.args, row.result);
   }
@@ -68,11 +77,16 @@ class Repeating : public Authorizer {
  public:
   AuthorizationAnswer Check(const AuthorizationQuestion& q) const override {
     std::string reason = q.verb + " " + (q.path.empty() ? q.group + "/" + q.resource : q.path);
-    for (const auto& [word, value] : std::initializer_list<std::pair<const char*, std::string>>{
-             {"/", q.subresource}, {" in ", q.namespace_name}, {" ", q.name}, {" ", q.field_selector}, {" ", q.label_selector}}) {
+    for (const auto& [word, value] :
+         std::initializer_list<std::pair<const char*, std::string>>{{"/", q.subresource},
+                                                                    {" in ", q.namespace_name},
+                                                                    {" ", q.name},
+                                                                    {" ", q.field_selector},
+                                                                    {" ", q.label_selector}}) {
       if (!value.empty()) reason += word + value;
     }
-    if (!q.service_account_name.empty()) reason += " of " + q.service_account_namespace + "/" + q.service_account_name;
+    if (!q.service_account_name.empty())
+      reason += " of " + q.service_account_namespace + "/" + q.service_account_name;
     if (q.verb == "fail") return {false, true, {}, "no answer"};
     return {q.verb == "get", false, reason, {}};
   }
@@ -116,7 +130,8 @@ TEST_F(FunctionCases, EveryOverloadIsCalled) {
   EnvPtr env = Env::Make(Options(kStoredExpressions));
   Repeating authorizer;
   for (const Row& row : ReadRows()) {
-    EXPECT_TRUE(OverloadsOf(row.expression).count(row.overload)) << row.expression << " does not call " << row.overload;
+    EXPECT_TRUE(OverloadsOf(row.expression).count(row.overload))
+        << row.expression << " does not call " << row.overload;
     auto program = env->Compile(row.expression);
     ASSERT_TRUE(program) << program.error().message();
     Arena arena;
@@ -148,8 +163,10 @@ TEST(EnvSet, KnowsNewFunctionsInStoredExpressionsFirst) {
   auto old = Env::Make(options)->Compile("lists.range(3).sum() == 3");
   ASSERT_FALSE(old);
   EXPECT_EQ(old.error().message(),
-            "ERROR: <input>:1:1: undeclared reference to 'lists' (in container '')\n | lists.range(3).sum() == 3\n | ^\n"
-            "ERROR: <input>:1:12: undeclared reference to 'range' (in container '')\n | lists.range(3).sum() == 3\n | ...........^");
+            "ERROR: <input>:1:1: undeclared reference to 'lists' (in container '')\n | lists.range(3).sum() "
+            "== 3\n | ^\n"
+            "ERROR: <input>:1:12: undeclared reference to 'range' (in container '')\n | lists.range(3).sum() "
+            "== 3\n | ...........^");
 }
 
 }  // namespace

@@ -241,7 +241,7 @@ class Parser {
     K next = tokens_.Peek(1).kind;
     if (next != K::kIdentifier && next != K::kEscapedIdentifier && next != K::kQuestion) {
       Token offending = tokens_.Peek(1);
-      tokens_.Take();
+      tokens_.Drop();
       tokens_.ReportNoAlternative(dot, offending, ResumeMember());
       return ErrorNode();
     }
@@ -349,7 +349,7 @@ class Parser {
     bool dot = first.kind == K::kDot;
     if (dot && tokens_.Peek(1).kind != K::kIdentifier) {
       Token offending = tokens_.Peek(1);
-      tokens_.Take();
+      tokens_.Drop();
       tokens_.ReportNoAlternative(first, offending, ResumeMember());
       return ErrorNode();
     }

@@ -46,6 +46,11 @@ class TokenStream {
     return token;
   }
 
+  // Leaves a token out that belongs to a problem.
+  void Drop() {
+    if (at_ + 1 < tokens_.size()) ++at_;
+  }
+
   // Takes a token of the kind, or the one behind it; true also where a missing one can be thought. `follow`: what may
   // stand behind it.
   bool Expect(TokenKind kind, TokenSet follow);
