@@ -11,6 +11,8 @@
 
 namespace keelson::api {
 
+enum class OpenApiVersion { kV2, kV3 };
+
 // Whether the documents include a resource; null: all.
 using OpenApiFilter = std::function<bool(const ResourceInfo&)>;
 

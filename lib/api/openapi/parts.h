@@ -13,8 +13,6 @@
 
 namespace keelson::api {
 
-enum class OpenApiVersion { kV2, kV3 };
-
 // The schema of one type, as JSON.
 std::string SchemaJson(const Descriptor* type, OpenApiVersion version);
 // Adds `type` and all types that its schema refers to, directly or not.
