@@ -19,6 +19,7 @@ std::string_view Title(FieldError::Type type) {
     case FieldError::Type::kDuplicate:
       return "Duplicate value";
     case FieldError::Type::kInvalid:
+    case FieldError::Type::kTypeInvalid:
       return "Invalid value";
     case FieldError::Type::kNotSupported:
       return "Unsupported value";
@@ -79,6 +80,8 @@ std::string_view CauseReason(FieldError::Type type) {
       return "FieldValueDuplicate";
     case FieldError::Type::kInvalid:
       return "FieldValueInvalid";
+    case FieldError::Type::kTypeInvalid:
+      return "FieldValueTypeInvalid";
     case FieldError::Type::kNotSupported:
       return "FieldValueNotSupported";
     case FieldError::Type::kForbidden:

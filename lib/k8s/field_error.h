@@ -51,6 +51,7 @@ struct FieldError {
     kForbidden,
     kTooLong,
     kTooMany,
+    kTypeInvalid,  // prints as kInvalid does
     kInternal
   };
   Type type;

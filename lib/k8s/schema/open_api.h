@@ -17,8 +17,9 @@ struct PublishedSchema {
 
 // The schemas of a served version: the kind, and its list. Version 2 of OpenAPI leaves out what it cannot say.
 // `preserve_unknown_fields`: of the definition's spec. A version that does not exist gives nothing.
-std::vector<PublishedSchema> PublishSchemas(const api::apiextensions::v1::CustomResourceDefinition& definition,
-                                            std::string_view version, api::OpenApiVersion open_api);
+std::vector<PublishedSchema> PublishSchemas(
+    const api::apiextensions::v1::CustomResourceDefinition& definition, std::string_view version,
+    api::OpenApiVersion open_api);
 
 // The name under which a kind is published: group example.com, version v1, kind Foo -> com.example.v1.Foo.
 std::string PublishedName(std::string_view group, std::string_view version, std::string_view kind);
