@@ -46,6 +46,7 @@ struct Shape {
   Kind kind = Kind::kAny;
   Scalar scalar = Scalar::kAny;
   bool atomic = false;             // list or map that changes as a whole
+  bool deduced = false;            // map: a value that is no object is fine, and changes as a whole
   bool set = false;                // list: items are identified by value; otherwise by `keys`
   std::vector<Key> keys;           // sorted by name
   const Shape* element = nullptr;  // shape of list items, or of values of free keys; null: none

@@ -21,6 +21,12 @@ bool IsEmpty(const value* v) {
 
 std::string_view View(json::string_view text) { return {text.data(), text.size()}; }
 
+// Whether a value of this shape changes as a whole.
+bool IsWhole(const Shape& shape, const value& v) {
+  return shape.kind == Shape::Kind::kScalar || shape.kind == Shape::Kind::kAny || shape.atomic ||
+         (shape.deduced && !v.is_object());
+}
+
 // ---- FieldsOf ----
 
 FieldSet Fields(const Shape& shape, const value& v, bool& self);
@@ -43,7 +49,7 @@ void ListFields(const Shape& shape, const json::array& list, FieldSet& out) {
 // The paths below a value; `self`: the value itself counts.
 FieldSet Fields(const Shape& shape, const value& v, bool& self) {
   FieldSet out;
-  self = shape.kind == Shape::Kind::kScalar || shape.kind == Shape::Kind::kAny || shape.atomic;
+  self = IsWhole(shape, v);
   if (self) return out;
   if (const auto* list = v.if_array()) ListFields(shape, *list, out);
   const auto* map = v.if_object();
@@ -142,7 +148,7 @@ void CompareMaps(const Shape& shape, const value* before, const value* after, Co
 }
 
 Fate Compare(const Shape& shape, const value* before, const value* after, Comparison& out) {
-  if (shape.kind == Shape::Kind::kScalar || shape.kind == Shape::Kind::kAny || shape.atomic ||
+  if ((before && IsWhole(shape, *before)) || (after && IsWhole(shape, *after)) ||
       (IsEmpty(before) && IsEmpty(after))) {
     return Leaf(before, after);
   }
@@ -199,9 +205,9 @@ value CarveMap(const Shape& shape, const json::object& map, const FieldSet& fiel
 // Null when nothing is left.
 value Carve(const Shape& shape, const value& v, const FieldSet& fields, bool extract) {
   if (shape.kind == Shape::Kind::kScalar) return v;
-  if (shape.kind == Shape::Kind::kAny && !v.is_array() && !v.is_object()) return v;
+  if ((shape.kind == Shape::Kind::kAny || shape.deduced) && !v.is_array() && !v.is_object()) return v;
   if (IsEmpty(&v)) return nullptr;
-  if (shape.atomic || shape.kind == Shape::Kind::kAny) return extract ? v : value();
+  if (IsWhole(shape, v)) return extract ? v : value();
   if (const auto* list = v.if_array()) {
     return shape.kind == Shape::Kind::kList ? CarveList(shape, *list, fields, extract) : value();
   }

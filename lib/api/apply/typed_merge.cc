@@ -75,6 +75,7 @@ class Checker {
         if (!v.is_array()) return Add(path, "expected list, got &{" + GoText(v) + "}");
         return List(shape, v.get_array(), path);
       case Shape::Kind::kMap:
+        if (!v.is_object() && shape.deduced) return;
         if (!v.is_object()) return Add(path, "expected map, got &{" + GoText(v) + "}");
         return Map(shape, v.get_object(), path);
     }
@@ -244,10 +245,12 @@ bool IsEmpty(const value* v) {
   return map && map->empty();
 }
 
+bool IsNoObject(const value* v) { return v && !v->is_object(); }
+
 // False: the result is nothing.
 bool Merge(const Shape& shape, const value* live, const value* config, value& out) {
   if (shape.kind == Shape::Kind::kScalar || shape.kind == Shape::Kind::kAny || shape.atomic ||
-      (IsEmpty(live) && IsEmpty(config))) {
+      (shape.deduced && (IsNoObject(live) || IsNoObject(config))) || (IsEmpty(live) && IsEmpty(config))) {
     if (!live && !config) return false;
     out = config ? *config : *live;
     return true;

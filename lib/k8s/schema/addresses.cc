@@ -123,14 +123,17 @@ class AddressReader {
     return rest_.starts_with('[') ? ReadLiteral() : ReadAtom(true, false);
   }
 
-  bool ReadWord(bool permissive) { return rest_.starts_with('"') ? ReadQuoted() : ReadAtom(true, permissive); }
+  bool ReadWord(bool permissive) {
+    return rest_.starts_with('"') ? ReadQuoted() : ReadAtom(true, permissive);
+  }
 
   bool ReadAtom(bool dots, bool permissive) {
     size_t size = 0;
     while (size < rest_.size() && (IsAtomCharacter(rest_[size]) || (dots && rest_[size] == '.'))) ++size;
     const std::string_view atom = rest_.substr(0, size);
     if (atom.empty()) return false;
-    if (!permissive && (atom.front() == '.' || atom.back() == '.' || atom.find("..") != std::string_view::npos)) {
+    if (!permissive &&
+        (atom.front() == '.' || atom.back() == '.' || atom.find("..") != std::string_view::npos)) {
       return false;
     }
     rest_.remove_prefix(size);

@@ -1,9 +1,9 @@
 // Brings the metadata of custom resources and of resources embedded in them into canonical form.
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <fmt/format.h>
 
 #include "lib/api/codec/codec.h"
 #include "lib/api/types.h"
@@ -23,8 +23,9 @@ bool IsText(const json::value& value) { return value.is_string() && !value.get_s
 
 bool IsTextMap(const json::value& value) {
   const json::object* object = value.if_object();
-  return object && !object->empty() &&
-         std::all_of(object->begin(), object->end(), [](const auto& member) { return member.value().is_string(); });
+  return object && !object->empty() && std::all_of(object->begin(), object->end(), [](const auto& member) {
+           return member.value().is_string();
+         });
 }
 
 bool IsTextList(const json::value& value) {
@@ -158,7 +159,8 @@ class Coercer {
   }
 
   static Error Problem(const Place& place, const json::value& value, std::string_view detail) {
-    const FieldError error{FieldError::Type::kInvalid, place.ToField(), PrintBadValue(value), std::string(detail)};
+    const FieldError error{FieldError::Type::kInvalid, place.ToField(), PrintBadValue(value),
+                           std::string(detail)};
     return Error(Code::kBadRequest, error.ToString());
   }
 

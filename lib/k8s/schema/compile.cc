@@ -4,10 +4,10 @@
 #include <map>
 #include <unordered_map>
 
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 #include <re2/re2.h>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "lib/k8s/schema/formats.h"
 #include "lib/k8s/schema/nodes.h"
@@ -235,7 +235,8 @@ class Compiler {
   }
 
   uint32_t AddValue(json::value value) {
-    auto [it, added] = values_.try_emplace(json::serialize(value), static_cast<uint32_t>(out_->values.size()));
+    auto [it, added] =
+        values_.try_emplace(json::serialize(value), static_cast<uint32_t>(out_->values.size()));
     if (added) out_->values.push_back(std::move(value));
     return it->second;
   }
@@ -283,7 +284,9 @@ class Compiler {
   }
   static void CopyFields(NodeIndex from, NodeIndex& to) { to = from; }
   static void CopyFields(const TextRef& from, TextRef& to) { to.begin = from.begin, to.size = from.size; }
-  static void CopyFields(const TableRange& from, TableRange& to) { to.begin = from.begin, to.size = from.size; }
+  static void CopyFields(const TableRange& from, TableRange& to) {
+    to.begin = from.begin, to.size = from.size;
+  }
   static void CopyFields(const SchemaProperty& from, SchemaProperty& to) {
     CopyFields(from.name, to.name);
     to.node = from.node;

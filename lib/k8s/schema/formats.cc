@@ -24,7 +24,8 @@ bool Matches(const re2::RE2& pattern, std::string_view text) {
 
 std::string DigitsOf(std::string_view text) {
   std::string digits;
-  std::copy_if(text.begin(), text.end(), std::back_inserter(digits), [](char c) { return c >= '0' && c <= '9'; });
+  std::copy_if(text.begin(), text.end(), std::back_inserter(digits),
+               [](char c) { return c >= '0' && c <= '9'; });
   return digits;
 }
 
@@ -58,8 +59,12 @@ bool IsHostname(std::string_view text) {
   return true;
 }
 
-bool IsIpv4(std::string_view text) { return text.find('.') != std::string_view::npos && IpAddress::Parse(text); }
-bool IsIpv6(std::string_view text) { return text.find(':') != std::string_view::npos && IpAddress::Parse(text); }
+bool IsIpv4(std::string_view text) {
+  return text.find('.') != std::string_view::npos && IpAddress::Parse(text);
+}
+bool IsIpv6(std::string_view text) {
+  return text.find(':') != std::string_view::npos && IpAddress::Parse(text);
+}
 bool IsCidr(std::string_view text) { return IpPrefix::Parse(text).has_value(); }
 
 // 6, 8 or 20 bytes: 00:00:5e:00:53:01, 00-00-5e-00-53-01 or 0000.5e00.5301.
@@ -80,11 +85,13 @@ bool IsUuid3(std::string_view text) {
   return Matches(pattern, text);
 }
 bool IsUuid4(std::string_view text) {
-  static const re2::RE2 pattern("(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$");
+  static const re2::RE2 pattern(
+      "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$");
   return Matches(pattern, text);
 }
 bool IsUuid5(std::string_view text) {
-  static const re2::RE2 pattern("(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$");
+  static const re2::RE2 pattern(
+      "(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$");
   return Matches(pattern, text);
 }
 
@@ -153,7 +160,9 @@ bool IsDate(std::string_view text) {
   int year = 0;
   unsigned month = 0, day = 0;
   return re2::RE2::FullMatch(re2::StringPiece(text.data(), text.size()), pattern, &year, &month, &day) &&
-         std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)).ok();
+         std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(month),
+                                     std::chrono::day(day))
+             .ok();
 }
 
 bool IsDateTime(std::string_view text) {
@@ -162,7 +171,8 @@ bool IsDateTime(std::string_view text) {
   const std::vector<std::string_view> parts = Split(lower, 't');
   if (parts.size() < 2 || !IsDate(parts[0])) return false;
   int hour = 0, minute = 0, second = 0;
-  if (!re2::RE2::PartialMatch(re2::StringPiece(parts[1].data(), parts[1].size()), pattern, &hour, &minute, &second)) {
+  if (!re2::RE2::PartialMatch(re2::StringPiece(parts[1].data(), parts[1].size()), pattern, &hour, &minute,
+                              &second)) {
     return false;
   }
   return hour <= 23 && minute <= 59 && second <= 59;
@@ -182,19 +192,32 @@ bool IsLongName(std::string_view text) { return CheckDns1123Subdomain(text).empt
 using Rule = bool (*)(std::string_view);
 
 constexpr std::array<std::pair<std::string_view, Rule>, 26> kFormats = {{
-    {"bsonobjectid", IsBsonObjectId}, {"byte", IsByte},
-    {"cidr", IsCidr},                 {"creditcard", IsCreditCard},
-    {"date", IsDate},                 {"datetime", IsDateTime},
-    {"duration", IsDuration},         {"email", IsEmailAddress},
-    {"hexcolor", IsHexColor},         {"hostname", IsHostname},
-    {"ipv4", IsIpv4},                 {"ipv6", IsIpv6},
-    {"isbn", IsIsbn},                 {"isbn10", IsIsbn10},
-    {"isbn13", IsIsbn13},             {"k8slongname", IsLongName},
-    {"k8sshortname", IsShortName},    {"mac", IsMac},
-    {"password", IsAnything},         {"rgbcolor", IsRgbColor},
-    {"ssn", IsSsn},                   {"uri", IsRequestUri},
-    {"uuid", IsUuid},                 {"uuid3", IsUuid3},
-    {"uuid4", IsUuid4},               {"uuid5", IsUuid5},
+    {"bsonobjectid", IsBsonObjectId},
+    {"byte", IsByte},
+    {"cidr", IsCidr},
+    {"creditcard", IsCreditCard},
+    {"date", IsDate},
+    {"datetime", IsDateTime},
+    {"duration", IsDuration},
+    {"email", IsEmailAddress},
+    {"hexcolor", IsHexColor},
+    {"hostname", IsHostname},
+    {"ipv4", IsIpv4},
+    {"ipv6", IsIpv6},
+    {"isbn", IsIsbn},
+    {"isbn10", IsIsbn10},
+    {"isbn13", IsIsbn13},
+    {"k8slongname", IsLongName},
+    {"k8sshortname", IsShortName},
+    {"mac", IsMac},
+    {"password", IsAnything},
+    {"rgbcolor", IsRgbColor},
+    {"ssn", IsSsn},
+    {"uri", IsRequestUri},
+    {"uuid", IsUuid},
+    {"uuid3", IsUuid3},
+    {"uuid4", IsUuid4},
+    {"uuid5", IsUuid5},
 }};
 
 Rule FindFormat(std::string_view format) {

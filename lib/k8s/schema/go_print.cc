@@ -51,7 +51,8 @@ void AppendJson(const json::value& value, api::Sink& sink) {
 
 std::string GoFloat(double value) {
   char scientific[40];
-  const auto printed = std::to_chars(scientific, scientific + sizeof(scientific), value, std::chars_format::scientific);
+  const auto printed =
+      std::to_chars(scientific, scientific + sizeof(scientific), value, std::chars_format::scientific);
   const std::string_view text(scientific, static_cast<size_t>(printed.ptr - scientific));
   const size_t mark = text.find('e');
   if (mark == std::string_view::npos) return value > 0 ? "+Inf" : value < 0 ? "-Inf" : "NaN";

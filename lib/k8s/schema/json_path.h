@@ -1,7 +1,7 @@
 // JSON paths as printer columns, the scale subresource and selectable fields of custom resources use them: a subset
 // of client-go's util/jsonpath.
 //
-//   .spec.replicas   .metadata.annotations['example.com/a']   .status.conditions[?(@.type=="Ready")].status
+//   .spec.replicas   .metadata.annotations['example\.com/a']   .status.conditions[?(@.type=="Ready")].status
 //   .spec.ports[0].port   .spec.ports[-1:]   .spec.ports[*].name   ..name
 #pragma once
 

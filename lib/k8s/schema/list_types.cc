@@ -47,7 +47,8 @@ class ListChecker {
   void CheckMapList(const SchemaNode& node, const json::array& list, const Place& place) {
     for (size_t i = 0; i < list.size(); ++i) {
       if (list[i].is_object() || list[i].is_null()) continue;
-      Add(FieldError::Type::kInvalid, place.Index(i), list[i], "must be an object for an array of list-type map");
+      Add(FieldError::Type::kInvalid, place.Index(i), list[i],
+          "must be an object for an array of list-type map");
       return;
     }
     json::array keys;
@@ -85,7 +86,8 @@ class ListChecker {
 
 }  // namespace
 
-FieldErrors ValidateListTypes(const StructuralSchema& schema, const json::value& object, const json::value* old) {
+FieldErrors ValidateListTypes(const StructuralSchema& schema, const json::value& object,
+                              const json::value* old) {
   const SchemaNodes& nodes = schema.nodes();
   FieldErrors errors;
   if (old) {

@@ -40,9 +40,9 @@ bool LazyPattern::Matches(std::string_view value) const {
 
 NodeIndex SchemaNodes::Property(const SchemaNode& node, std::string_view name) const {
   const auto begin = properties.begin() + node.properties.begin, end = begin + node.properties.size;
-  const auto it = std::lower_bound(begin, end, name, [&](const SchemaProperty& property, std::string_view key) {
-    return Text(property.name) < key;
-  });
+  const auto it = std::lower_bound(
+      begin, end, name,
+      [&](const SchemaProperty& property, std::string_view key) { return Text(property.name) < key; });
   return it != end && Text(it->name) == name ? it->node : kNoNode;
 }
 

@@ -63,8 +63,9 @@ struct ValueChecks {
     kUniqueItems = 1 << 11,
   };
   double maximum = 0, minimum = 0, multiple_of = 0;
-  int64_t max_length = 0, min_length = 0, max_items = 0, min_items = 0, max_properties = 0, min_properties = 0;
-  uint32_t pattern = kNothing;        // of SchemaNodes::patterns
+  int64_t max_length = 0, min_length = 0, max_items = 0, min_items = 0, max_properties = 0,
+          min_properties = 0;
+  uint32_t pattern = kNothing;  // of SchemaNodes::patterns
   NodeIndex not_ = kNoNode;
   TableRange enums;                   // of values
   TableRange all_of, any_of, one_of;  // of branches
@@ -80,26 +81,26 @@ struct SchemaRule {
 struct SchemaNode {
   enum Flag : uint16_t {
     kNullable = 1 << 0,
-    kPreserve = 1 << 1,        // x-kubernetes-preserve-unknown-fields
-    kEmbedded = 1 << 2,        // x-kubernetes-embedded-resource
-    kMapAtomic = 1 << 3,       // x-kubernetes-map-type: atomic
-    kAdditional = 1 << 4,      // additionalProperties is there; true unless kAdditionalForbidden or `additional`
+    kPreserve = 1 << 1,    // x-kubernetes-preserve-unknown-fields
+    kEmbedded = 1 << 2,    // x-kubernetes-embedded-resource
+    kMapAtomic = 1 << 3,   // x-kubernetes-map-type: atomic
+    kAdditional = 1 << 4,  // additionalProperties is there; true unless kAdditionalForbidden or `additional`
     kAdditionalForbidden = 1 << 5,
-    kDefaultsBelow = 1 << 6,   // a part below has a default
-    kEmbeddedBelow = 1 << 7,   // this or a part below is an embedded resource
-    kListsBelow = 1 << 8,      // this or a part below is a set or a map list
-    kRulesBelow = 1 << 9,      // this or a part below has rules
+    kDefaultsBelow = 1 << 6,  // a part below has a default
+    kEmbeddedBelow = 1 << 7,  // this or a part below is an embedded resource
+    kListsBelow = 1 << 8,     // this or a part below is a set or a map list
+    kRulesBelow = 1 << 9,     // this or a part below has rules
   };
 
   SchemaType type = SchemaType::kAny;
   SchemaListType list_type = SchemaListType::kUnset;
   uint16_t flags = 0;
-  TextRef format;                // empty where it is not checked
+  TextRef format;  // empty where it is not checked
   NodeIndex items = kNoNode;
   NodeIndex additional = kNoNode;
-  TableRange properties;         // sorted by name
-  TableRange required;           // of names
-  TableRange map_keys;           // of names
+  TableRange properties;              // sorted by name
+  TableRange required;                // of names
+  TableRange map_keys;                // of names
   uint32_t default_value = kNothing;  // of values
   uint32_t checks = kNothing;
   TableRange rules;

@@ -15,8 +15,9 @@ struct PublishedSchema {
   std::string json;  // the schema
 };
 
-// The schemas of a served version: the kind, and its list. Version 2 of OpenAPI leaves out what it cannot say.
-// `preserve_unknown_fields`: of the definition's spec. A version that does not exist gives nothing.
+// The schemas of a version: the kind, and its list; nothing for a version that does not exist. They refer to ObjectMeta
+// and ListMeta by the names of built-in types. Version 2 of OpenAPI leaves out what it cannot say. Slow: keep the
+// result.
 std::vector<PublishedSchema> PublishSchemas(
     const api::apiextensions::v1::CustomResourceDefinition& definition, std::string_view version,
     api::OpenApiVersion open_api);

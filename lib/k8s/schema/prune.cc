@@ -61,7 +61,8 @@ class Pruner {
     }
   }
 
-  void PruneObject(const SchemaNode* node, bool keep, bool embedded, json::object& object, const Place& place) {
+  void PruneObject(const SchemaNode* node, bool keep, bool embedded, json::object& object,
+                   const Place& place) {
     bool has_unknown = false;
     for (auto& member : object) {
       const std::string_view name = View(member.key());

@@ -19,8 +19,8 @@ using testing::Tree;
 TEST(Compile, StoresEqualPartsOnce) {
   const std::string part = R"({"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}}})";
   const auto one = CompileSchema(R"({"type":"object","properties":{"x":)" + part + "}}");
-  const auto three = CompileSchema(R"({"type":"object","properties":{"x":)" + part + R"(,"y":)" + part + R"(,"z":)" +
-                                   part + "}}");
+  const auto three = CompileSchema(R"({"type":"object","properties":{"x":)" + part + R"(,"y":)" + part +
+                                   R"(,"z":)" + part + "}}");
   EXPECT_EQ(one->nodes().nodes.size(), 4u);
   EXPECT_EQ(three->nodes().nodes.size(), 4u);
   EXPECT_GT(three->bytes(), 0u);
@@ -41,7 +41,8 @@ TEST(Compile, RefusesWhatIsNotStructural) {
     EXPECT_EQ(compiled.error().message(), message);
     EXPECT_EQ(compiled.error().code(), Code::kInvalid);
   }
-  EXPECT_FALSE(StructuralSchema::Compile(SchemaProps(R"({"type":"object","properties":{"a":{"pattern":"("}}})")));
+  EXPECT_FALSE(
+      StructuralSchema::Compile(SchemaProps(R"({"type":"object","properties":{"a":{"pattern":"("}}})")));
 }
 
 TEST(Compile, RefusesSchemasThatNestTooDeep) {
@@ -59,12 +60,13 @@ struct PruneCase {
 };
 
 const PruneCase kPruned[] = {
-    {"known fields stay", R"({"type":"object","properties":{"a":{"type":"string"}}})", R"({"a":"x"})", R"({"a":"x"})",
-     ""},
+    {"known fields stay", R"({"type":"object","properties":{"a":{"type":"string"}}})", R"({"a":"x"})",
+     R"({"a":"x"})", ""},
     {"unknown fields go, and the order stays",
      R"({"type":"object","properties":{"a":{"type":"string"},"c":{"type":"object"},"z":{"type":"string"}}})",
      R"({"z":1,"b":1,"a":2,"c":{"d":[1]},"y":{"x":1}})", R"({"z":1,"a":2,"c":{}})", "b c.d y"},
-    {"metadata of the object stays", R"({"type":"object"})", R"({"apiVersion":"v1","kind":"X","metadata":{"foo":1}})",
+    {"metadata of the object stays", R"({"type":"object"})",
+     R"({"apiVersion":"v1","kind":"X","metadata":{"foo":1}})",
      R"({"apiVersion":"v1","kind":"X","metadata":{"foo":1}})", ""},
     {"metadata elsewhere goes", R"({"type":"object","properties":{"a":{"type":"object"}}})",
      R"({"a":{"apiVersion":"v1","metadata":{}}})", R"({"a":{}})", "a.apiVersion a.metadata"},
@@ -83,8 +85,8 @@ const PruneCase kPruned[] = {
     {"preserved in lists",
      R"({"type":"object","properties":{"p":{"type":"array","x-kubernetes-preserve-unknown-fields":true,"items":{"type":"object"}}}})",
      R"({"p":[{"x":1}]})", R"({"p":[{"x":1}]})", ""},
-    {"preserved at the root", R"({"type":"object","x-kubernetes-preserve-unknown-fields":true})", R"({"x":{"y":1}})",
-     R"({"x":{"y":1}})", ""},
+    {"preserved at the root", R"({"type":"object","x-kubernetes-preserve-unknown-fields":true})",
+     R"({"x":{"y":1}})", R"({"x":{"y":1}})", ""},
     {"embedded resources",
      R"({"type":"object","properties":{"e":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"spec":{"type":"object"}}}}})",
      R"({"e":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"a":1},"status":{}}})",
@@ -125,16 +127,18 @@ TEST(Prune, RemovesNulls) {
 }
 
 const ChangeCase kDefaulted[] = {
-    {"absent", R"({"type":"object","properties":{"a":{"type":"string","default":"x"}}})", "{}", R"({"a":"x"})"},
+    {"absent", R"({"type":"object","properties":{"a":{"type":"string","default":"x"}}})", "{}",
+     R"({"a":"x"})"},
     {"present", R"({"type":"object","properties":{"a":{"type":"string","default":"x"}}})", R"({"a":"y"})",
      R"({"a":"y"})"},
     {"null", R"({"type":"object","properties":{"a":{"type":"string","default":"x"}}})", R"({"a":null})",
      R"({"a":"x"})"},
-    {"nullable null", R"({"type":"object","properties":{"a":{"type":"string","default":"x","nullable":true}}})",
+    {"nullable null",
+     R"({"type":"object","properties":{"a":{"type":"string","default":"x","nullable":true}}})",
      R"({"a":null})", R"({"a":null})"},
     {"below an absent object",
-     R"({"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string","default":"x"}}}}})", "{}",
-     "{}"},
+     R"({"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string","default":"x"}}}}})",
+     "{}", "{}"},
     {"below a default",
      R"({"type":"object","properties":{"a":{"type":"object","default":{},"properties":{"b":{"type":"string","default":"x"}}}}})",
      "{}", R"({"a":{"b":"x"}})"},
@@ -170,8 +174,8 @@ TEST(Coerce, ReportsUnknownFieldsInOrder) {
 }
 
 TEST(Coerce, MakesMetadataCanonical) {
-  boost::json::value object =
-      Tree(R"({"metadata":{"name":"x","creationTimestamp":null,"labels":{},"finalizers":[],"generation":0}})");
+  boost::json::value object = Tree(
+      R"({"metadata":{"name":"x","creationTimestamp":null,"labels":{},"finalizers":[],"generation":0}})");
   ASSERT_TRUE(CoerceObject(*CompileSchema(kEmbedded), object));
   EXPECT_EQ(boost::json::serialize(object), R"({"metadata":{"name":"x"}})");
 }
@@ -197,8 +201,10 @@ struct ListCase {
   const char *name, *schema, *object, *errors;
 };
 
-#define SET R"({"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}}}})"
-#define MAP R"({"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a","b"],"items":{"type":"object"}}}})"
+#define SET \
+  R"({"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}}}})"
+#define MAP \
+  R"({"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a","b"],"items":{"type":"object"}}}})"
 
 const ListCase kLists[] = {
     {"a set", SET, R"({"l":["a","b"]})", ""},

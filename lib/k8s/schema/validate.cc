@@ -86,12 +86,13 @@ class Validator {
     if (node.items == kNoNode) return;
     const SchemaNode& items = nodes_.nodes[node.items];
     for (size_t i = 0; i < list.size() && out.errors.size() < kMaxErrors; ++i) {
-      Check(items, list[i], place.Index(i), correlator_ ? correlator_->Item(old, list[i]) : Correlation(), out);
+      Check(items, list[i], place.Index(i), correlator_ ? correlator_->Item(old, list[i]) : Correlation(),
+            out);
     }
   }
 
-  void CheckMembers(const SchemaNode& node, const json::value& value, const Place& place, const Correlation& old,
-                    Outcome& out) {
+  void CheckMembers(const SchemaNode& node, const json::value& value, const Place& place,
+                    const Correlation& old, Outcome& out) {
     const json::object& object = value.get_object();
     for (const auto& member : object) {
       if (out.errors.size() >= kMaxErrors) return;
@@ -167,7 +168,8 @@ class Validator {
     } else {
       AddProblem(
           place,
-          fmt::format("must validate one and only one schema (oneOf). Found {} valid alternatives", valid), out);
+          fmt::format("must validate one and only one schema (oneOf). Found {} valid alternatives", valid),
+          out);
     }
   }
 
@@ -181,7 +183,8 @@ class Validator {
     }
     if (valid == branches.size) return;
     AddProblem(place,
-               fmt::format("must validate all the schemas (allOf){}", valid == 0 ? ". None validated" : ""), out);
+               fmt::format("must validate all the schemas (allOf){}", valid == 0 ? ". None validated" : ""),
+               out);
   }
 
   // Upstream does not say where: the message does.
@@ -203,7 +206,8 @@ void RemoveRepeated(FieldErrors& errors) {
 
 }  // namespace
 
-FieldErrors ValidateSchema(const StructuralSchema& schema, const json::value& object, const json::value* old) {
+FieldErrors ValidateSchema(const StructuralSchema& schema, const json::value& object,
+                           const json::value* old) {
   const SchemaNodes& nodes = schema.nodes();
   Correlator correlator(nodes);
   Outcome out;

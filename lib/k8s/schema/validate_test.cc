@@ -43,7 +43,8 @@ const Case kTypes[] = {
     {R"({"x-kubernetes-int-or-string":true})", R"({"x":1})", ""},
     {R"({"x-kubernetes-int-or-string":true})", R"({"x":true})",
      "x: Invalid value: \"boolean\": x in body must be of type integer,string: \"boolean\"\n"},
-    {R"({"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer"},{"type":"string"}]})", R"({"x":1})", ""},
+    {R"({"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer"},{"type":"string"}]})", R"({"x":1})",
+     ""},
     {R"({"type":"string","format":"date-time"})", R"({"x":"2014-12-15T19:30:20Z"})", ""},
     {R"({"type":"string","format":"date-time"})", R"({"x":"now"})",
      "x: Invalid value: \"now\": x in body must be of type date-time: \"now\"\n"},
@@ -59,7 +60,8 @@ const Case kValues[] = {
     {R"({"type":"string","enum":["a","b"]})", R"({"x":"a"})", ""},
     {R"({"type":"string","enum":["a","b"]})", R"({"x":"c"})",
      "x: Unsupported value: \"c\": supported values: \"a\", \"b\"\n"},
-    {R"({"type":"integer","enum":[1,2]})", R"({"x":3})", "x: Unsupported value: 3: supported values: \"1\", \"2\"\n"},
+    {R"({"type":"integer","enum":[1,2]})", R"({"x":3})",
+     "x: Unsupported value: 3: supported values: \"1\", \"2\"\n"},
     {R"({"type":"string","maxLength":3})", R"({"x":"äöü"})", ""},
     {R"({"type":"string","maxLength":3})", R"({"x":"abcd"})", "x: Too long: may not be more than 3 bytes\n"},
     {R"({"type":"string","minLength":3})", R"({"x":"a"})",
@@ -102,7 +104,8 @@ const Case kBranches[] = {
      "<nil>: Invalid value: \"\": \"x\" must validate at least one schema (anyOf)\n"
      "x: Invalid value: 3: x in body should be greater than or equal to 5\n"},
     {R"({"type":"integer","oneOf":[{"minimum":1},{"minimum":5}]})", R"({"x":6})",
-     "<nil>: Invalid value: \"\": \"x\" must validate one and only one schema (oneOf). Found 2 valid alternatives\n"},
+     "<nil>: Invalid value: \"\": \"x\" must validate one and only one schema (oneOf). Found 2 valid "
+     "alternatives\n"},
     {R"({"type":"object","oneOf":[{"required":["a"]},{"required":["b"]}]})", R"({"x":{}})",
      "<nil>: Invalid value: \"\": \"x\" must validate one and only one schema (oneOf). Found none valid\n"
      "x.a: Required value\n"},
@@ -158,7 +161,7 @@ struct UpdateCase {
 };
 
 #define NARROW R"({"type":"object","properties":{"a":{"type":"string","maxLength":1},"b":{"type":"string"}}})"
-#define MAP_LIST \
+#define MAP_LIST                                                                                  \
   R"({"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":)" \
   R"({"type":"object","properties":{"k":{"type":"string"},"v":{"type":"string","maxLength":1},"w":{"type":"string"}}}})"
 
@@ -166,21 +169,22 @@ const UpdateCase kUpdates[] = {
     {"an unchanged member", NARROW, R"({"x":{"a":"long"}})", R"({"x":{"a":"long","b":"new"}})", ""},
     {"a changed member", NARROW, R"({"x":{"a":"long"}})", R"({"x":{"a":"longer"}})",
      "x.a: Too long: may not be more than 1 byte\n"},
-    {"a new member", NARROW, R"({"x":{}})", R"({"x":{"a":"long"}})", "x.a: Too long: may not be more than 1 byte\n"},
+    {"a new member", NARROW, R"({"x":{}})", R"({"x":{"a":"long"}})",
+     "x.a: Too long: may not be more than 1 byte\n"},
     {"an item with the same key", MAP_LIST, R"({"x":[{"k":"1","v":"long"}]})",
      R"({"x":[{"k":"0"},{"k":"1","v":"long","w":"new"}]})", ""},
-    {"an item with another key", MAP_LIST, R"({"x":[{"k":"1","v":"long"}]})", R"({"x":[{"k":"2","v":"long"}]})",
-     "x[0].v: Too long: may not be more than 1 byte\n"},
-    {"an item of an atomic list", R"({"type":"array","items":{"type":"string","maxLength":1}})", R"({"x":["long"]})",
-     R"({"x":["long","a"]})", "x[0]: Too long: may not be more than 1 byte\n"},
-    {"a whole atomic list", R"({"type":"array","items":{"type":"string","maxLength":1}})", R"({"x":["long"]})",
-     R"({"x":["long"],"y":1})", ""},
+    {"an item with another key", MAP_LIST, R"({"x":[{"k":"1","v":"long"}]})",
+     R"({"x":[{"k":"2","v":"long"}]})", "x[0].v: Too long: may not be more than 1 byte\n"},
+    {"an item of an atomic list", R"({"type":"array","items":{"type":"string","maxLength":1}})",
+     R"({"x":["long"]})", R"({"x":["long","a"]})", "x[0]: Too long: may not be more than 1 byte\n"},
+    {"a whole atomic list", R"({"type":"array","items":{"type":"string","maxLength":1}})",
+     R"({"x":["long"]})", R"({"x":["long"],"y":1})", ""},
     {"a rule about an unchanged object",
-     R"({"type":"object","required":["a"],"properties":{"a":{"type":"string"}}})", R"({"x":{}})", R"({"x":{},"y":1})",
-     ""},
+     R"({"type":"object","required":["a"],"properties":{"a":{"type":"string"}}})", R"({"x":{}})",
+     R"({"x":{},"y":1})", ""},
     {"a rule about a changed object",
-     R"({"type":"object","required":["a"],"properties":{"a":{"type":"string"},"b":{"type":"string"}}})", R"({"x":{}})",
-     R"({"x":{"b":"1"}})", "x.a: Required value\n"},
+     R"({"type":"object","required":["a"],"properties":{"a":{"type":"string"},"b":{"type":"string"}}})",
+     R"({"x":{}})", R"({"x":{"b":"1"}})", "x.a: Required value\n"},
     {"a member of alternatives",
      R"({"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"anyOf":[{"properties":{"a":{"maxLength":1}}}]})",
      R"({"x":{"a":"long"}})", R"({"x":{"a":"long","b":"new"}})", ""},

@@ -25,7 +25,8 @@ void Add(Type type, const Place& place, std::string printed, std::string_view wh
 }
 
 // `found`: the type, or text, that is there.
-void AddTypeError(std::string_view expected, std::string_view found, const Place& place, FieldErrors& errors) {
+void AddTypeError(std::string_view expected, std::string_view found, const Place& place,
+                  FieldErrors& errors) {
   const std::string quoted = Quote(found);
   Add(Type::kTypeInvalid, place, quoted, fmt::format("must be of type {}: {}", expected, quoted), errors);
 }
@@ -107,13 +108,14 @@ std::string LimitText(bool integer, double limit) {
 
 bool FitsInteger(double value) { return value >= -kIntegers && value < kIntegers; }
 
-void CheckMultiple(const ValueChecks& checks, const json::value& number, const Place& place, FieldErrors& errors) {
+void CheckMultiple(const ValueChecks& checks, const json::value& number, const Place& place,
+                   FieldErrors& errors) {
   const double factor = checks.multiple_of;
   const bool integer = IsInteger(number) && factor == std::trunc(factor) && FitsInteger(factor);
   if (factor <= 0) {
     Add(Type::kInvalid, place, GoFloat(factor), "", errors);
-    errors.back().detail =
-        fmt::format("factor MultipleOf declared for {} must be positive: {}", place.ToString(), GoFloat(factor));
+    errors.back().detail = fmt::format("factor MultipleOf declared for {} must be positive: {}",
+                                       place.ToString(), GoFloat(factor));
     return;
   }
   bool multiple = false;
@@ -124,8 +126,8 @@ void CheckMultiple(const ValueChecks& checks, const json::value& number, const P
     multiple = IsWhole(factor < 1 ? 1 / factor * value : value / factor);
   }
   if (multiple) return;
-  Add(Type::kInvalid, place, PrintBadValue(number),
-      "should be a multiple of " + LimitText(integer, factor), errors);
+  Add(Type::kInvalid, place, PrintBadValue(number), "should be a multiple of " + LimitText(integer, factor),
+      errors);
 }
 
 // -1, 0 or 1: the value is below, at or above the limit. Integers meet the limit without its fraction.
@@ -188,8 +190,8 @@ bool CheckValueType(const SchemaNodes& nodes, const SchemaNode& node, const json
   return false;
 }
 
-void CheckEnum(const SchemaNodes& nodes, const ValueChecks& checks, const json::value& value, const Place& place,
-               FieldErrors& errors) {
+void CheckEnum(const SchemaNodes& nodes, const ValueChecks& checks, const json::value& value,
+               const Place& place, FieldErrors& errors) {
   if (checks.enums.size == 0) return;
   std::string supported;
   for (uint32_t i = 0; i < checks.enums.size; ++i) {
@@ -204,8 +206,8 @@ void CheckEnum(const SchemaNodes& nodes, const ValueChecks& checks, const json::
   errors.push_back({Type::kNotSupported, place.ToField(), PrintBadValue(value), std::move(supported)});
 }
 
-void CheckString(const SchemaNodes& nodes, const ValueChecks& checks, std::string_view text, const Place& place,
-                 FieldErrors& errors) {
+void CheckString(const SchemaNodes& nodes, const ValueChecks& checks, std::string_view text,
+                 const Place& place, FieldErrors& errors) {
   constexpr uint32_t kLengths = ValueChecks::kMaxLength | ValueChecks::kMinLength;
   if (checks.has & kLengths) {
     const auto size = static_cast<int64_t>(CharactersOf(text));
@@ -214,8 +216,8 @@ void CheckString(const SchemaNodes& nodes, const ValueChecks& checks, std::strin
       return;
     }
     if ((checks.has & ValueChecks::kMinLength) && size < checks.min_length) {
-      Add(Type::kInvalid, place, Quote(text), fmt::format("should be at least {} chars long", checks.min_length),
-          errors);
+      Add(Type::kInvalid, place, Quote(text),
+          fmt::format("should be at least {} chars long", checks.min_length), errors);
       return;
     }
   }
@@ -231,10 +233,12 @@ void CheckFormat(std::string_view format, const json::value& text, const Place& 
   }
 }
 
-void CheckNumber(const ValueChecks& checks, const json::value& number, const Place& place, FieldErrors& errors) {
+void CheckNumber(const ValueChecks& checks, const json::value& number, const Place& place,
+                 FieldErrors& errors) {
   const auto limited = [&](double limit, std::string_view what) {
     Add(Type::kInvalid, place, PrintBadValue(number),
-        fmt::format("should be {} {}", what, LimitText(IsInteger(number) && FitsInteger(limit), limit)), errors);
+        fmt::format("should be {} {}", what, LimitText(IsInteger(number) && FitsInteger(limit), limit)),
+        errors);
   };
   if (checks.has & ValueChecks::kMultipleOf) CheckMultiple(checks, number, place, errors);
   if (checks.has & ValueChecks::kMinimum) {
@@ -253,7 +257,8 @@ void CheckNumber(const ValueChecks& checks, const json::value& number, const Pla
   }
 }
 
-void CheckListSize(const ValueChecks& checks, const json::array& list, const Place& place, FieldErrors& errors) {
+void CheckListSize(const ValueChecks& checks, const json::array& list, const Place& place,
+                   FieldErrors& errors) {
   const auto size = static_cast<int64_t>(list.size());
   if ((checks.has & ValueChecks::kMinItems) && size < checks.min_items) {
     Add(Type::kInvalid, place, std::to_string(size),
@@ -277,8 +282,8 @@ bool CheckObjectSize(const ValueChecks& checks, const json::object& object, cons
     return false;
   }
   if ((checks.has & ValueChecks::kMaxProperties) && size > checks.max_properties) {
-    errors.push_back(
-        TooMuch(Type::kTooMany, place, std::to_string(size), checks.max_properties, "item", "must have at most"));
+    errors.push_back(TooMuch(Type::kTooMany, place, std::to_string(size), checks.max_properties, "item",
+                             "must have at most"));
     return false;
   }
   return true;

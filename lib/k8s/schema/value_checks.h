@@ -16,8 +16,8 @@ bool CheckValueType(const SchemaNodes& nodes, const SchemaNode& node, const boos
                     const Place& place, FieldErrors& errors);
 void CheckEnum(const SchemaNodes& nodes, const ValueChecks& checks, const boost::json::value& value,
                const Place& place, FieldErrors& errors);
-void CheckString(const SchemaNodes& nodes, const ValueChecks& checks, std::string_view text, const Place& place,
-                 FieldErrors& errors);
+void CheckString(const SchemaNodes& nodes, const ValueChecks& checks, std::string_view text,
+                 const Place& place, FieldErrors& errors);
 void CheckFormat(std::string_view format, const boost::json::value& text, const Place& place,
                  FieldErrors& errors);
 // `number` must be one.

@@ -12,8 +12,8 @@ namespace keelson::k8s::testing {
 namespace {
 
 [[noreturn]] void Fail(std::string_view what, std::string_view input) {
-  std::fprintf(stderr, "%.*s: %.*s\n", static_cast<int>(what.size()), what.data(), static_cast<int>(input.size()),
-               input.data());
+  std::fprintf(stderr, "%.*s: %.*s\n", static_cast<int>(what.size()), what.data(),
+               static_cast<int>(input.size()), input.data());
   std::abort();
 }
 
