@@ -38,7 +38,9 @@ class Parser {
   }
 
  private:
-  static bool EndsName(char c) { return std::string_view(" \t\r\n.,[]$@{}").find(c) != std::string_view::npos; }
+  static bool EndsName(char c) {
+    return std::string_view(" \t\r\n.,[]$@{}").find(c) != std::string_view::npos;
+  }
 
   Result<> Next() {
     if (rest_.starts_with("[?(")) return Filter();
@@ -64,7 +66,8 @@ class Parser {
     if (c == '_' || isalpha(static_cast<unsigned char>(c))) {
       return Bad(fmt::format("unrecognized identifier {}", rest_.substr(0, NameSize())));
     }
-    return Bad(fmt::format("unrecognized character in action: U+{:04X} '{}'", static_cast<unsigned char>(c), c));
+    return Bad(
+        fmt::format("unrecognized character in action: U+{:04X} '{}'", static_cast<unsigned char>(c), c));
   }
 
   size_t NameSize() const {
@@ -112,7 +115,8 @@ class Parser {
       // The name of a key is read like a path, with its dots escaped.
       Steps below;
       KEELSON_RETURN_IF_ERROR(Below(fmt::format(".{}", text.substr(1, text.size() - 2)), below));
-      steps_.insert(steps_.end(), std::make_move_iterator(below.begin()), std::make_move_iterator(below.end()));
+      steps_.insert(steps_.end(), std::make_move_iterator(below.begin()),
+                    std::make_move_iterator(below.end()));
       return {};
     }
     return Slice(text);

@@ -1,8 +1,8 @@
 #include "lib/k8s/schema/json_path.h"
 
+#include <gtest/gtest.h>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <gtest/gtest.h>
 
 #include "lib/k8s/testing/schemas.h"
 
@@ -125,8 +125,9 @@ TEST(PrinterCell, HasTheTypeOfTheColumn) {
   constexpr int64_t kAMinuteLater = 1767225660;
   const boost::json::value object = Tree(kObject);
   for (const CellCase& one : kCells) {
-    EXPECT_EQ(boost::json::serialize(PrinterCell(*JsonPath::Parse(one.path), one.type, object, kAMinuteLater)),
-              one.cell)
+    EXPECT_EQ(
+        boost::json::serialize(PrinterCell(*JsonPath::Parse(one.path), one.type, object, kAMinuteLater)),
+        one.cell)
         << one.path << " " << one.type;
   }
 }

@@ -24,6 +24,8 @@ class RE2;
 
 namespace keelson::k8s {
 
+struct CompiledRules;  // rule_programs.h
+
 using NodeIndex = uint32_t;
 inline constexpr NodeIndex kNoNode = UINT32_MAX;
 inline constexpr uint32_t kNothing = UINT32_MAX;
@@ -138,6 +140,9 @@ struct SchemaNodes {
   // Made on first use (shape.cc).
   mutable std::once_flag shape_once;
   mutable std::deque<api::Shape> shapes;
+  // Made on first use (rules.cc).
+  mutable std::once_flag rules_once;
+  mutable std::shared_ptr<const CompiledRules> rules_made;
 
   std::string_view Text(TextRef ref) const { return std::string_view(text).substr(ref.begin, ref.size); }
   std::string_view Name(TableRange range, uint32_t i) const { return Text(names[range.begin + i]); }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <boost/json/parse.hpp>
 #include <fmt/format.h>
+#include <boost/json/parse.hpp>
 
 #include "lib/api/codec/codec.h"
 #include "lib/base/text.h"
@@ -36,7 +36,8 @@ json::object StringSchema(const char* description) {
 // Text beside a reference counts in version 2 only, so version 3 puts the reference into allOf.
 json::object Reference(std::string_view name, const char* description, OpenApiVersion version) {
   const bool v3 = version == OpenApiVersion::kV3;
-  json::object reference{{"$ref", Text((v3 ? "#/components/schemas/" : "#/definitions/") + std::string(name))}};
+  json::object reference{
+      {"$ref", Text((v3 ? "#/components/schemas/" : "#/definitions/") + std::string(name))}};
   if (!description) return reference;
   if (v3) return {{"allOf", json::array{std::move(reference)}}, {"description", description}};
   reference["description"] = description;
@@ -169,7 +170,8 @@ class Publisher {
   void AddPartsV2(const Props& props, json::object& out) const {
     const bool keeps = props.x_kubernetes_preserve_unknown_fields(), open = props.nullable() || keeps;
     const bool has_items = props.items().has_schema() && !open;
-    const bool untyped = props.nullable() || (props.type() == "array" && !has_items) || (keeps && props.type() == "object");
+    const bool untyped =
+        props.nullable() || (props.type() == "array" && !has_items) || (keeps && props.type() == "object");
     if (!untyped) AddText("type", props.type(), out);
     if (has_items) out["items"] = Schema(props.items().schema());
     if (!open) AddProperties(props, out);
@@ -243,7 +245,8 @@ void AddSelectable(const apiextensionsv1::CustomResourceDefinitionVersion& versi
 }
 
 json::object KindSchema(const apiextensionsv1::CustomResourceDefinition& definition,
-                        const apiextensionsv1::CustomResourceDefinitionVersion& version, OpenApiVersion open_api) {
+                        const apiextensionsv1::CustomResourceDefinitionVersion& version,
+                        OpenApiVersion open_api) {
   const Props& props = version.schema().open_apiv3_schema();
   const bool open = open_api == OpenApiVersion::kV2 && (props.x_kubernetes_preserve_unknown_fields() ||
                                                         definition.spec().preserve_unknown_fields());
@@ -260,13 +263,12 @@ json::object KindSchema(const apiextensionsv1::CustomResourceDefinition& definit
 json::object ListSchema(const apiextensionsv1::CustomResourceDefinitionSpec& spec, const std::string& item,
                         OpenApiVersion open_api) {
   const auto& names = spec.names();
-  json::object properties{
-      {"apiVersion", StringSchema(kApiVersionText)},
-      {"items", json::object{{"description", Text("List of " + names.plural() + ".")},
-                             {"items", Reference(item, nullptr, open_api)},
-                             {"type", "array"}}},
-      {"kind", StringSchema(kKindText)},
-      {"metadata", Reference(kListMeta, kListMetadataText, open_api)}};
+  json::object properties{{"apiVersion", StringSchema(kApiVersionText)},
+                          {"items", json::object{{"description", Text("List of " + names.plural() + ".")},
+                                                 {"items", Reference(item, nullptr, open_api)},
+                                                 {"type", "array"}}},
+                          {"kind", StringSchema(kKindText)},
+                          {"metadata", Reference(kListMeta, kListMetadataText, open_api)}};
   return {{"description", Text(fmt::format("{} is a list of {}", names.list_kind(), names.kind()))},
           {"properties", std::move(properties)},
           {"required", json::array{"items"}},

@@ -1,7 +1,7 @@
 #include "lib/k8s/schema/open_api.h"
 
-#include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
+#include <boost/json/parse.hpp>
 
 #include "lib/k8s/schema/go_print.h"
 #include "lib/k8s/testing/schemas.h"
@@ -27,8 +27,8 @@ api::apiextensions::v1::CustomResourceDefinition Definition(std::string_view sch
 
 // The published schema of the property spec.
 std::string Spec(const std::string& schema, OpenApiVersion version) {
-  const auto published = PublishSchemas(Definition(R"({"type":"object","properties":{"spec":)" + schema + "}}"),
-                                        "v1", version);
+  const auto published =
+      PublishSchemas(Definition(R"({"type":"object","properties":{"spec":)" + schema + "}}"), "v1", version);
   return SortedJson(boost::json::parse(published.at(0).json).at("properties").at("spec"));
 }
 
@@ -72,7 +72,8 @@ TEST(PublishSchemas, SaysWhatEachVersionOfOpenApiCan) {
 }
 
 TEST(PublishSchemas, AddsTheFieldsOfObjects) {
-  const auto v3 = PublishSchemas(Definition(R"({"type":"object","description":"Foo CRD"})"), "v1", OpenApiVersion::kV3);
+  const auto v3 =
+      PublishSchemas(Definition(R"({"type":"object","description":"Foo CRD"})"), "v1", OpenApiVersion::kV3);
   ASSERT_EQ(v3.size(), 2u);
   EXPECT_EQ(v3[0].name, "com.example.stable.v1.Foo");
   EXPECT_EQ(v3[1].name, "com.example.stable.v1.FooList");
@@ -95,17 +96,19 @@ TEST(PublishSchemas, AddsTheFieldsOfObjects) {
 }
 
 TEST(PublishSchemas, LeavesOpenWhatKeepsUnknownFields) {
-  const auto published = PublishSchemas(
-      Definition(R"({"type":"object","x-kubernetes-preserve-unknown-fields":true})"), "v1", OpenApiVersion::kV2);
-  EXPECT_EQ(published.at(0).json,
-            R"({"type":"object","x-kubernetes-group-version-kind":[{"group":"stable.example.com","kind":"Foo","version":"v1"}]})");
+  const auto published =
+      PublishSchemas(Definition(R"({"type":"object","x-kubernetes-preserve-unknown-fields":true})"), "v1",
+                     OpenApiVersion::kV2);
+  EXPECT_EQ(
+      published.at(0).json,
+      R"({"type":"object","x-kubernetes-group-version-kind":[{"group":"stable.example.com","kind":"Foo","version":"v1"}]})");
   EXPECT_TRUE(PublishSchemas(Definition(R"({"type":"object"})"), "v2", OpenApiVersion::kV2).empty());
 }
 
 TEST(PublishSchemas, DescribesEmbeddedObjects) {
-  const std::string spec =
-      Spec(R"({"type":"object","x-kubernetes-embedded-resource":true,"properties":{"a":{"type":"string"}},"required":["kind"]})",
-           OpenApiVersion::kV3);
+  const std::string spec = Spec(
+      R"({"type":"object","x-kubernetes-embedded-resource":true,"properties":{"a":{"type":"string"}},"required":["kind"]})",
+      OpenApiVersion::kV3);
   const boost::json::value schema = boost::json::parse(spec);
   EXPECT_TRUE(schema.at("properties").as_object().contains("metadata"));
   EXPECT_EQ(SortedJson(schema.at("required")), R"(["kind","apiVersion"])");

@@ -1,6 +1,6 @@
 // Server-side apply of custom resources: the shapes of structural schemas.
-#include <boost/json/serialize.hpp>
 #include <gtest/gtest.h>
+#include <boost/json/serialize.hpp>
 
 #include "lib/base/text.h"
 #include "lib/k8s/schema/structural_schema.h"
@@ -36,7 +36,8 @@ const Case kCases[] = {
      R"({"f:spec":{"f:args":{},"f:name":{},"f:port":{},"f:replicas":{},"f:tags":{"v:\"t\"":{}}}})"},
     {R"({"spec":{"ports":[{"port":80,"name":"http"}]}})",
      R"({"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{}}}}})"},
-    {R"({"spec":{"selector":{"a":"b"},"labels":{"a":"b"}}})", R"({"f:spec":{"f:labels":{"f:a":{}},"f:selector":{}}})"},
+    {R"({"spec":{"selector":{"a":"b"},"labels":{"a":"b"}}})",
+     R"({"f:spec":{"f:labels":{"f:a":{}},"f:selector":{}}})"},
     {R"({"spec":{"free":{"a":{"b":[1,2]}},"any":{"x":1},"empty":{"y":1}}})",
      R"({"f:spec":{"f:any":{"f:x":{}},"f:empty":{"f:y":{}},"f:free":{"f:a":{".":{},"f:b":{}}}}})"},
     {R"({"spec":{"any":[1]}})", R"({"f:spec":{"f:any":{}}})"},

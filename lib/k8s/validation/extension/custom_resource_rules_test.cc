@@ -270,8 +270,8 @@ TEST(CustomResourceRules, Validations) {
       {Property(R"({"type":"string","x-kubernetes-validations":[{"rule":" "},{"rule":"a","message":" "},)"
                 R"({"rule":"a\nb"},{"rule":"a","reason":"Odd"}]})"),
        {".properties[p].x-kubernetes-validations[0].rule: Required value: rule is not specified",
-        ".properties[p].x-kubernetes-validations[1].message: Invalid value: \" \": must be non-empty if "
-        "specified",
+        ".properties[p].x-kubernetes-validations[1].message: Invalid value: \" \": message must be "
+        "non-empty if specified",
         ".properties[p].x-kubernetes-validations[2].message: Required value: message must be specified if "
         "rule contains line breaks",
         ".properties[p].x-kubernetes-validations[3].reason: Unsupported value: \"Odd\": supported values: "

@@ -1,10 +1,13 @@
 // CustomResourceDefinitions.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "lib/api/codec/codec.h"
+#include "lib/base/base64.h"
 #include "lib/base/text.h"
+#include "lib/k8s/text/pem.h"
 #include "lib/k8s/validation/extension/schema.h"
 #include "lib/k8s/validation/parts.h"
 #include "lib/k8s/validation/rule_table.h"
@@ -248,8 +251,27 @@ void CheckReviewVersions(const Strings& versions, bool recognized, const Path& p
   }
 }
 
-void CheckConversion(const apiextensionsv1::CustomResourceConversion& conversion, bool recognized,
-                     const Path& path, FieldErrors& errors) {
+// What is wrong with a bundle of certificates, in client-go's words; empty if it is fine, or not there.
+std::string BundleProblem(std::string_view bundle) {
+  if (bundle.empty()) return "";
+  bool any = false;
+  std::string_view rest = bundle;
+  while (const std::optional<PemBlock> block = NextPemBlock(rest)) {
+    if (block->type != "CERTIFICATE" || block->has_headers) continue;
+    if (!IsCertificate(block->bytes)) return "unable to load root certificates: failed to parse certificate";
+    any = true;
+  }
+  return any ? "" : "unable to load root certificates: unable to parse bytes as PEM block";
+}
+
+// Rules of conversions that a stored definition may break.
+struct ConversionRules {
+  bool known_reviews = true;
+  bool valid_bundle = true;
+};
+
+void CheckConversion(const apiextensionsv1::CustomResourceConversion& conversion,
+                     const ConversionRules& rules, const Path& path, FieldErrors& errors) {
   CheckEnum(conversion.strategy(), {"None", "Webhook"}, path.Child("strategy"), errors);
   const Path client = path.Child("webhookClientConfig"), versions = path.Child("conversionReviewVersions");
   if (conversion.strategy() != "Webhook") {
@@ -276,7 +298,12 @@ void CheckConversion(const apiextensionsv1::CustomResourceConversion& conversion
                           service.has_port() ? service.port() : kHttps, client.Child("service"), errors);
     }
   }
-  CheckReviewVersions(conversion.webhook().conversion_review_versions(), recognized, versions, errors);
+  const std::string& bundle = conversion.webhook().client_config().ca_bundle();
+  if (const std::string problem = BundleProblem(bundle); rules.valid_bundle && !problem.empty()) {
+    errors.push_back(Invalid(client.Child("caBundle"), EncodeBase64(bundle), problem));
+  }
+  CheckReviewVersions(conversion.webhook().conversion_review_versions(), rules.known_reviews, versions,
+                      errors);
 }
 
 void CheckStored(const Definition& object, FieldErrors& errors) {
@@ -359,8 +386,13 @@ void CheckWhole(const Definition& object, const Definition* old, FieldErrors& er
   CheckShared(spec, shared, rules, path, errors);
   CheckSelectableFields(spec, old == nullptr ? nullptr : &old->spec(), shared.schema, path, errors);
   if (spec.has_conversion()) {
-    const bool recognized = old == nullptr || !has_unknown_reviews(old->spec());
-    CheckConversion(spec.conversion(), recognized, path.Child("conversion"), errors);
+    ConversionRules conversion;
+    if (old != nullptr) {
+      conversion.known_reviews = !has_unknown_reviews(old->spec());
+      conversion.valid_bundle =
+          BundleProblem(old->spec().conversion().webhook().client_config().ca_bundle()).empty();
+    }
+    CheckConversion(spec.conversion(), conversion, path.Child("conversion"), errors);
   }
 }
 

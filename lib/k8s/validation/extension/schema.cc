@@ -4,6 +4,7 @@
 #include <set>
 
 #include "lib/base/text.h"
+#include "lib/k8s/schema/decl_types.h"
 #include "lib/k8s/validation/parts.h"
 
 namespace keelson::k8s {
@@ -47,6 +48,14 @@ bool CanBeStructural(const JsonSchema& schema) {
   });
 }
 
+// True also for schemas that no path can be followed in.
+bool LeadsToAField(const JsonSchema& schema, const std::string& path) {
+  const auto compiled = StructuralSchema::Compile(schema);
+  if (!compiled) return true;
+  const SchemaNodes& nodes = (*compiled)->nodes();
+  return ResolveFieldPath(nodes, nodes.root, path).has_value();
+}
+
 // State that changes on the way down.
 struct Scope {
   bool is_root = false;
@@ -70,7 +79,7 @@ class Checker {
     if (rules_.map_keys) CheckKeys(schema, path);
     const Path validations = path.Child("x-kubernetes-validations");
     for (int i = 0; i < schema.x_kubernetes_validations_size(); ++i) {
-      CheckRule(schema.x_kubernetes_validations(i), validations.Index(i));
+      CheckRule(schema, schema.x_kubernetes_validations(i), validations.Index(i));
     }
   }
 
@@ -268,7 +277,7 @@ class Checker {
     }
   }
 
-  void CheckRule(const ValidationRule& rule, const Path& path) {
+  void CheckRule(const JsonSchema& schema, const ValidationRule& rule, const Path& path) {
     const auto has_breaks = [](std::string_view text) {
       return text.find_first_of("\n\r") != std::string_view::npos;
     };
@@ -277,9 +286,9 @@ class Checker {
     if (text.empty()) {
       errors_.push_back(Required(path.Child("rule"), "rule is not specified"));
     } else if (!rule.message().empty() && message.empty()) {
-      errors_.push_back(Invalid(message_path, rule.message(), "must be non-empty if specified"));
+      errors_.push_back(Invalid(message_path, rule.message(), "message must be non-empty if specified"));
     } else if (has_breaks(message)) {
-      errors_.push_back(Invalid(message_path, rule.message(), "must not contain line breaks"));
+      errors_.push_back(Invalid(message_path, rule.message(), "message must not contain line breaks"));
     } else if (has_breaks(text) && message.empty()) {
       errors_.push_back(Required(message_path, "message must be specified if rule contains line breaks"));
     }
@@ -293,10 +302,13 @@ class Checker {
                  path.Child("reason"), errors_);
     }
     if (!rule.field_path().empty() && Trim(rule.field_path()).empty()) {
-      errors_.push_back(Invalid(field_path, rule.field_path(), "must be non-empty if specified"));
+      errors_.push_back(Invalid(field_path, rule.field_path(), "fieldPath must be non-empty if specified"));
     }
     if (has_breaks(rule.field_path())) {
-      errors_.push_back(Invalid(field_path, rule.field_path(), "must not contain line breaks"));
+      errors_.push_back(Invalid(field_path, rule.field_path(), "fieldPath must not contain line breaks"));
+    }
+    if (!rule.field_path().empty() && !LeadsToAField(schema, rule.field_path())) {
+      errors_.push_back(Invalid(field_path, rule.field_path(), "fieldPath must be a valid path"));
     }
   }
 
@@ -311,6 +323,16 @@ bool HasNonAtomicSet(const JsonSchema& schema) {
     return item.has_x_kubernetes_list_type() && item.x_kubernetes_list_type() != "atomic";
   }
   return item.type() == "object" && item.x_kubernetes_map_type() != "atomic";
+}
+
+// Whether a version of the stored definition has the same schema.
+bool IsStored(const JsonSchema& schema, const SchemaRules& rules) {
+  if (rules.old == nullptr) return false;
+  const auto& versions = rules.old->versions();
+  return std::any_of(versions.begin(), versions.end(), [&](const auto& version) {
+    return version.schema().has_open_apiv3_schema() &&
+           SameMessage(version.schema().open_apiv3_schema(), schema);
+  });
 }
 
 // The status subresource removes the status from the properties, so the root may constrain nothing else.
@@ -354,10 +376,21 @@ SchemaRules RulesAfter(const Spec& old) {
     if (Any(schema, HasNonAtomicSet)) rules.atomic_sets = false;
     Any(schema, [&](const JsonSchema& within) {
       checker.CheckKeys(within, Path(""));
+      for (const ValidationRule& rule : within.x_kubernetes_validations()) {
+        rules.expressions.insert(rule.rule());
+        rules.expressions.insert(rule.message_expression());
+      }
       return false;
     });
+    FieldErrors defaults;
+    CheckDefaults(schema, true, Path(""), defaults);
+    rules.pruned_defaults =
+        rules.pruned_defaults && std::none_of(defaults.begin(), defaults.end(), [](const FieldError& error) {
+          return error.detail == "must not have unknown fields";
+        });
   }
   rules.map_keys = found.empty();
+  rules.old = &old;
   return rules;
 }
 
@@ -369,11 +402,24 @@ void CheckSchema(const JsonSchema& schema, bool has_status, const SchemaRules& r
     found.push_back(Forbidden(path.Child("nullable"), "nullable cannot be true at the root"));
   }
   const bool can_be_structural = CanBeStructural(schema);
-  if (can_be_structural) CheckStructural(schema, path, found);
+  if (can_be_structural) {
+    const size_t before = found.size();
+    CheckStructural(schema, path, found);
+    if (found.size() == before) CheckDefaults(schema, rules.pruned_defaults, path, found);
+  }
   Checker(rules, found).Check(schema, {.is_root = true, .in_meta = false, .no_defaults = ""}, path);
   // Of the things that no structural schema can be made from, only $schema has no error of its own above.
   if (!can_be_structural && found.empty()) {
     found.push_back(Invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"));
+  }
+  // Rules about a broken schema would have errors that nobody can mend.
+  if (found.empty()) {
+    const auto compiled = StructuralSchema::Compile(schema);
+    if (compiled) {
+      CheckCelRules(schema, **compiled, {rules.expressions, IsStored(schema, rules)}, path, found);
+    } else {
+      found.push_back(Invalid(path, "", "failed to build validator: " + compiled.error().message()));
+    }
   }
   errors.insert(errors.end(), found.begin(), found.end());
 }
