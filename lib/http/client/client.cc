@@ -125,6 +125,23 @@ class Call final : public ClientCall {
   const std::shared_ptr<Exchange> exchange_;
 };
 
+class Pending final : public PendingResponse {
+ public:
+  explicit Pending(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+  ~Pending() override {
+    if (!awaited_) exchange_->GiveUp();
+  }
+  Result<ClientResponse> Await(std::chrono::milliseconds timeout, std::stop_token stop) override {
+    awaited_ = true;
+    KEELSON_RETURN_IF_ERROR(exchange_->AwaitEnd(Exchange::DeadlineIn(timeout), std::move(stop)));
+    return ClientResponse{exchange_->status(), std::move(exchange_->headers()), std::move(exchange_->body())};
+  }
+
+ private:
+  std::shared_ptr<Exchange> exchange_;
+  bool awaited_ = false;
+};
+
 class ClientImpl final : public Client {
  public:
   explicit ClientImpl(std::shared_ptr<ClientCore> core) : core_(std::move(core)) {}
@@ -134,9 +151,11 @@ class ClientImpl final : public Client {
 
   Result<ClientResponse> Do(const ClientRequest& request, std::chrono::milliseconds timeout,
                             std::stop_token stop) override {
-    auto exchange = Begin(request, false, false);
-    KEELSON_RETURN_IF_ERROR(exchange->AwaitEnd(Exchange::DeadlineIn(timeout), std::move(stop)));
-    return ClientResponse{exchange->status(), std::move(exchange->headers()), std::move(exchange->body())};
+    return Pending(Begin(request, false, false)).Await(timeout, std::move(stop));
+  }
+
+  std::unique_ptr<PendingResponse> Start(const ClientRequest& request) override {
+    return std::make_unique<Pending>(Begin(request, false, false));
   }
 
   Result<std::unique_ptr<ResponseReader>> Open(const ClientRequest& request,

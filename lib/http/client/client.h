@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,6 +22,7 @@ struct ClientRequest {
   std::string target = "/";  // path and query, encoded
   Headers headers;           // Host is added automatically
   std::string body;
+  size_t max_response_body = SIZE_MAX;  // of a whole response; a longer one is kTooLarge
 };
 
 struct ClientResponse {
@@ -62,6 +65,14 @@ class ClientCall {
   virtual void Cancel() = 0;
 };
 
+// A request that is under way; destroying it gives the request up.
+class PendingResponse {
+ public:
+  virtual ~PendingResponse() = default;
+  // Blocks for the whole response, at most `timeout` from now. Call it once. Errors as of Client::Do().
+  virtual Result<ClientResponse> Await(std::chrono::milliseconds timeout, std::stop_token stop = {}) = 0;
+};
+
 struct ClientOptions {
   std::string base_url;  // https://host:port, http://host:port, unix:///path (plain HTTP)
   crypto::TlsClientOptions tls;
@@ -78,6 +89,9 @@ class Client {
   // the server had closed a kept one. kUnavailable: no connection; kTimeout; kCancelled.
   virtual Result<ClientResponse> Do(const ClientRequest& request, std::chrono::milliseconds timeout,
                                     std::stop_token stop = {}) = 0;
+  // Sends the request without waiting, so that one thread can have several under way. The client must
+  // outlive the result.
+  virtual std::unique_ptr<PendingResponse> Start(const ClientRequest& request) = 0;
   // Like Do(), but returns once the head has arrived (within `timeout`); the caller reads the body.
   virtual Result<std::unique_ptr<ResponseReader>> Open(const ClientRequest& request,
                                                        std::chrono::milliseconds timeout,

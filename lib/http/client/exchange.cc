@@ -39,12 +39,28 @@ void Exchange::OnHead(int status, Headers headers) {
 bool Exchange::OnBody(std::string_view bytes) {
   if (over_) return false;
   if (sink_) return std::shared_ptr(sink_)->OnBody(bytes);
+  if (!streaming && TooLong(bytes.size())) return false;
   MutexLock lock(mutex_);
   body_ += bytes;
   if (!streaming) return false;
   changed_.notify_all();
   behind_ = body_.size() >= kReadAhead;
   return behind_;
+}
+
+// Ends an exchange whose response is too long with these bytes.
+bool Exchange::TooLong(size_t more) {
+  {
+    MutexLock lock(mutex_);
+    if (body_.size() + more <= request.max_response_body) return false;
+  }
+  OnFail(Error(Code::kTooLarge,
+               "the response is longer than " + std::to_string(request.max_response_body) + " bytes"));
+  // The connection is in the middle of calling us.
+  loop->Post([self = shared_from_this()] {
+    if (auto held = self->carrier.lock()) held->Abort(*self);
+  });
+  return true;
 }
 
 void Exchange::OnUpgraded(std::shared_ptr<StreamCore> stream) {

@@ -67,6 +67,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   std::shared_ptr<StreamCore> TakeStream();
 
  private:
+  bool TooLong(size_t more);
   Result<> Await(Deadline deadline, std::stop_token stop, const std::function<bool()>& ready);
   void End();  // nothing follows; loop thread
   Mutex mutex_;
