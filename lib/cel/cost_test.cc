@@ -195,7 +195,7 @@ TEST_F(RunCosts, StopAnEvaluationAtItsLimit) {
        {"lists.range(1000).all(x, lists.range(1000).all(y, true))",
         "lists.range(1000).all(x, lists.range(1000).all(y, true)) || true",
         "lists.range(100).exists(x, authorizer.path('/').check('get').allowed() && false)",
-        "lists.range(2000000).size() > 0"}) {
+        "lists.range(2000000).size() > 0", "lists.range(900000).distinct().size() > 0"}) {
     auto value = Run(expression, cost);
     ASSERT_FALSE(value) << expression;
     EXPECT_EQ(value.error().message(), "operation cancelled: actual cost limit exceeded") << expression;

@@ -50,8 +50,9 @@ bool Fits(Type type, const std::vector<Type>& expected) {
 }
 
 Error WrongResult(const std::vector<Type>& expected) {
-  if (expected.size() == 1)
+  if (expected.size() == 1) {
     return Error(Code::kInvalid, fmt::format("must evaluate to {}", FormatType(expected[0])));
+  }
   std::string names;
   for (Type type : expected) names += (names.empty() ? "" : " ") + FormatType(type);
   return Error(Code::kInvalid, fmt::format("must evaluate to one of [{}]", names));
@@ -71,8 +72,9 @@ EnvPtr Env::Make(EnvOptions options) {
   parts->syntax.bind = options.bind;
   parts->syntax.escaped_identifiers = options.escaped_identifiers;
   for (const auto& [name, type] : options.variables) parts->declarations.AddVariable(name, type->type());
-  for (const DeclTypePtr& type : options.constructible)
+  for (const DeclTypePtr& type : options.constructible) {
     parts->declarations.AddType(type->name(), type->type());
+  }
   parts->options = std::move(options);
   return EnvPtr(new Env(std::move(parts)));
 }

@@ -134,8 +134,9 @@ class Checker {
 
   void VisitSelect(const Expr* expr) {
     if (std::string name = expr->test_only ? std::string() : DottedName(expr);
-        !name.empty() && Resolve(expr, name))
+        !name.empty() && Resolve(expr, name)) {
       return;
+    }
     Type field = FieldType(expr, expr->target, expr->name, false);
     Set(expr, expr->test_only ? &types::kBool : unifier_.Substitute(field, false));
   }
@@ -157,8 +158,9 @@ class Checker {
         result = &types::kDyn;
         break;
       default:
-        if (!IsDynOrError(target))
+        if (!IsDynOrError(target)) {
           Report(expr, fmt::format("type '{}' does not support field selection", FormatType(target)));
+        }
         result = &types::kDyn;
     }
     return is_optional || optional ? out_.types.Optional(result) : result;
@@ -204,8 +206,9 @@ class Checker {
   }
 
   void ResolveOverload(const Expr* expr, const Function* function, const Expr* target) {
-    if (function->name == operators::kAnd || function->name == operators::kOr)
+    if (function->name == operators::kAnd || function->name == operators::kOr) {
       return ResolveLogical(expr, function);
+    }
     std::vector<Type> args;
     if (target) args.push_back(TypeOf(target));
     for (const Expr* arg : expr->args) args.push_back(TypeOf(arg));

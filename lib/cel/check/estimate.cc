@@ -140,8 +140,9 @@ class Estimator {
       total = total ? Union(*total, estimate.cost) : estimate.cost;
       if (estimate.size) size = size ? Union(*size, *estimate.size) : *estimate.size;
       if (overload->row->name == operators::kIndex || overload->row->name == operators::kOptIndex) {
-        if (const DeclType* container = call.args[0]->declared)
+        if (const DeclType* container = call.args[0]->declared) {
           nodes_[expr->id].declared = container->element().get();
+        }
       }
     }
     if (info.function->name == operators::kOptSelect) {

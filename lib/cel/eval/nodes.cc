@@ -100,19 +100,19 @@ Value CallNode::Eval(Frame& frame) const {
     if (values[i].IsError()) return values[i];
   }
   std::span<const Value> args(values.data(), args_.size());
-  std::string_view id = overloads_[0]->row->overload;
-  Value result;
-  if (call_) {
-    result = call_(args, frame.arena);
-  } else {
-    const Overload* overload = Choose(args);
-    if (!overload)
-      return frame.Charge(1) ? NoSuchOverload(function_.name, args, frame.arena) : frame.StopError();
-    id = overload->row->overload;
-    result = overload->row->call(args, frame.arena);
+  const Overload* overload = call_ ? overloads_[0] : Choose(args);
+  if (!overload) {
+    return frame.Charge(1) ? NoSuchOverload(function_.name, args, frame.arena) : frame.StopError();
   }
-  uint64_t cost = cost_ == CostRule::kOne ? 1 : RunCost(cost_, id, args, result, frame.arena);
-  return frame.Charge(cost) ? result : frame.StopError();
+  // What costs too much does not begin, unless only its result says what it costs.
+  bool by_result = cost_ == CostRule::kListOfResult || cost_ == CostRule::kJoin;
+  auto cost = [&](const Value& result) {
+    return cost_ == CostRule::kOne ? 1 : RunCost(cost_, overload->row->overload, args, result, frame.arena);
+  };
+  if (!by_result && !frame.Charge(cost(Value()))) return frame.StopError();
+  Value result = overload->row->call(args, frame.arena);
+  if (by_result && !frame.Charge(cost(result))) return frame.StopError();
+  return result;
 }
 
 Value MatchesNode::Eval(Frame& frame) const {
@@ -168,10 +168,12 @@ Value MapNode::Eval(Frame& frame) const {
     if (value.IsError()) return value;
     if (!Present(value, IsMarked(entries_.optional, i / 2), frame)) continue;
     if (value.IsError()) return value;
-    if (!IsMapKey(key))
+    if (!IsMapKey(key)) {
       return Value::Error(fmt::format("unsupported key type: {}", TypeName(key)), frame.arena);
-    if (!map->Insert(key, value))
+    }
+    if (!map->Insert(key, value)) {
       return Value::Error(fmt::format("Failed with repeated key: {}", ToText(key)), frame.arena);
+    }
   }
   return frame.Charge(kMapCost) ? Value::Map(map) : frame.StopError();
 }

@@ -93,13 +93,15 @@ class Planner {
     const ExprInfo& info = Info(expr);
     std::string_view name = info.function->name;
     auto arg = [&](size_t i) { return Visit(expr->args[i]); };
-    if (name == operators::kAnd || name == operators::kOr)
+    if (name == operators::kAnd || name == operators::kOr) {
       return arena_.New<LogicalNode>(arg(0), arg(1), name == operators::kOr);
+    }
     if (name == operators::kConditional) return arena_.New<ConditionalNode>(arg(0), arg(1), arg(2));
     if (name == operators::kNotStrictlyFalse) return arena_.New<NotStrictlyFalseNode>(arg(0));
     if (name == operators::kIndex) return arena_.New<IndexNode>(arg(0), arg(1), false);
-    if (name == operators::kOptIndex || name == operators::kOptSelect)
+    if (name == operators::kOptIndex || name == operators::kOptSelect) {
       return arena_.New<IndexNode>(arg(0), arg(1), true);
+    }
     bool member = expr->target && !info.global;
     if (member && info.overloads[0]->row->overload.starts_with("optional_or")) {
       return arena_.New<OptionalOrNode>(Visit(expr->target), arg(0), name == "orValue");
@@ -177,8 +179,9 @@ class Planner {
     if (expr->kind != ExprKind::kCall || expr->name != operators::kAdd) return nullptr;
     const Expr *accumulator = expr->args[0], *list = expr->args[1];
     if (accumulator->kind != ExprKind::kIdent || accumulator->name != kAccumulator ||
-        list->kind != ExprKind::kList || list->args.size() != 1)
+        list->kind != ExprKind::kList || list->args.size() != 1) {
       return nullptr;
+    }
     const Node* element = Visit(list->args[0]);
     return arena_.New<AppendNode>(slot, element, element->constant() != nullptr);
   }

@@ -50,8 +50,9 @@ void FunctionTable::Add(std::span<const FunctionRow> rows, int version) {
     overload.member = !row.receiver.empty();
     std::vector<std::string_view> names;
     if (overload.member) overload.args.push_back(NumberParameters(types_.Parse(row.receiver), types_, names));
-    for (std::string_view arg : SplitTypes(row.args))
+    for (std::string_view arg : SplitTypes(row.args)) {
       overload.args.push_back(NumberParameters(types_.Parse(arg), types_, names));
+    }
     overload.result = NumberParameters(types_.Parse(row.result), types_, names);
     overload.parameters = static_cast<int>(names.size());
     overload.generic = !names.empty();

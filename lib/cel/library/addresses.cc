@@ -40,8 +40,9 @@ Result<IpAddress> ParseIp(std::string_view text) {
                                                 "string: ParseAddr(\"{0}\"): unable to parse IP",
                                                 text));
   }
-  if (IsMapped(*address))
+  if (IsMapped(*address)) {
     return Error(Code::kBadRequest, fmt::format("IPv4-mapped IPv6 address \"{}\" is not allowed", text));
+  }
   return *address;
 }
 
@@ -58,11 +59,13 @@ Result<IpPrefix> ParseCidr(std::string_view text) {
   if (text.find('%') != std::string_view::npos) return fail("IPv6 zones cannot be present in a prefix");
   auto prefix = IpPrefix::Parse(text);
   std::string_view bits = text.substr(slash + 1);
-  if (!IpAddress::Parse(text.substr(0, slash)))
+  if (!IpAddress::Parse(text.substr(0, slash))) {
     return fail(fmt::format("ParseAddr(\"{}\"): unable to parse IP", text.substr(0, slash)));
+  }
   if (!prefix || (bits.size() > 1 && bits[0] == '0')) return fail("prefix length out of range");
-  if (IsMapped(prefix->address()))
+  if (IsMapped(prefix->address())) {
     return Error(Code::kBadRequest, fmt::format("IPv4-mapped IPv6 address \"{}\" is not allowed", text));
+  }
   return *prefix;
 }
 

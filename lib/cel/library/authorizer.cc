@@ -64,10 +64,12 @@ Value ServiceAccount(Args args, Arena& arena) {
   AuthorizationQuestion question = check.question;
   question.service_account_namespace = std::string(args[1].text());
   question.service_account_name = std::string(args[2].text());
-  if (!api::CheckDns1123Subdomain(args[2].text()).empty())
+  if (!api::CheckDns1123Subdomain(args[2].text()).empty()) {
     return Value::StaticError("Invalid service account name");
-  if (!api::CheckDns1123Label(args[1].text()).empty())
+  }
+  if (!api::CheckDns1123Label(args[1].text()).empty()) {
     return Value::StaticError("Invalid service account namespace");
+  }
   return Value::Opaque(arena.New<CheckValue>(&types::kAuthorizer, check.authorizer, std::move(question)));
 }
 

@@ -49,8 +49,9 @@ Value StringToDouble(Args args, Arena& arena) {
   if (text.starts_with('+')) text.remove_prefix(1);
   double value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || text.starts_with('+') || error != std::errc() || end != text.data() + text.size())
+  if (text.empty() || text.starts_with('+') || error != std::errc() || end != text.data() + text.size()) {
     return Failed(args[0], "double", arena);
+  }
   return Value::Double(value);
 }
 
@@ -78,8 +79,9 @@ Value TimestampToInt(Args args, Arena&) { return Value::Int(args[0].time().secon
 
 template <typename T>
 bool ParseNumber(std::string_view text, T& value) {
-  if (text.starts_with('+') && text.size() > 1 && text[1] != '-' && std::is_signed_v<T>)
+  if (text.starts_with('+') && text.size() > 1 && text[1] != '-' && std::is_signed_v<T>) {
     text.remove_prefix(1);
+  }
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
@@ -108,16 +110,18 @@ Value AnyToString(Args args, Arena& arena) { return Value::String(arena.Copy(ToT
 
 Value IntToTimestamp(Args args, Arena&) {
   int64_t seconds = args[0].as_int();
-  if (seconds < kZeroTimeSeconds || seconds > kLastTimeSeconds)
+  if (seconds < kZeroTimeSeconds || seconds > kLastTimeSeconds) {
     return Value::StaticError("timestamp overflow");
+  }
   return Value::Time({seconds, 0, 0});
 }
 
 Value StringToTimestamp(Args args, Arena& arena) {
   auto time = ParseTime(args[0].text());
   if (!time) return Failed(args[0], types::kTimestamp.name, arena);
-  if (time->seconds < kZeroTimeSeconds || time->seconds > kLastTimeSeconds)
+  if (time->seconds < kZeroTimeSeconds || time->seconds > kLastTimeSeconds) {
     return Value::StaticError("timestamp overflow");
+  }
   return Value::Time(*time);
 }
 

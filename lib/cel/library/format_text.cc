@@ -169,9 +169,10 @@ Result<std::string> HexClause(const Value& value, bool upper) {
   } else {
     return WrongType("only integers, byte buffers, and strings can be formatted as hex", value);
   }
-  if (upper)
+  if (upper) {
     std::transform(out.begin(), out.end(), out.begin(),
                    [](char c) { return c >= 'a' && c <= 'f' ? static_cast<char>(c - 32) : c; });
+  }
   return out;
 }
 

@@ -105,8 +105,9 @@ Value Named(Args args, Arena& arena) {
 Value Validate(Args args, Arena& arena) {
   const auto& format = static_cast<const FormatValue&>(args[0].opaque());
   std::vector<Value> problems;
-  for (const std::string& problem : format.value->check(args[1].text()))
+  for (const std::string& problem : format.value->check(args[1].text())) {
     problems.push_back(Value::String(arena.Copy(problem)));
+  }
   return problems.empty() ? Value::None() : Value::Some(MakeList(problems, arena), arena);
 }
 

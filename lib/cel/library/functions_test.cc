@@ -31,9 +31,10 @@ std::vector<Row> ReadRows() {
     std::istringstream stream(line + "\t");
     for (std::string cell; std::getline(stream, cell, '\t');) cells.push_back(cell);
     if (cells.size() != 8) ADD_FAILURE() << line;
-    if (cells.size() == 8)
+    if (cells.size() == 8) {
       out.push_back(
           {std::stoi(cells[0]), cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], cells[7]});
+    }
   }
   return out;
 }
@@ -63,8 +64,9 @@ std::string Signature(int since, std::string_view name, std::string_view receive
 
 TEST(Functions, HaveTheSignaturesAndVersionsOfUpstream) {
   std::map<std::string, std::string> expected, found;
-  for (const Row& row : ReadRows())
+  for (const Row& row : ReadRows()) {
     expected[row.overload] = Signature(row.since, row.name, row.receiver, row.args, row.result);
+  }
   for (const FunctionRow& row : AllLibraries()) {
     found[std::string(row.overload)] = Signature(row.since, row.name, row.receiver, row.args, row.result);
   }
@@ -85,8 +87,9 @@ class Repeating : public Authorizer {
                                                                     {" ", q.label_selector}}) {
       if (!value.empty()) reason += word + value;
     }
-    if (!q.service_account_name.empty())
+    if (!q.service_account_name.empty()) {
       reason += " of " + q.service_account_namespace + "/" + q.service_account_name;
+    }
     if (q.verb == "fail") return {false, true, {}, "no answer"};
     return {q.verb == "get", false, reason, {}};
   }

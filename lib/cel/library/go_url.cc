@@ -41,8 +41,9 @@ Result<std::string> Unescape(std::string_view text, Mode mode) {
           low = i + 2 < text.size() ? HexValue(text[i + 2]) : -1;
       if (high < 0 || low < 0) return Bad(fmt::format("invalid URL escape \"{}\"", text.substr(i, 3)));
       // Hosts may only spell bytes that are no ASCII.
-      if (mode == Mode::kHost && high < 8 && text.substr(i, 3) != "%25")
+      if (mode == Mode::kHost && high < 8 && text.substr(i, 3) != "%25") {
         return Bad(fmt::format("invalid URL escape \"{}\"", text.substr(i, 3)));
+      }
       out += static_cast<char>(high * 16 + low);
       i += 2;
     } else if (c == '+' && mode == Mode::kQuery) {
@@ -58,8 +59,9 @@ Result<std::string> Unescape(std::string_view text, Mode mode) {
 
 std::string Escape(std::string_view path) {
   std::string out;
-  for (char c : path)
+  for (char c : path) {
     out += MustEscapeInPath(c) ? fmt::format("%{:02X}", static_cast<uint8_t>(c)) : std::string(1, c);
+  }
   return out;
 }
 
@@ -126,8 +128,9 @@ Result<GoUrl> ParseParts(std::string_view text) {
     text.remove_prefix(2 + authority.size());
     if (size_t at = authority.rfind('@'); at != std::string_view::npos) {
       auto user = Unescape(authority.substr(0, at), Mode::kUserinfo);
-      if (!user || authority.substr(0, at).find_first_of(" \"<>[]^`{|}\\/?#") != std::string_view::npos)
+      if (!user || authority.substr(0, at).find_first_of(" \"<>[]^`{|}\\/?#") != std::string_view::npos) {
         return Bad("net/url: invalid userinfo");
+      }
       authority.remove_prefix(at + 1);
     }
     KEELSON_ASSIGN_OR_RETURN(out.host, ParseHost(authority));
@@ -158,8 +161,9 @@ std::string GoUrl::Hostname() const {
 std::string GoUrl::Port() const {
   size_t colon = host.rfind(':');
   if (colon == std::string::npos || !IsPort(std::string_view(host).substr(colon)) ||
-      host.find(']', colon) != std::string::npos)
+      host.find(']', colon) != std::string::npos) {
     return {};
+  }
   return host.substr(colon + 1);
 }
 

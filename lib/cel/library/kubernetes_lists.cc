@@ -23,9 +23,10 @@ Value IsSorted(Args args, Arena& arena) {
 template <Ordering kReplaces>
 Value Extreme(Args args, Arena& arena) {
   const ListValue& list = args[0].list();
-  if (list.Size() == 0)
+  if (list.Size() == 0) {
     return Value::StaticError(kReplaces == Ordering::kGreater ? "min called on empty list"
                                                               : "max called on empty list");
+  }
   Value best = list.At(0, arena);
   for (size_t i = 1; i < list.Size(); ++i) {
     Value next = list.At(i, arena);

@@ -91,8 +91,9 @@ Value Distinct(Args args, Arena& arena) {
 Value OrderOf(const std::vector<Value>& keys, std::vector<size_t>& order) {
   for (size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].IsError()) return keys[i];
-    if (Compare(keys[0], keys[0]) == Ordering::kIncomparable)
+    if (Compare(keys[0], keys[0]) == Ordering::kIncomparable) {
       return Value::StaticError("list elements must be comparable");
+    }
     if (keys[i].kind() != keys[0].kind()) return Value::StaticError("list elements must have the same type");
     order.push_back(i);
   }

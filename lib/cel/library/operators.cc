@@ -150,8 +150,9 @@ Value Modulo(Args args, Arena& arena) {
 Value Negate(Args args, Arena& arena) {
   const Value& a = args[0];
   if (a.Is(ValueKind::kDouble)) return Value::Double(-a.as_double());
-  if (a.Is(ValueKind::kInt))
+  if (a.Is(ValueKind::kInt)) {
     return a.as_int() == INT64_MIN ? Value::StaticError(kIntOverflow) : Value::Int(-a.as_int());
+  }
   return NoOperation(operators::kNegate, arena);
 }
 

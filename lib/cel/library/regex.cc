@@ -80,8 +80,9 @@ Value FindAll(Args args, Arena& arena) {
     if (!(*regex)->Match(Piece(text), at, text.size(), RE2::UNANCHORED, &match, 1)) break;
     auto begin = static_cast<size_t>(match.data() - text.data());
     // As Go: no empty match right behind another match.
-    if (!match.empty() || match.data() != last_end)
+    if (!match.empty() || match.data() != last_end) {
       found.push_back(Value::String({match.data(), match.size()}));
+    }
     last_end = match.data() + match.size();
     at = begin + match.size();
     if (match.empty()) {

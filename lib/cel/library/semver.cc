@@ -49,8 +49,9 @@ int CompareVersions(const Version& a, const Version& b) {
   for (int i = 0; i < 3; ++i) {
     if (int order = Order(a.numbers[i], b.numbers[i])) return order;
   }
-  if (a.prerelease.empty() || b.prerelease.empty())
+  if (a.prerelease.empty() || b.prerelease.empty()) {
     return static_cast<int>(a.prerelease.empty()) - static_cast<int>(b.prerelease.empty());
+  }
   for (size_t i = 0; i < std::min(a.prerelease.size(), b.prerelease.size()); ++i) {
     if (int order = CompareIdentifiers(a.prerelease[i], b.prerelease[i])) return order;
   }
@@ -127,8 +128,9 @@ Result<std::string> Normalized(std::string_view text) {
   if (text.starts_with('v')) text.remove_prefix(1);
   std::vector<std::string> parts;
   for (size_t dot; parts.size() < 2 && (dot = text.find('.')) != std::string_view::npos;
-       text.remove_prefix(dot + 1))
+       text.remove_prefix(dot + 1)) {
     parts.emplace_back(text.substr(0, dot));
+  }
   parts.emplace_back(text);
   for (std::string& part : parts) {
     size_t digit = part.size() > 1 ? part.find_first_not_of('0') : 0;

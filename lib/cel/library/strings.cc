@@ -52,8 +52,9 @@ Value StringIndexOf(Args args, Arena& arena) {
 
 Value StringLastIndexOf(Args args, Arena& arena) {
   std::string_view text = args[0].text(), wanted = args[1].text();
-  if (wanted.empty())
+  if (wanted.empty()) {
     return args.size() > 2 ? args[2] : Value::Int(static_cast<int64_t>(CountCodePoints(text)));
+  }
   size_t from = std::string_view::npos;
   if (args.size() > 2) {
     int64_t offset = args[2].as_int();

@@ -15,8 +15,9 @@ Value Text(const std::string& text, Arena& arena) { return Value::String(arena.C
 
 Value ToUrl(Args args, Arena& arena) {
   auto url = GoUrl::Parse(args[0].text());
-  if (!url)
+  if (!url) {
     return Value::Error("URL parse error during conversion from string: " + url.error().message(), arena);
+  }
   return Value::Opaque(arena.New<UrlValue>(std::move(*url)));
 }
 

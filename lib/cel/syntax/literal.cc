@@ -51,8 +51,9 @@ char SimpleEscape(char c) {
 
 // Reads the escape sequence at the start of `rest`, behind its backslash.
 Result<> Unescape(std::string_view& rest, bool bytes, std::string& out) {
-  if (rest.empty())
+  if (rest.empty()) {
     return Error(Code::kBadRequest, "unable to unescape string, found '\\' as last character");
+  }
   char c = rest[0];
   if (char simple = SimpleEscape(c)) {
     out += simple;

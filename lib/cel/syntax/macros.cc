@@ -18,8 +18,9 @@ class Expander {
 
   Expr* Has(const Args& args) {
     Expr* field = args[0];
-    if (field->kind != ExprKind::kSelect || field->test_only)
+    if (field->kind != ExprKind::kSelect || field->test_only) {
       return Report(field->position, "invalid argument to has() macro");
+    }
     Expr* out = New(ExprKind::kSelect);
     out->target = field->target;
     out->name = field->name;
@@ -31,8 +32,9 @@ class Expander {
 
   Expr* Quantify(Quantifier quantifier, Expr* range, const Args& args) {
     std::string_view var, var2;
-    if (Expr* problem = Variables(args, args.size() == 3, "argument must be a simple name", var, var2))
+    if (Expr* problem = Variables(args, args.size() == 3, "argument must be a simple name", var, var2)) {
       return problem;
+    }
     Expr* predicate = args.back();
     switch (quantifier) {
       case Quantifier::kAll:
@@ -91,8 +93,9 @@ class Expander {
   }
 
   Expr* CelBind(const Args& args) {
-    if (args[0]->kind != ExprKind::kIdent)
+    if (args[0]->kind != ExprKind::kIdent) {
       return Report(args[0]->position, "cel.bind() variable names must be simple identifiers");
+    }
     return Bind(args[0]->name, args[1], args[2]);
   }
 
@@ -126,8 +129,9 @@ class Expander {
   Expr* Variables(const Args& args, bool two, const char* text, std::string_view& var,
                   std::string_view& var2) {
     for (size_t i = 0; i < (two ? 2 : 1); ++i) {
-      if (args[i]->kind != ExprKind::kIdent || args[i]->name.starts_with('.'))
+      if (args[i]->kind != ExprKind::kIdent || args[i]->name.starts_with('.')) {
         return Report(args[i]->position, text);
+      }
     }
     var = args[0]->name;
     if (!two) return nullptr;
@@ -202,8 +206,9 @@ Expr* ExpandMacro(Ast& ast, const SyntaxOptions& options, uint32_t position, std
   bool quantifies = count == 2 || (count == 3 && options.two_variables);
   if (name == "all" && quantifies) return expand.Quantify(Quantifier::kAll, target, args);
   if (name == "exists" && quantifies) return expand.Quantify(Quantifier::kExists, target, args);
-  if ((name == "exists_one" || name == "existsOne") && quantifies)
+  if ((name == "exists_one" || name == "existsOne") && quantifies) {
     return expand.Quantify(Quantifier::kExistsOne, target, args);
+  }
   if (name == "map" && (count == 2 || count == 3)) return expand.Map(target, args, false);
   if (name == "filter" && count == 2) return expand.Filter(target, args);
   if (options.two_variables && (count == 3 || count == 4)) {

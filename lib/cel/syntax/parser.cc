@@ -116,8 +116,9 @@ class Parser {
   }
 
   Expr* Call(uint32_t position, std::string_view function, const Args& args, Expr* target = nullptr) {
-    if (Expr* expanded = ExpandMacro(ast_, options_, position, function, target, args, issues_))
+    if (Expr* expanded = ExpandMacro(ast_, options_, position, function, target, args, issues_)) {
       return expanded;
+    }
     Expr* out = ast_.New(ExprKind::kCall, position);
     out->name = function;
     out->target = target;
@@ -212,8 +213,9 @@ class Parser {
     size_t count = 0;
     for (; tokens_.At(kind); ++count) tokens_.Take();
     constexpr TokenSet kMemberStart = kExpressionStart & ~(Bit(K::kNot) | Bit(K::kMinus));
-    if (!tokens_.Check(kind == K::kNot ? kMemberStart | Bit(K::kMinus) : kMemberStart, Resume()))
+    if (!tokens_.Check(kind == K::kNot ? kMemberStart | Bit(K::kMinus) : kMemberStart, Resume())) {
       return ErrorNode();
+    }
     Expr* operand = ParseMember();
     if (count % 2 == 0) return operand;
     return Call(position, kind == K::kNot ? operators::kNot : operators::kNegate, {operand});
@@ -248,8 +250,9 @@ class Parser {
     tokens_.Take();
     bool optional = tokens_.At(K::kQuestion);
     if (optional) tokens_.Take();
-    if (optional && !tokens_.Check(Bit(K::kIdentifier) | Bit(K::kEscapedIdentifier), ResumeMember()))
+    if (optional && !tokens_.Check(Bit(K::kIdentifier) | Bit(K::kEscapedIdentifier), ResumeMember())) {
       return ErrorNode();
+    }
     Token field = tokens_.Take();
     std::string_view name = FieldName(field);
     if (!optional && field.kind == K::kIdentifier && tokens_.At(K::kLeftParen)) {
@@ -524,8 +527,9 @@ class Parser {
 
 std::string QualifiedName(const Expr* expr) {
   std::vector<std::string_view> parts;
-  for (; expr->kind == ExprKind::kSelect && !expr->test_only; expr = expr->target)
+  for (; expr->kind == ExprKind::kSelect && !expr->test_only; expr = expr->target) {
     parts.push_back(expr->name);
+  }
   if (expr->kind != ExprKind::kIdent) return {};
   std::string out(expr->name);
   for (size_t i = parts.size(); i-- > 0;) out.append(".").append(parts[i]);

@@ -42,9 +42,10 @@ void TokenStream::Fatal(std::string message) {
 
 bool TokenStream::BeginRecovery() {
   if (recoveries_++ < kMostRecoveries) return true;
-  if (!stopped_)
+  if (!stopped_) {
     issues_.push_back({Peek().position, fmt::format("Syntax error: error recovery attempt limit exceeded: {}",
                                                     kMostRecoveries)});
+  }
   stopped_ = true;
   at_ = tokens_.size() - 1;
   return false;

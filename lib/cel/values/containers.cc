@@ -50,24 +50,79 @@ bool SameMapKeys(const Value& a, const Value& b, const DeclType& declared, Arena
   return true;
 }
 
+bool IsNumber(const Value& value) {
+  return value.Is(ValueKind::kInt) || value.Is(ValueKind::kUint) || value.Is(ValueKind::kDouble);
+}
+
+double ToDouble(const Value& number) {
+  switch (number.kind()) {
+    case ValueKind::kInt:
+      return static_cast<double>(number.as_int());
+    case ValueKind::kUint:
+      return static_cast<double>(number.as_uint());
+    default:
+      return number.as_double();
+  }
+}
+
+// Equal values have equal texts; others seldom.
+std::string TextOf(const Value& value) {
+  return IsNumber(value) ? FormatDouble(ToDouble(value)) : ToText(value);
+}
+
+// Finds the element of a set or map list that another one is or replaces, without looking at all of them.
+class ElementIndex {
+ public:
+  ElementIndex(const DeclType& declared, Arena& arena) : declared_(declared), arena_(arena) {}
+
+  // The position in `items`, -1 if there is none.
+  std::ptrdiff_t Find(const std::vector<Value>& items, const Value& wanted) const {
+    auto found = positions_.find(Identity(wanted));
+    if (found == positions_.end()) return -1;
+    for (uint32_t i : found->second) {
+      bool same =
+          IsSet() ? Equals(items[i], wanted, arena_) : SameMapKeys(items[i], wanted, declared_, arena_);
+      if (same) return i;
+    }
+    return -1;
+  }
+  void Add(const Value& element, size_t position) {
+    positions_[Identity(element)].push_back(static_cast<uint32_t>(position));
+  }
+  bool IsSet() const { return declared_.semantics() == ListSemantics::kSet; }
+
+ private:
+  std::string Identity(const Value& element) const {
+    if (IsSet() || !element.Is(ValueKind::kMap)) return TextOf(element);
+    std::string out;
+    for (const std::string& name : declared_.map_keys()) {
+      Value key;
+      out += element.map().FindEqual(Value::String(name), key, arena_) ? TextOf(key) + "\n" : "\t";
+    }
+    return out;
+  }
+
+  const DeclType& declared_;
+  Arena& arena_;
+  std::unordered_map<std::string, std::vector<uint32_t>> positions_;
+};
+
 // Sets and map lists: elements of `b` join those of `a`.
 Value Merge(const ListValue& a, const ListValue& b, const DeclType& declared, Arena& arena) {
   std::vector<Value> items;
-  for (size_t i = 0; i < a.Size(); ++i) items.push_back(a.At(i, arena));
-  bool set = declared.semantics() == ListSemantics::kSet;
+  ElementIndex index(declared, arena);
+  for (size_t i = 0; i < a.Size(); ++i) {
+    items.push_back(a.At(i, arena));
+    index.Add(items.back(), i);
+  }
   for (size_t i = 0; i < b.Size(); ++i) {
     Value added = b.At(i, arena);
-    Value* same = nullptr;
-    for (Value& item : items) {
-      if (set ? Equals(item, added, arena) : SameMapKeys(item, added, declared, arena)) {
-        same = &item;
-        break;
-      }
-    }
-    if (!same) {
+    std::ptrdiff_t same = index.Find(items, added);
+    if (same < 0) {
+      index.Add(added, items.size());
       items.push_back(added);
-    } else if (!set) {
-      *same = added;
+    } else if (!index.IsSet()) {
+      items[static_cast<size_t>(same)] = added;
     }
   }
   return Value::List(arena.New<ArrayList>(arena.CopySpan<Value>(std::span<const Value>(items)), &declared));
@@ -79,11 +134,27 @@ Value MakeList(std::span<const Value> items, Arena& arena) {
   return Value::List(arena.New<ArrayList>(arena.CopySpan<Value>(items)));
 }
 
+bool EqualUnordered(const ListValue& a, const ListValue& b, const DeclType& declared, Arena& arena) {
+  std::vector<Value> items;
+  ElementIndex index(declared, arena);
+  for (size_t i = 0; i < a.Size(); ++i) {
+    items.push_back(a.At(i, arena));
+    index.Add(items.back(), i);
+  }
+  for (size_t i = 0; i < b.Size(); ++i) {
+    Value wanted = b.At(i, arena);
+    std::ptrdiff_t found = index.Find(items, wanted);
+    if (found < 0 || !Equals(items[static_cast<size_t>(found)], wanted, arena)) return false;
+  }
+  return true;
+}
+
 Value Concatenate(const Value& a, const Value& b, Arena& arena) {
   const ListValue &left = a.list(), &right = b.list();
   const DeclType* declared = left.declared();
-  if (declared && declared->semantics() != ListSemantics::kAtomic)
+  if (declared && declared->semantics() != ListSemantics::kAtomic) {
     return Merge(left, right, *declared, arena);
+  }
   std::vector<Value> items;
   items.reserve(left.Size() + right.Size());
   for (size_t i = 0; i < left.Size(); ++i) items.push_back(left.At(i, arena));
@@ -123,8 +194,9 @@ bool HashMap::Insert(Value key, Value value) {
   if (IndexOf(key) >= 0) return false;
   entries_.emplace_back(key, value);
   if (entries_.size() == kFewEntries + 1) {
-    for (size_t i = 0; i < entries_.size(); ++i)
+    for (size_t i = 0; i < entries_.size(); ++i) {
       index_[Hash(entries_[i].first)].push_back(static_cast<uint32_t>(i));
+    }
   } else if (entries_.size() > kFewEntries) {
     index_[Hash(key)].push_back(static_cast<uint32_t>(entries_.size() - 1));
   }

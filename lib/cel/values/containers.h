@@ -34,6 +34,8 @@ class GrowingList : public ListValue {
   std::vector<Value> items_;
 };
 
+// Of lists that a declaration makes sets or map lists, of one size.
+bool EqualUnordered(const ListValue& a, const ListValue& b, const DeclType& declared, Arena& arena);
 Value MakeList(std::span<const Value> items, Arena& arena);
 Value Concatenate(const Value& a, const Value& b, Arena& arena);  // lists; sets and map lists merge
 

@@ -178,8 +178,9 @@ Result<json::value> Refuse(const Value& value) {
 }  // namespace
 
 Value JsonValue(const json::value& value, const DeclType* declared, Arena& arena) {
-  if (!declared || declared->form() == DeclForm::kDyn || declared->form() == DeclForm::kPreserved)
+  if (!declared || declared->form() == DeclForm::kDyn || declared->form() == DeclForm::kPreserved) {
     return Dynamic(value, arena);
+  }
   if (value.is_null()) {
     return declared->nullable() ? Value()
                                 : Value::StaticError("invalid data, got null for schema with nullable=false");
@@ -197,15 +198,18 @@ Value JsonValue(const json::value& value, const DeclType* declared, Arena& arena
       if (value.is_string()) return Value::String(Text(value.get_string()));
       return Value::StaticError("invalid data, expected XIntOrString value to be either a string or integer");
     case DeclForm::kList:
-      if (!value.is_array())
+      if (!value.is_array()) {
         return Value::StaticError("invalid data, expected an array for the provided schema with type=array");
+      }
       return Value::List(arena.New<JsonList>(value.get_array(), declared));
     case DeclForm::kMap:
     case DeclForm::kObject:
-      if (!value.is_object())
+      if (!value.is_object()) {
         return Value::StaticError("invalid data, expected a map for the provided schema with type=object");
-      if (declared->form() == DeclForm::kObject)
+      }
+      if (declared->form() == DeclForm::kObject) {
         return Value::Map(arena.New<JsonObject>(value.get_object(), *declared));
+      }
       return Value::Map(arena.New<JsonMap>(value.get_object(), declared->element().get()));
     case DeclForm::kNative:
       return Dynamic(value, arena);

@@ -61,7 +61,9 @@ class TypeBuilder {
   DeclTypePtr OfMessage(const api::MessageInfo& info, const std::string& name) {
     switch (info.form) {
       case api::JSON_OBJECT:
-        if (std::find(above_.begin(), above_.end(), &info) != above_.end() || above_.size() > kDeepest) return DeclType::Dyn();
+        if (std::find(above_.begin(), above_.end(), &info) != above_.end() || above_.size() > kDeepest) {
+          return DeclType::Dyn();
+        }
         return Object(info, name, false);
       case api::JSON_TIME:
       case api::JSON_MICRO_TIME:

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include <boost/json/parse.hpp>
 #include <google/protobuf/descriptor.h>
+#include <boost/json/parse.hpp>
 
 #include "lib/api/codec/codec.h"
 #include "lib/api/duration.h"
@@ -26,7 +26,8 @@ const Reflection& ReflectionOf(const Message& message) { return *message.GetRefl
 Value OfMessage(const Message& message, const MessageInfo& info, Arena& arena);
 
 // One value of a field: `index` of a list or map's entries, -1 of a singular field.
-Value Scalar(const Message& message, const FieldInfo& field, const google::protobuf::FieldDescriptor* descriptor, int index, Arena& arena) {
+Value Scalar(const Message& message, const FieldInfo& field,
+             const google::protobuf::FieldDescriptor* descriptor, int index, Arena& arena) {
   const Reflection& r = ReflectionOf(message);
   std::string scratch;
   switch (field.kind) {
@@ -34,18 +35,25 @@ Value Scalar(const Message& message, const FieldInfo& field, const google::proto
       return Value::String(index < 0 ? r.GetStringReference(message, descriptor, &scratch)
                                      : r.GetRepeatedStringReference(message, descriptor, index, &scratch));
     case api::ValueKind::kBytes:
-      return Value::String(arena.Copy(EncodeBase64(index < 0 ? r.GetStringReference(message, descriptor, &scratch)
-                                                              : r.GetRepeatedStringReference(message, descriptor, index, &scratch))));
+      return Value::String(arena.Copy(
+          EncodeBase64(index < 0 ? r.GetStringReference(message, descriptor, &scratch)
+                                 : r.GetRepeatedStringReference(message, descriptor, index, &scratch))));
     case api::ValueKind::kBool:
-      return Value::Bool(index < 0 ? r.GetBool(message, descriptor) : r.GetRepeatedBool(message, descriptor, index));
+      return Value::Bool(index < 0 ? r.GetBool(message, descriptor)
+                                   : r.GetRepeatedBool(message, descriptor, index));
     case api::ValueKind::kInt32:
-      return Value::Int(index < 0 ? r.GetInt32(message, descriptor) : r.GetRepeatedInt32(message, descriptor, index));
+      return Value::Int(index < 0 ? r.GetInt32(message, descriptor)
+                                  : r.GetRepeatedInt32(message, descriptor, index));
     case api::ValueKind::kInt64:
-      return Value::Int(index < 0 ? r.GetInt64(message, descriptor) : r.GetRepeatedInt64(message, descriptor, index));
+      return Value::Int(index < 0 ? r.GetInt64(message, descriptor)
+                                  : r.GetRepeatedInt64(message, descriptor, index));
     case api::ValueKind::kDouble:
-      return Value::Double(index < 0 ? r.GetDouble(message, descriptor) : r.GetRepeatedDouble(message, descriptor, index));
+      return Value::Double(index < 0 ? r.GetDouble(message, descriptor)
+                                     : r.GetRepeatedDouble(message, descriptor, index));
     case api::ValueKind::kMessage:
-      return OfMessage(index < 0 ? r.GetMessage(message, descriptor) : r.GetRepeatedMessage(message, descriptor, index), *field.message, arena);
+      return OfMessage(
+          index < 0 ? r.GetMessage(message, descriptor) : r.GetRepeatedMessage(message, descriptor, index),
+          *field.message, arena);
   }
   return Value();
 }
@@ -53,7 +61,9 @@ Value Scalar(const Message& message, const FieldInfo& field, const google::proto
 class MessageList : public ListValue {
  public:
   MessageList(const Message& message, const FieldInfo& field) : message_(message), field_(field) {}
-  size_t Size() const override { return static_cast<size_t>(ReflectionOf(message_).FieldSize(message_, field_.descriptor)); }
+  size_t Size() const override {
+    return static_cast<size_t>(ReflectionOf(message_).FieldSize(message_, field_.descriptor));
+  }
   Value At(size_t index, Arena& arena) const override {
     return Scalar(message_, field_, field_.descriptor, static_cast<int>(index), arena);
   }
@@ -67,7 +77,9 @@ class MessageList : public ListValue {
 class MessageMap : public MapValue {
  public:
   MessageMap(const Message& message, const FieldInfo& field) : message_(message), field_(field) {}
-  size_t Size() const override { return static_cast<size_t>(ReflectionOf(message_).FieldSize(message_, field_.descriptor)); }
+  size_t Size() const override {
+    return static_cast<size_t>(ReflectionOf(message_).FieldSize(message_, field_.descriptor));
+  }
   bool Find(const Value& key, Value& out, Arena& arena) const override {
     if (!key.Is(ValueKind::kString)) return false;
     for (size_t i = 0; i < Size(); ++i) {
@@ -80,7 +92,8 @@ class MessageMap : public MapValue {
   Value KeyAt(size_t index, Arena&) const override {
     const Message& entry = Entry(index);
     std::string scratch;
-    return Value::String(ReflectionOf(entry).GetStringReference(entry, field_.descriptor->message_type()->map_key(), &scratch));
+    return Value::String(ReflectionOf(entry).GetStringReference(
+        entry, field_.descriptor->message_type()->map_key(), &scratch));
   }
   Value ValueAt(size_t index, Arena& arena) const override {
     return Scalar(Entry(index), field_, field_.descriptor->message_type()->map_value(), -1, arena);
@@ -104,7 +117,8 @@ bool ReadField(const Message& message, const FieldInfo& field, Value& out, Arena
     if (!present && !field.empty_list) {
       out = Value();
     } else {
-      out = field.map ? Value::Map(arena.New<MessageMap>(message, field)) : Value::List(arena.New<MessageList>(message, field));
+      out = field.map ? Value::Map(arena.New<MessageMap>(message, field))
+                      : Value::List(arena.New<MessageList>(message, field));
     }
     return true;
   }
@@ -112,7 +126,9 @@ bool ReadField(const Message& message, const FieldInfo& field, Value& out, Arena
   if (field.kind == api::ValueKind::kMessage) {
     bool missing = field.pointer ? !present && !field.always : field.omit_zero && !present;
     if (missing) return false;
-    out = field.pointer && !present ? Value() : OfMessage(r.GetMessage(message, field.descriptor), *field.message, arena);
+    out = field.pointer && !present
+              ? Value()
+              : OfMessage(r.GetMessage(message, field.descriptor), *field.message, arena);
     return true;
   }
   Value value = Scalar(message, field, field.descriptor, -1, arena);
@@ -124,7 +140,8 @@ bool ReadField(const Message& message, const FieldInfo& field, Value& out, Arena
 
 class MessageObject : public MapValue {
  public:
-  MessageObject(const Message& message, const MessageInfo& info, std::string_view api_version, std::string_view kind)
+  MessageObject(const Message& message, const MessageInfo& info, std::string_view api_version,
+                std::string_view kind)
       : message_(message), info_(info), api_version_(api_version), kind_(kind) {}
 
   bool Find(const Value& key, Value& out, Arena& arena) const override {
@@ -154,7 +171,9 @@ class MessageObject : public MapValue {
  private:
   bool Read(const api::JsonKey& key, Value& out, Arena& arena) const {
     const Message* holder = &message_;
-    for (const FieldInfo* outer : key.path) holder = &ReflectionOf(*holder).GetMessage(*holder, outer->descriptor);
+    for (const FieldInfo* outer : key.path) {
+      holder = &ReflectionOf(*holder).GetMessage(*holder, outer->descriptor);
+    }
     return ReadField(*holder, *key.field, out, arena);
   }
 
@@ -180,12 +199,14 @@ class MessageObject : public MapValue {
 int64_t IntField(const Message& message, int number) {
   const auto* field = message.GetDescriptor()->FindFieldByNumber(number);
   const Reflection& r = ReflectionOf(message);
-  return field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_INT32 ? r.GetInt32(message, field) : r.GetInt64(message, field);
+  return field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_INT32 ? r.GetInt32(message, field)
+                                                                               : r.GetInt64(message, field);
 }
 
 std::string_view TextField(const Message& message, int number) {
   std::string scratch;
-  return ReflectionOf(message).GetStringReference(message, message.GetDescriptor()->FindFieldByNumber(number), &scratch);
+  return ReflectionOf(message).GetStringReference(message, message.GetDescriptor()->FindFieldByNumber(number),
+                                                  &scratch);
 }
 
 Value OfTime(const Message& message, bool micro, Arena& arena) {
@@ -230,7 +251,9 @@ Value OfSchemaUnion(const Message& message, const MessageInfo& info, Arena& aren
   const Reflection& r = ReflectionOf(message);
   const FieldInfo* allows = nullptr;
   for (const FieldInfo& field : info.fields) {
-    if (field.repeated && r.FieldSize(message, field.descriptor) > 0) return Value::List(arena.New<MessageList>(message, field));
+    if (field.repeated && r.FieldSize(message, field.descriptor) > 0) {
+      return Value::List(arena.New<MessageList>(message, field));
+    }
     if (field.kind == api::ValueKind::kBool) allows = &field;
     if (!field.repeated && field.kind == api::ValueKind::kMessage && r.HasField(message, field.descriptor)) {
       return OfMessage(r.GetMessage(message, field.descriptor), *field.message, arena);
@@ -256,7 +279,8 @@ Value OfMessage(const Message& message, const MessageInfo& info, Arena& arena) {
       return Value::String(text.empty() ? std::string_view("0") : text);
     }
     case api::JSON_INT_OR_STRING:
-      return IntField(message, 1) == 1 ? Value::String(TextField(message, 3)) : Value::Int(IntField(message, 2));
+      return IntField(message, 1) == 1 ? Value::String(TextField(message, 3))
+                                       : Value::Int(IntField(message, 2));
     case api::JSON_LIST:
       return Value::List(arena.New<MessageList>(message, info.fields.front()));
     default:
@@ -266,7 +290,8 @@ Value OfMessage(const Message& message, const MessageInfo& info, Arena& arena) {
 
 }  // namespace
 
-Value MessageValue(const Message& message, Arena& arena, std::string_view api_version, std::string_view kind) {
+Value MessageValue(const Message& message, Arena& arena, std::string_view api_version,
+                   std::string_view kind) {
   const MessageInfo& info = api::InfoOf(message.GetDescriptor());
   if (info.form != api::JSON_OBJECT) return OfMessage(message, info, arena);
   return Value::Map(arena.New<MessageObject>(message, info, api_version, kind));

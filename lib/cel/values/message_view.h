@@ -13,7 +13,8 @@ namespace keelson::cel {
 
 // A view of the message, which has to outlive the value and not change meanwhile. `api_version` and `kind`, if given,
 // are fields of the object; they have to outlive it too. What JSON leaves out is missing.
-Value MessageValue(const google::protobuf::Message& message, Arena& arena, std::string_view api_version = {}, std::string_view kind = {});
+Value MessageValue(const google::protobuf::Message& message, Arena& arena, std::string_view api_version = {},
+                   std::string_view kind = {});
 
 // The declared type of such objects, for checking expressions before there is any. Recursive fields are dyn. `name` tells
 // it apart: "Pod". With `root`, it has apiVersion and kind.

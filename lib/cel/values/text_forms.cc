@@ -65,16 +65,18 @@ std::optional<int64_t> ParseFormatDuration(std::string_view text) {
     int64_t factor = 0;
     for (; i < text.size() && IsDigit(text[i]); ++i) {
       if (__builtin_mul_overflow(factor, 10, &factor) ||
-          __builtin_add_overflow(factor, text[i] - '0', &factor))
+          __builtin_add_overflow(factor, text[i] - '0', &factor)) {
         return std::nullopt;
+      }
     }
     while (i < text.size() && text[i] == ' ') ++i;
     size_t begin = i;
     while (i < text.size() && IsWordByte(text[i])) ++i;
     auto unit = UnitOf(std::string(text.substr(begin, i - begin)));
     if (!unit) continue;
-    if (__builtin_mul_overflow(factor, *unit, &factor) || __builtin_add_overflow(sum, factor, &sum))
+    if (__builtin_mul_overflow(factor, *unit, &factor) || __builtin_add_overflow(sum, factor, &sum)) {
       return std::nullopt;
+    }
     any = true;
   }
   if (!any) return std::nullopt;

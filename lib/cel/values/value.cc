@@ -7,6 +7,7 @@
 
 #include "lib/cel/syntax/source.h"
 #include "lib/cel/types/decl_type.h"
+#include "lib/cel/values/containers.h"
 #include "lib/cel/values/time.h"
 
 namespace keelson::cel {
@@ -73,21 +74,12 @@ Ordering CompareNumbers(const Value& a, const Value& b) {
   }
 }
 
-// Sets and map lists compare without order.
-bool EqualUnordered(const ListValue& a, const ListValue& b, Arena& arena) {
-  for (size_t i = 0; i < b.Size(); ++i) {
-    Value wanted = b.At(i, arena);
-    bool found = false;
-    for (size_t j = 0; j < a.Size() && !found; ++j) found = Equals(a.At(j, arena), wanted, arena);
-    if (!found) return false;
-  }
-  return true;
-}
-
 bool EqualLists(const ListValue& a, const ListValue& b, Arena& arena) {
   if (a.Size() != b.Size()) return false;
   const DeclType* declared = a.declared();
-  if (declared && declared->semantics() != ListSemantics::kAtomic) return EqualUnordered(a, b, arena);
+  if (declared && declared->semantics() != ListSemantics::kAtomic) {
+    return EqualUnordered(a, b, *declared, arena);
+  }
   for (size_t i = 0; i < a.Size(); ++i) {
     if (!Equals(a.At(i, arena), b.At(i, arena), arena)) return false;
   }
@@ -98,8 +90,9 @@ bool EqualMaps(const MapValue& a, const MapValue& b, Arena& arena) {
   if (a.Size() != b.Size()) return false;
   for (size_t i = 0; i < a.Size(); ++i) {
     Value other;
-    if (!b.FindEqual(a.KeyAt(i, arena), other, arena) || !Equals(a.ValueAt(i, arena), other, arena))
+    if (!b.FindEqual(a.KeyAt(i, arena), other, arena) || !Equals(a.ValueAt(i, arena), other, arena)) {
       return false;
+    }
   }
   return true;
 }

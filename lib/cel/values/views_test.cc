@@ -5,9 +5,9 @@
 #include <boost/json/serialize.hpp>
 
 #include "lib/api/codec/codec.h"
-#include "lib/api/types.h"
 #include "lib/api/resource_table.h"
 #include "lib/api/testing/random_object.h"
+#include "lib/api/types.h"
 #include "lib/cel/env.h"
 #include "lib/cel/values/json_view.h"
 #include "lib/cel/values/message_view.h"
@@ -23,25 +23,27 @@ DeclField Field(std::string name, DeclTypePtr type, std::string escaped = {}) {
 }
 
 DeclTypePtr SelfType() {
-  DeclTypePtr entry = DeclType::Object("self.entries", {Field("key", DeclType::String()), Field("value", DeclType::Int())});
-  return DeclType::Object("self", {
-                                      Field("namespace", DeclType::String(), "__namespace__"),
-                                      Field("a-b", DeclType::Int(), "a__dash__b"),
-                                      Field("when", DeclType::DateTime()),
-                                      Field("day", DeclType::Date()),
-                                      Field("span", DeclType::Duration()),
-                                      Field("data", DeclType::Bytes()),
-                                      Field("ratio", DeclType::Double()),
-                                      Field("port", DeclType::IntOrString()),
-                                      Field("nothing", DeclType::String({}, true)),
-                                      Field("strict", DeclType::String()),
-                                      Field("labels", DeclType::Map(DeclType::String())),
-                                      Field("set", DeclType::List(DeclType::Int(), {}, ListSemantics::kSet)),
-                                      Field("entries", DeclType::List(entry, {}, ListSemantics::kMap, {"key"})),
-                                      Field("others", DeclType::List(entry, {}, ListSemantics::kMap, {"key"})),
-                                      Field("wrong", DeclType::Int()),
-                                      {"secret", "", DeclType::Preserved(), false, false},
-                                  });
+  DeclTypePtr entry =
+      DeclType::Object("self.entries", {Field("key", DeclType::String()), Field("value", DeclType::Int())});
+  return DeclType::Object("self",
+                          {
+                              Field("namespace", DeclType::String(), "__namespace__"),
+                              Field("a-b", DeclType::Int(), "a__dash__b"),
+                              Field("when", DeclType::DateTime()),
+                              Field("day", DeclType::Date()),
+                              Field("span", DeclType::Duration()),
+                              Field("data", DeclType::Bytes()),
+                              Field("ratio", DeclType::Double()),
+                              Field("port", DeclType::IntOrString()),
+                              Field("nothing", DeclType::String({}, true)),
+                              Field("strict", DeclType::String()),
+                              Field("labels", DeclType::Map(DeclType::String())),
+                              Field("set", DeclType::List(DeclType::Int(), {}, ListSemantics::kSet)),
+                              Field("entries", DeclType::List(entry, {}, ListSemantics::kMap, {"key"})),
+                              Field("others", DeclType::List(entry, {}, ListSemantics::kMap, {"key"})),
+                              Field("wrong", DeclType::Int()),
+                              {"secret", "", DeclType::Preserved(), false, false},
+                          });
 }
 
 class JsonView : public testing::Test {
@@ -65,10 +67,12 @@ class JsonView : public testing::Test {
 
   DeclTypePtr type_ = SelfType();
   EnvPtr env_;
-  json::value self_ = json::parse(R"({"namespace": "ns", "a-b": 1, "when": "2024-01-02T03:04:05Z", "day": "2024-01-02", "span": "1h", "data": "aGk=",
+  json::value self_ = json::parse(
+      R"({"namespace": "ns", "a-b": 1, "when": "2024-01-02T03:04:05Z", "day": "2024-01-02", "span": "1h", "data": "aGk=",
     "ratio": 2, "port": "http", "nothing": null, "strict": null, "labels": {"x/y": "z"}, "set": [1, 2], "wrong": "text", "secret": {"a": 1},
     "entries": [{"key": "a", "value": 1}, {"key": "b", "value": 2}], "others": [{"key": "b", "value": 3}, {"key": "c", "value": 4}]})");
-  json::value old_ = json::parse(R"({"set": [2, 1], "secret": {"a": 2}, "entries": [{"key": "b", "value": 2}, {"key": "a", "value": 1}]})");
+  json::value old_ = json::parse(
+      R"({"set": [2, 1], "secret": {"a": 2}, "entries": [{"key": "b", "value": 2}, {"key": "a", "value": 1}]})");
 };
 
 TEST_F(JsonView, ReadsDeclaredForms) {
@@ -90,8 +94,9 @@ TEST_F(JsonView, ReadsDeclaredForms) {
       {"oldSelf.when == self.when", "no such key: when"},
       {"self.secret == 1", "ERROR: <input>:1:5: undefined field 'secret'\n | self.secret == 1\n | ....^"},
       {"self.unknown == 1", "ERROR: <input>:1:5: undefined field 'unknown'\n | self.unknown == 1\n | ....^"},
-      {"self.a-b == 1", "ERROR: <input>:1:5: undefined field 'a'\n | self.a-b == 1\n | ....^\n"
-                        "ERROR: <input>:1:8: undeclared reference to 'b' (in container '')\n | self.a-b == 1\n | .......^"},
+      {"self.a-b == 1",
+       "ERROR: <input>:1:5: undefined field 'a'\n | self.a-b == 1\n | ....^\n"
+       "ERROR: <input>:1:8: undeclared reference to 'b' (in container '')\n | self.a-b == 1\n | .......^"},
   };
   for (const auto& [expression, outcome] : cases) EXPECT_EQ(Outcome(expression), outcome) << expression;
 }
@@ -145,8 +150,9 @@ TEST(MessageView, SaysWhatJsonSays) {
       Value view = MessageValue(*object, arena);
       auto found = ToJson(view, arena);
       ASSERT_TRUE(found) << descriptor->full_name();
-      EXPECT_TRUE(Equals(view, JsonValue(expected, nullptr, arena), arena))
-          << descriptor->full_name() << "\n" << json::serialize(*found) << "\n" << json::serialize(expected);
+      EXPECT_TRUE(Equals(view, JsonValue(expected, nullptr, arena), arena)) << descriptor->full_name() << "\n"
+                                                                            << json::serialize(*found) << "\n"
+                                                                            << json::serialize(expected);
     }
   }
 }
@@ -166,7 +172,8 @@ TEST(MessageView, ChecksAndEvaluatesPolicies) {
       {"object.metadata.labels['app'] == 'web' && !has(object.metadata.annotations)", "true"},
       {"object.spec.containers.all(c, c.image.startsWith('registry/'))", "true"},
       {"quantity(object.spec.containers[0].resources.limits['cpu']).isLessThan(quantity('2'))", "true"},
-      {"object.spec.replicas == 1", "ERROR: <input>:1:12: undefined field 'replicas'\n | object.spec.replicas == 1\n | ...........^"},
+      {"object.spec.replicas == 1",
+       "ERROR: <input>:1:12: undefined field 'replicas'\n | object.spec.replicas == 1\n | ...........^"},
       {"any.spec.replicas == 1", "no such key: replicas"},
       {"any.metadata.map(k, k).exists(k, k == 'name')", "true"},
   };

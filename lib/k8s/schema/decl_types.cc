@@ -20,7 +20,8 @@ std::optional<int64_t> Limit(const ValueChecks* checks, ValueChecks::Has which, 
 
 DeclTypePtr MetadataType() {
   static const DeclTypePtr type = DeclType::Object(
-      "selfType.metadata", {{"name", "name", DeclType::String()}, {"generateName", "generateName", DeclType::String()}});
+      "selfType.metadata",
+      {{"name", "name", DeclType::String()}, {"generateName", "generateName", DeclType::String()}});
   return type;
 }
 
@@ -61,8 +62,8 @@ DeclTypePtr DeclTypes::Make(NodeIndex index, bool is_object) {
 DeclTypePtr DeclTypes::MakeString(const SchemaNode& node) const {
   const bool nullable = node.Is(SchemaNode::kNullable);
   const ValueChecks* checks = ChecksOf(node);
-  const std::optional<int64_t> longest = checks ? Limit(checks, ValueChecks::kMaxLength, checks->max_length)
-                                                : std::nullopt;
+  const std::optional<int64_t> longest =
+      checks ? Limit(checks, ValueChecks::kMaxLength, checks->max_length) : std::nullopt;
   const std::string_view format = nodes_.Text(node.format);
   if (format == "byte") return DeclType::Bytes(longest, nullable);
   if (format == "duration") return DeclType::Duration(nullable);
@@ -91,8 +92,8 @@ DeclTypePtr DeclTypes::MakeList(const SchemaNode& node) {
   std::vector<std::string> keys;
   for (uint32_t i = 0; i < node.map_keys.size; ++i) keys.emplace_back(nodes_.Name(node.map_keys, i));
   return DeclType::List(std::move(element),
-                        checks ? Limit(checks, ValueChecks::kMaxItems, checks->max_items) : std::nullopt, semantics,
-                        std::move(keys), node.Is(SchemaNode::kNullable));
+                        checks ? Limit(checks, ValueChecks::kMaxItems, checks->max_items) : std::nullopt,
+                        semantics, std::move(keys), node.Is(SchemaNode::kNullable));
 }
 
 DeclTypePtr DeclTypes::MakeObject(NodeIndex index, bool is_object) {
@@ -102,9 +103,9 @@ DeclTypePtr DeclTypes::MakeObject(NodeIndex index, bool is_object) {
     DeclTypePtr value = Get(node.additional, nodes_.nodes[node.additional].Is(SchemaNode::kEmbedded));
     if (!value) return nullptr;
     const ValueChecks* checks = ChecksOf(node);
-    return DeclType::Map(std::move(value),
-                         checks ? Limit(checks, ValueChecks::kMaxProperties, checks->max_properties) : std::nullopt,
-                         nullable);
+    return DeclType::Map(
+        std::move(value),
+        checks ? Limit(checks, ValueChecks::kMaxProperties, checks->max_properties) : std::nullopt, nullable);
   }
   std::vector<cel::DeclField> fields;
   const auto is_required = [&](std::string_view name) {
@@ -120,15 +121,16 @@ DeclTypePtr DeclTypes::MakeObject(NodeIndex index, bool is_object) {
     const SchemaNode& below = nodes_.nodes[property.node];
     DeclTypePtr type = Get(property.node, below.Is(SchemaNode::kEmbedded));
     if (!type) continue;
-    fields.push_back({std::string(name), cel::EscapeFieldName(name).value_or(""), std::move(type), is_required(name),
-                      below.default_value != kNothing});
+    fields.push_back({std::string(name), cel::EscapeFieldName(name).value_or(""), std::move(type),
+                      is_required(name), below.default_value != kNothing});
   }
   if (is_object) {
     fields.push_back({"apiVersion", "apiVersion", DeclType::String()});
     fields.push_back({"kind", "kind", DeclType::String()});
     fields.push_back({"metadata", "metadata", MetadataType()});
   }
-  return DeclType::Object(fmt::format("selfType{}{}", index, is_object ? "o" : ""), std::move(fields), nullable);
+  return DeclType::Object(fmt::format("selfType{}{}", index, is_object ? "o" : ""), std::move(fields),
+                          nullable);
 }
 
 cel::EnvPtr RuleEnvironment(const DeclTypePtr& self, bool optional_old, bool stored) {

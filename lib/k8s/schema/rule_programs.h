@@ -20,7 +20,7 @@ struct RuleText {
 struct RuleProgram {
   std::shared_ptr<const cel::Program> rule, message;  // null: none, or an error
   cel::EnvPtr env, message_env;
-  std::string error, message_error;                   // as upstream's validation prints them
+  std::string error, message_error;  // as upstream's validation prints them
   bool uses_old_self = false;
 };
 

@@ -38,7 +38,12 @@ class Evaluator {
  public:
   Evaluator(const SchemaNodes& nodes, const CompiledRules& rules, bool is_update, FieldErrors& errors,
             std::vector<std::string>* warnings)
-      : nodes_(nodes), rules_(rules), correlator_(nodes), is_update_(is_update), errors_(errors), warnings_(warnings) {}
+      : nodes_(nodes),
+        rules_(rules),
+        correlator_(nodes),
+        is_update_(is_update),
+        errors_(errors),
+        warnings_(warnings) {}
 
   // False when the budget is used up.
   bool Visit(NodeIndex index, bool is_object, const json::value& value, const json::value* old,
@@ -69,8 +74,8 @@ class Evaluator {
     return {now, history.now, &value, false};
   }
 
-  bool VisitItems(const SchemaNode& node, const json::value& value, const json::value* old, const History& history,
-                  const Place& place) {
+  bool VisitItems(const SchemaNode& node, const json::value& value, const json::value* old,
+                  const History& history, const Place& place) {
     const json::array& list = value.get_array();
     if (node.items == kNoNode) return true;
     const bool embedded = nodes_.nodes[node.items].Is(SchemaNode::kEmbedded);
@@ -149,8 +154,7 @@ class Evaluator {
     const RuleProgram& program = scope.rules.programs[i];
     const SchemaRule& rule = nodes_.rules[scope.node.rules.begin + i];
     uint64_t cost = 0;
-    const auto result =
-        program.rule->Evaluate(Variables(*program.env, self, old_self), arena, {}, &cost);
+    const auto result = program.rule->Evaluate(Variables(*program.env, self, old_self), arena, {}, &cost);
     if (!Spend(cost)) {
       Add(scope, kOutOfBudget);
       return false;
@@ -180,7 +184,8 @@ class Evaluator {
         program.message->Evaluate(Variables(*program.message_env, self, old_self), arena, {}, &cost);
     if (!Spend(cost)) {
       message =
-          "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be "
+          "messageExpression evaluation failed due to running out of cost budget, no further validation "
+          "rules will be "
           "run";
       return false;
     }
@@ -206,12 +211,14 @@ class Evaluator {
   bool AddFailure(const Scope& scope, const SchemaRule& rule, const std::string& problem) {
     const std::string_view shown = Shown(rule);
     if (problem.starts_with("no such overload")) {
-      Add(scope,
-          fmt::format("'{}': call arguments did not match a supported operator, function or macro signature for rule: {}",
-                      problem, shown));
-    } else if (IsOverLimit(problem)) {
-      Add(scope, fmt::format("'{}': no further validation rules will be run due to call cost exceeds limit for rule: {}",
+      Add(scope, fmt::format("'{}': call arguments did not match a supported operator, function or macro "
+                             "signature for rule: {}",
                              problem, shown));
+    } else if (IsOverLimit(problem)) {
+      Add(scope,
+          fmt::format(
+              "'{}': no further validation rules will be run due to call cost exceeds limit for rule: {}",
+              problem, shown));
       return false;
     } else {
       Add(scope, fmt::format("{} evaluating rule: {}", problem, shown));
@@ -233,12 +240,15 @@ class Evaluator {
   }
 
   void Add(const Scope& scope, std::string detail) {
-    errors_.push_back({Type::kInvalid, scope.place.ToField(), Quote(TypeName(scope.node)), std::move(detail)});
+    errors_.push_back(
+        {Type::kInvalid, scope.place.ToField(), Quote(TypeName(scope.node)), std::move(detail)});
   }
 
   // `may_ratchet`: the rule is not about the change.
   void AddBroken(const Scope& scope, FieldError error, bool may_ratchet) {
-    if (error.type == Type::kInvalid || error.type == Type::kDuplicate) error.value = Quote(TypeName(scope.node));
+    if (error.type == Type::kInvalid || error.type == Type::kDuplicate) {
+      error.value = Quote(TypeName(scope.node));
+    }
     if (error.type == Type::kDuplicate) error.detail.clear();
     const bool unchanged = is_update_ && may_ratchet && IsUnchanged(scope);
     if (!unchanged) {
@@ -270,7 +280,8 @@ bool Blocks(const FieldError& error) {
 }
 
 const CompiledRules& RulesOf(const SchemaNodes& nodes) {
-  std::call_once(nodes.rules_once, [&] { nodes.rules_made = std::make_shared<CompiledRules>(CompileRules(nodes)); });
+  std::call_once(nodes.rules_once,
+                 [&] { nodes.rules_made = std::make_shared<CompiledRules>(CompileRules(nodes)); });
   return *nodes.rules_made;
 }
 
@@ -280,9 +291,10 @@ void ValidateRules(const StructuralSchema& schema, const json::value& object, co
                    FieldErrors& errors, std::vector<std::string>* warnings) {
   if (!schema.has_rules()) return;
   if (std::any_of(errors.begin(), errors.end(), Blocks)) {
-    errors.push_back({Type::kInvalid, "<nil>", Quote("null"),
-                      "some validation rules were not checked because the object was invalid; correct the existing "
-                      "errors to complete validation"});
+    errors.push_back(
+        {Type::kInvalid, "<nil>", Quote("null"),
+         "some validation rules were not checked because the object was invalid; correct the existing "
+         "errors to complete validation"});
     return;
   }
   const SchemaNodes& nodes = schema.nodes();

@@ -16,7 +16,8 @@ namespace keelson::k8s {
 // stored object of an update, for transition rules; errors of other rules about parts that did not change go to
 // `warnings`, if given. Programs are compiled on first use and kept with the schema. Thread safe. Takes no longer than
 // upstream's cost limits allow.
-void ValidateRules(const StructuralSchema& schema, const boost::json::value& object, const boost::json::value* old,
-                   FieldErrors& errors, std::vector<std::string>* warnings = nullptr);
+void ValidateRules(const StructuralSchema& schema, const boost::json::value& object,
+                   const boost::json::value* old, FieldErrors& errors,
+                   std::vector<std::string>* warnings = nullptr);
 
 }  // namespace keelson::k8s

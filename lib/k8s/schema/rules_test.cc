@@ -30,11 +30,12 @@ std::string Numbers(const std::string& rules) {
 }
 
 const Case kCases[] = {
-    {"a rule that holds", Numbers(R"({"rule":"self.min <= self.max"})"), R"({"x":{"min":1,"max":2}})", nullptr, ""},
-    {"a rule that does not", Numbers(R"({"rule":"self.min <= self.max"})"), R"({"x":{"min":3,"max":2}})", nullptr,
-     "x: Invalid value: \"object\": failed rule: self.min <= self.max\n"},
-    {"a message", Numbers(R"({"rule":"self.min <= self.max","message":" too small "})"), R"({"x":{"min":3,"max":2}})",
-     nullptr, "x: Invalid value: \"object\": too small\n"},
+    {"a rule that holds", Numbers(R"({"rule":"self.min <= self.max"})"), R"({"x":{"min":1,"max":2}})",
+     nullptr, ""},
+    {"a rule that does not", Numbers(R"({"rule":"self.min <= self.max"})"), R"({"x":{"min":3,"max":2}})",
+     nullptr, "x: Invalid value: \"object\": failed rule: self.min <= self.max\n"},
+    {"a message", Numbers(R"({"rule":"self.min <= self.max","message":" too small "})"),
+     R"({"x":{"min":3,"max":2}})", nullptr, "x: Invalid value: \"object\": too small\n"},
     {"a message expression",
      Numbers(R"r({"rule":"self.min <= self.max","messageExpression":"'min is ' + string(self.min)"})r"),
      R"({"x":{"min":3,"max":2}})", nullptr, "x: Invalid value: \"object\": min is 3\n"},
@@ -42,32 +43,36 @@ const Case kCases[] = {
      Numbers(R"({"rule":"self.min <= self.max","message":"m","messageExpression":"self.s"})"),
      R"({"x":{"min":3,"max":2}})", nullptr, "x: Invalid value: \"object\": m\n"},
     {"a reason and a place",
-     Numbers(R"({"rule":"self.min <= self.max","message":"m","reason":"FieldValueForbidden","fieldPath":".min"})"),
+     Numbers(
+         R"({"rule":"self.min <= self.max","message":"m","reason":"FieldValueForbidden","fieldPath":".min"})"),
      R"({"x":{"min":3,"max":2}})", nullptr, "x.min: Forbidden: m\n"},
-    {"reason required", Numbers(R"({"rule":"false","message":"m","reason":"FieldValueRequired"})"), R"({"x":{}})",
-     nullptr, "x: Required value: m\n"},
-    {"reason duplicate", Numbers(R"({"rule":"false","message":"m","reason":"FieldValueDuplicate"})"), R"({"x":{}})",
-     nullptr, "x: Duplicate value: \"object\"\n"},
+    {"reason required", Numbers(R"({"rule":"false","message":"m","reason":"FieldValueRequired"})"),
+     R"({"x":{}})", nullptr, "x: Required value: m\n"},
+    {"reason duplicate", Numbers(R"({"rule":"false","message":"m","reason":"FieldValueDuplicate"})"),
+     R"({"x":{}})", nullptr, "x: Duplicate value: \"object\"\n"},
     {"a failing evaluation", Numbers(R"({"rule":"self.min > 0"})"), R"({"x":{}})", nullptr,
      "x: Invalid value: \"object\": no such key: min evaluating rule: self.min > 0\n"},
-    {"a null", R"({"type":"string","nullable":true,"x-kubernetes-validations":[{"rule":"false"}]})", R"({"x":null})",
+    {"a null", R"({"type":"string","nullable":true,"x-kubernetes-validations":[{"rule":"false"}]})",
+     R"({"x":null})", nullptr, ""},
+    {"a transition rule on create", Numbers(R"({"rule":"self.min == oldSelf.min"})"), R"({"x":{"min":3}})",
      nullptr, ""},
-    {"a transition rule on create", Numbers(R"({"rule":"self.min == oldSelf.min"})"), R"({"x":{"min":3}})", nullptr, ""},
-    {"a transition rule", Numbers(R"({"rule":"self.min == oldSelf.min","message":"immutable"})"), R"({"x":{"min":3}})",
-     R"({"x":{"min":2}})", "x: Invalid value: \"object\": immutable\n"},
-    {"a transition rule about a new part", Numbers(R"({"rule":"self.min == oldSelf.min"})"), R"({"x":{"min":3}})",
-     "{}", ""},
+    {"a transition rule", Numbers(R"({"rule":"self.min == oldSelf.min","message":"immutable"})"),
+     R"({"x":{"min":3}})", R"({"x":{"min":2}})", "x: Invalid value: \"object\": immutable\n"},
+    {"a transition rule about a new part", Numbers(R"({"rule":"self.min == oldSelf.min"})"),
+     R"({"x":{"min":3}})", "{}", ""},
     {"an optional oldSelf on create",
      Numbers(R"({"rule":"oldSelf.hasValue() || self.min == 1","optionalOldSelf":true,"message":"m"})"),
      R"({"x":{"min":3}})", nullptr, "x: Invalid value: \"object\": m\n"},
     {"an optional oldSelf on update",
-     Numbers(R"({"rule":"!oldSelf.hasValue() || oldSelf.value().min < self.min","optionalOldSelf":true,"message":"m"})"),
+     Numbers(
+         R"({"rule":"!oldSelf.hasValue() || oldSelf.value().min < self.min","optionalOldSelf":true,"message":"m"})"),
      R"({"x":{"min":3}})", R"({"x":{"min":4}})", "x: Invalid value: \"object\": m\n"},
     {"an unchanged part", Numbers(R"({"rule":"self.min == 1","message":"m"})"), R"({"x":{"min":3},"y":1})",
      R"({"x":{"min":3}})", ""},
     {"a changed part", Numbers(R"({"rule":"self.min == 1","message":"m"})"), R"({"x":{"min":3,"max":1}})",
      R"({"x":{"min":3}})", "x: Invalid value: \"object\": m\n"},
-    {"items", R"({"type":"array","items":{"type":"string","x-kubernetes-validations":[{"rule":"self != 'a'","message":"m"}]}})",
+    {"items",
+     R"({"type":"array","items":{"type":"string","x-kubernetes-validations":[{"rule":"self != 'a'","message":"m"}]}})",
      R"({"x":["b","a"]})", nullptr, "x[1]: Invalid value: \"string\": m\n"},
     {"values of maps",
      R"({"type":"object","additionalProperties":{"type":"integer","x-kubernetes-validations":[{"rule":"self > 1","message":"m"}]}})",
@@ -95,9 +100,11 @@ TEST(Rules, SeeTheMetadataOfTheObject) {
   const auto schema = CompileSchema(
       R"({"type":"object","x-kubernetes-validations":[{"rule":"self.metadata.name.startsWith('a') && self.kind == 'X'","message":"m"}]})");
   FieldErrors errors;
-  ValidateRules(*schema, Tree(R"({"apiVersion":"x/v1","kind":"X","metadata":{"name":"ab"}})"), nullptr, errors);
+  ValidateRules(*schema, Tree(R"({"apiVersion":"x/v1","kind":"X","metadata":{"name":"ab"}})"), nullptr,
+                errors);
   EXPECT_EQ(Lines(errors), "");
-  ValidateRules(*schema, Tree(R"({"apiVersion":"x/v1","kind":"X","metadata":{"name":"b"}})"), nullptr, errors);
+  ValidateRules(*schema, Tree(R"({"apiVersion":"x/v1","kind":"X","metadata":{"name":"b"}})"), nullptr,
+                errors);
   EXPECT_EQ(Lines(errors), "<nil>: Invalid value: \"object\": m\n");
 }
 
@@ -118,7 +125,8 @@ TEST(Rules, WaitForObjectsThatAreValidOtherwise) {
   ValidateRules(*schema, object, nullptr, errors);
   ASSERT_EQ(errors.size(), 2u);
   EXPECT_EQ(errors[1].ToString(),
-            "<nil>: Invalid value: \"null\": some validation rules were not checked because the object was invalid; "
+            "<nil>: Invalid value: \"null\": some validation rules were not checked because the object was "
+            "invalid; "
             "correct the existing errors to complete validation");
 }
 
@@ -131,7 +139,8 @@ TEST(Rules, EndWithTheirBudget) {
   FieldErrors errors;
   ValidateRules(*schema, Tree(object), nullptr, errors);
   EXPECT_EQ(Lines(errors),
-            "x: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no further validation rules "
+            "x: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no further "
+            "validation rules "
             "will be run due to call cost exceeds limit for rule: self.all(a, self.all(b, a == b))\n");
 }
 

@@ -2,9 +2,9 @@
 #include <cstdlib>
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <fmt/format.h>
 
 #include "lib/api/codec/codec.h"
 #include "lib/k8s/schema/rules.h"
@@ -92,9 +92,9 @@ void BM_CoerceAndDefaultCustomObject(benchmark::State& state) {
 BENCHMARK(BM_CoerceAndDefaultCustomObject);
 
 void BM_EvaluateRule(benchmark::State& state) {
-  const auto schema = StructuralSchema::Compile(
-      Props(R"({"type":"object","properties":{"spec":{"type":"object","properties":{"replicas":{"type":"integer"},)"
-            R"("maxReplicas":{"type":"integer"}},"x-kubernetes-validations":[{"rule":"self.replicas <= self.maxReplicas"}]}}})"));
+  const auto schema = StructuralSchema::Compile(Props(
+      R"({"type":"object","properties":{"spec":{"type":"object","properties":{"replicas":{"type":"integer"},)"
+      R"("maxReplicas":{"type":"integer"}},"x-kubernetes-validations":[{"rule":"self.replicas <= self.maxReplicas"}]}}})"));
   if (!schema) std::abort();
   const json::value object = json::parse(R"({"spec":{"replicas":3,"maxReplicas":5}})");
   for (auto _ : state) {

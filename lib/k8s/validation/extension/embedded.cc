@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
+#include <boost/json/serialize.hpp>
 
 #include "lib/api/codec/codec.h"
 #include "lib/base/text.h"
@@ -98,7 +98,8 @@ class EmbeddedChecker {
       return Add(Type::kInvalid, place, PrintBadValue(metadata), decoded.error().message());
     }
     if (meta.name().empty()) meta.set_name("fakename");  // it may be missing
-    CheckObjectMeta(meta, {.namespaced = !meta.namespace_().empty(), .name = CheckPathSegmentName}, Path(place), errors_);
+    CheckObjectMeta(meta, {.namespaced = !meta.namespace_().empty(), .name = CheckPathSegmentName},
+                    Path(place), errors_);
   }
 
   const SchemaNodes& nodes_;
@@ -111,8 +112,8 @@ FieldErrors ValidateEmbeddedObjects(const StructuralSchema& schema, const json::
   return ValidateEmbeddedPart(schema.nodes(), schema.nodes().root, false, object, "");
 }
 
-FieldErrors ValidateEmbeddedPart(const SchemaNodes& nodes, NodeIndex node, bool is_object, const json::value& value,
-                                 const std::string& place) {
+FieldErrors ValidateEmbeddedPart(const SchemaNodes& nodes, NodeIndex node, bool is_object,
+                                 const json::value& value, const std::string& place) {
   FieldErrors errors;
   EmbeddedChecker(nodes, errors).Check(node, is_object, value, place);
   return errors;

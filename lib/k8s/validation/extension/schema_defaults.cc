@@ -1,6 +1,6 @@
 // Defaults of schemas must be valid themselves.
-#include <boost/json/parse.hpp>
 #include <fmt/format.h>
+#include <boost/json/parse.hpp>
 
 #include "lib/api/apply/typed.h"
 #include "lib/k8s/schema/go_print.h"
@@ -24,7 +24,8 @@ struct Around {
 
 class DefaultChecker {
  public:
-  DefaultChecker(bool must_be_pruned, FieldErrors& errors) : must_be_pruned_(must_be_pruned), errors_(errors) {}
+  DefaultChecker(bool must_be_pruned, FieldErrors& errors)
+      : must_be_pruned_(must_be_pruned), errors_(errors) {}
 
   // Defaults below additionalProperties are not looked at, as upstream.
   void Check(const JsonSchema& schema, bool is_object, Around around, const Path& path) {
@@ -61,10 +62,11 @@ class DefaultChecker {
       json::value pruned = value;
       PruneValue(nodes, nodes.root_node(), pruned);
       if (must_be_pruned_ && !api::SameJson(pruned, value)) {
-        errors_.push_back({Type::kInvalid, path.ToString(), PrintBadValue(value), "must not have unknown fields"});
+        errors_.push_back(
+            {Type::kInvalid, path.ToString(), PrintBadValue(value), "must not have unknown fields"});
       }
-      const FieldErrors embedded = ValidateEmbeddedPart(nodes, nodes.root, schema.x_kubernetes_embedded_resource(),
-                                                        value, path.ToString());
+      const FieldErrors embedded = ValidateEmbeddedPart(
+          nodes, nodes.root, schema.x_kubernetes_embedded_resource(), value, path.ToString());
       errors_.insert(errors_.end(), embedded.begin(), embedded.end());
       if (!embedded.empty()) return;
     }
@@ -95,7 +97,9 @@ class DefaultChecker {
     const FieldErrors found = ValidateEmbeddedPart(any->nodes(), any->nodes().root, true, object, "");
     if (found.empty()) return;
     std::string all = found.size() == 1 ? found[0].ToString() : "[";
-    for (size_t i = 0; found.size() > 1 && i < found.size(); ++i) all += (i ? ", " : "") + found[i].ToString();
+    for (size_t i = 0; found.size() > 1 && i < found.size(); ++i) {
+      all += (i ? ", " : "") + found[i].ToString();
+    }
     if (found.size() > 1) all += "]";
     errors_.push_back(
         {Type::kInvalid, path.ToString(), PrintBadValue(value), "must result in valid metadata: " + all});

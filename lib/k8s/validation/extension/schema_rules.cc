@@ -38,10 +38,12 @@ Cardinality MostParts(const Props& schema) {
 
 std::string OverBudget(std::string_view what, uint64_t cost, uint64_t limit) {
   const double factor = static_cast<double>(cost) / static_cast<double>(limit);
-  const std::string times = factor > 100 ? "more than 100x" : factor < 1.5 ? fmt::format("{:f}x", factor)
-                                                                         : fmt::format("{:.1f}x", factor);
+  const std::string times = factor > 100   ? "more than 100x"
+                            : factor < 1.5 ? fmt::format("{:f}x", factor)
+                                           : fmt::format("{:.1f}x", factor);
   return fmt::format(
-      "{} exceeds budget by factor of {} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength "
+      "{} exceeds budget by factor of {} (try simplifying the rule, or adding maxItems, maxProperties, and "
+      "maxLength "
       "where arrays, maps, and strings are declared)",
       what, times);
 }
@@ -63,7 +65,8 @@ class RuleChecker {
     if (!node.Is(SchemaNode::kRulesBelow)) return;
     Scope below = scope;
     const Cardinality parts = MostParts(schema);
-    below.cardinality = scope.cardinality && parts ? Cardinality(Multiply(*scope.cardinality, *parts)) : std::nullopt;
+    below.cardinality =
+        scope.cardinality && parts ? Cardinality(Multiply(*scope.cardinality, *parts)) : std::nullopt;
     const auto child = [&](const Props& part, NodeIndex at, const Path& place) {
       if (at == kNoNode) return;
       below.is_object = nodes_.nodes[at].Is(SchemaNode::kEmbedded);
@@ -91,14 +94,15 @@ class RuleChecker {
                      [](const auto& a, const auto& b) { return a.second > b.second; });
     constexpr size_t kShown = 4;
     for (size_t i = 0; i < std::min(kShown, expensive_.size()); ++i) {
-      errors_.push_back({FieldError::Type::kForbidden, expensive_[i].first, "",
-                         "contributed to estimated rule & messageExpression cost total exceeding cost limit for "
-                         "entire OpenAPIv3 schema"});
+      errors_.push_back(
+          {FieldError::Type::kForbidden, expensive_[i].first, "",
+           "contributed to estimated rule & messageExpression cost total exceeding cost limit for "
+           "entire OpenAPIv3 schema"});
     }
-    errors_.push_back(
-        Forbidden(path, OverBudget("x-kubernetes-validations estimated rule & messageExpression cost total for entire "
-                                   "OpenAPIv3 schema",
-                                   total_, cel::kEstimatedCostLimitOfSchema)));
+    errors_.push_back(Forbidden(
+        path, OverBudget("x-kubernetes-validations estimated rule & messageExpression cost total for entire "
+                         "OpenAPIv3 schema",
+                         total_, cel::kEstimatedCostLimitOfSchema)));
   }
 
  private:
@@ -107,7 +111,8 @@ class RuleChecker {
     const cel::DeclTypePtr self = types_.Get(index, scope.is_object);
     if (!self) {
       constexpr char kWhy[] =
-          "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert "
+          "internal error: failed to construct type information for x-kubernetes-validations rules: unable "
+          "to convert "
           "structural schema to CEL declarations";
       errors_.push_back({FieldError::Type::kInternal, list.ToString(), "", kWhy});
       return;
@@ -127,15 +132,17 @@ class RuleChecker {
     }
   }
 
-  void CheckCosts(const RuleProgram& program, const cel::DeclType& self, const Scope& scope, const Path& item) {
+  void CheckCosts(const RuleProgram& program, const cel::DeclType& self, const Scope& scope,
+                  const Path& item) {
     if (program.rule) {
       // Without a limit, as many values as fit into a request.
-      const uint64_t most =
-          scope.cardinality.value_or(static_cast<uint64_t>(cel::kMaxRequestBytes / (self.min_serialized_size() + 1)));
+      const uint64_t most = scope.cardinality.value_or(
+          static_cast<uint64_t>(cel::kMaxRequestBytes / (self.min_serialized_size() + 1)));
       Observe(Multiply(program.rule->estimate().max, most), "estimated rule cost", item.Child("rule"));
     }
     if (program.message) {
-      Observe(program.message->estimate().max, "estimated messageExpression cost", item.Child("messageExpression"));
+      Observe(program.message->estimate().max, "estimated messageExpression cost",
+              item.Child("messageExpression"));
     }
   }
 
@@ -143,12 +150,13 @@ class RuleChecker {
     if (cost > cel::kEstimatedCostLimit && !stored_.unchanged) {
       errors_.push_back(Forbidden(path, OverBudget(what, cost, cel::kEstimatedCostLimit)));
     }
-    total_ = std::numeric_limits<uint64_t>::max() - total_ < cost ? std::numeric_limits<uint64_t>::max() : total_ + cost;
+    total_ = std::numeric_limits<uint64_t>::max() - total_ < cost ? std::numeric_limits<uint64_t>::max()
+                                                                  : total_ + cost;
     if (cost >= cel::kEstimatedCostLimitOfSchema / 100) expensive_.emplace_back(path.ToString(), cost);
   }
 
-  void CheckProgram(const RuleProgram& program, const api::apiextensions::v1::ValidationRule& rule, const Scope& scope,
-                    const Path& item) {
+  void CheckProgram(const RuleProgram& program, const api::apiextensions::v1::ValidationRule& rule,
+                    const Scope& scope, const Path& item) {
     const Path place = item.Child("rule");
     if (!program.error.empty()) errors_.push_back(InvalidInternal(place, rule, program.error));
     if (!program.message_error.empty()) {
@@ -156,9 +164,10 @@ class RuleChecker {
     }
     if (program.uses_old_self) {
       if (!scope.uncorrelatable.empty()) {
-        errors_.push_back(Invalid(place, rule.rule(),
-                                  "oldSelf cannot be used on the uncorrelatable portion of the schema within " +
-                                      scope.uncorrelatable));
+        errors_.push_back(
+            Invalid(place, rule.rule(),
+                    "oldSelf cannot be used on the uncorrelatable portion of the schema within " +
+                        scope.uncorrelatable));
       }
     } else if (rule.has_optional_old_self()) {
       errors_.push_back(InvalidBool(item.Child("optionalOldSelf"), rule.optional_old_self(),

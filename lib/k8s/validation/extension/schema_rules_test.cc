@@ -47,12 +47,14 @@ TEST(SchemaDefaults, AreValid) {
        {".default: Invalid value: {\"a\":1,\"b\":2}: must not have unknown fields",
         ".default.a: Invalid value: \"integer\": a in body must be of type string: \"integer\""}},
       {R"({"type":"array","items":{"type":"object","properties":{"a":{"type":"string","default":1}}}})",
-       {".items.properties[a].default: Invalid value: \"integer\":  in body must be of type string: \"integer\""}},
+       {".items.properties[a].default: Invalid value: \"integer\":  in body must be of type string: "
+        "\"integer\""}},
       {R"({"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true,"default":{"kind":"Pod"}})",
        {".default.apiVersion: Required value: must not be empty"}},
       {R"({"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true,)"
        R"("properties":{"metadata":{"type":"object","properties":{"name":{"type":"string","default":"a/b"}}}}})",
-       {".properties[metadata].properties[name].default: Invalid value: \"a/b\": must result in valid metadata: "
+       {".properties[metadata].properties[name].default: Invalid value: \"a/b\": must result in valid "
+        "metadata: "
         "metadata.name: Invalid value: \"a/b\": may not contain '/'"}},
   });
 }
@@ -60,14 +62,17 @@ TEST(SchemaDefaults, AreValid) {
 TEST(SchemaRules, Compile) {
   const auto error = [](const std::string& rule, const std::string& detail) {
     return R"(.x-kubernetes-validations[0].rule: Invalid value: {"Rule":)" + rule +
-           R"(,"Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: )" + detail;
+           R"(,"Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: )" +
+           detail;
   };
   Expect({
       {R"({"type":"integer","x-kubernetes-validations":[{"rule":"self > 0"}]})", {}},
       {R"({"type":"integer","x-kubernetes-validations":[{"rule":"self > "}]})",
        {error(R"("self > ")",
-              "compilation failed: ERROR: <input>:1:8: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', "
-              "'.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | self "
+              "compilation failed: ERROR: <input>:1:8: Syntax error: mismatched input '<EOF>' expecting "
+              "{'[', '{', '(', "
+              "'.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "
+              "IDENTIFIER}\n | self "
               "> \n | .......^")}},
       {R"({"type":"integer","x-kubernetes-validations":[{"rule":"self + 1"}]})",
        {error(R"("self + 1")", "cel expression must evaluate to a bool")}},
@@ -79,10 +84,12 @@ TEST(SchemaRules, Compile) {
       {R"({"type":"object","properties":{"a":{"type":"integer"}},"x-kubernetes-validations":[{"rule":"true","fieldPath":".b"}]})",
        {".x-kubernetes-validations[0].fieldPath: Invalid value: \".b\": fieldPath must be a valid path"}},
       {R"({"type":"array","items":{"type":"integer","x-kubernetes-validations":[{"rule":"self == oldSelf"}]}})",
-       {".items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the "
+       {".items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used "
+        "on the "
         "uncorrelatable portion of the schema within spec.validation.openAPIV3Schema.properties[p]"}},
       {R"({"type":"integer","x-kubernetes-validations":[{"rule":"self > 0","optionalOldSelf":true}]})",
-       {".x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in "
+       {".x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not "
+        "used in "
         "rule"}},
       {R"r({"type":"integer","x-kubernetes-validations":[{"rule":"!oldSelf.hasValue() || self > oldSelf.value()","optionalOldSelf":true}]})r",
        {}},
@@ -91,19 +98,47 @@ TEST(SchemaRules, Compile) {
   });
 }
 
+TEST(SchemaRules, MayNotCostTooMuch) {
+  const std::string rule = R"r("x-kubernetes-validations":[{"rule":"self.all(x, self.all(y, x == y))"}])r";
+  const std::string small =
+      R"({"type":"array","maxItems":10,"items":{"type":"string","maxLength":10},)" + rule + "}";
+  const std::string large = R"({"type":"array","items":{"type":"string"},)" + rule + "}";
+  constexpr char kAdvice[] =
+      "exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems, "
+      "maxProperties, and "
+      "maxLength where arrays, maps, and strings are declared)";
+  EXPECT_EQ(PrintErrors(Validate(*ParseObject(kV1, kKind, Property(small)))), Lines());
+  const std::string root = "spec.validation.openAPIV3Schema",
+                    place = root + ".properties[p].x-kubernetes-validations[0].rule: Forbidden: ";
+  EXPECT_EQ(
+      PrintErrors(Validate(*ParseObject(kV1, kKind, Property(large)))),
+      (Lines{place + "estimated rule cost " + kAdvice,
+             place + "contributed to estimated rule & messageExpression cost total exceeding cost limit for "
+                     "entire OpenAPIv3 schema",
+             root +
+                 ": Forbidden: x-kubernetes-validations estimated rule & messageExpression cost total for "
+                 "entire OpenAPIv3 schema " +
+                 kAdvice}));
+  // A stored schema may stay.
+  const auto stored = ParseObject(kV1, kKind, Property(large));
+  EXPECT_EQ(PrintErrors(ValidateUpdate(*stored, *stored)).size(), 2u);
+}
+
 TEST(ConversionBundle, HoldsCertificates) {
   const auto with = [](const std::string& bundle) {
-    return Definition(R"({"type":"object"})",
-                      R"("conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":)"
-                      R"({"url":"https://example.com","caBundle":")" +
-                          bundle + R"("}}},)");
+    return Definition(
+        R"({"type":"object"})",
+        R"("conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":)"
+        R"({"url":"https://example.com","caBundle":")" +
+            bundle + R"("}}},)");
   };
   const Lines problem = {
-      "spec.conversion.webhookClientConfig.caBundle: Invalid value: \"eA==\": unable to load root certificates: unable to "
+      "spec.conversion.webhookClientConfig.caBundle: Invalid value: \"eA==\": unable to load root "
+      "certificates: unable to "
       "parse bytes as PEM block"};
   ExpectErrors({{kV1, kKind, with(""), {}}, {kV1, kKind, with("eA=="), problem}});
-  ExpectChangeErrors(ValidateUpdate,
-                     {{kV1, kKind, with(""), with("eA=="), problem}, {kV1, kKind, with("eA=="), with("eA=="), {}}});
+  ExpectChangeErrors(ValidateUpdate, {{kV1, kKind, with(""), with("eA=="), problem},
+                                      {kV1, kKind, with("eA=="), with("eA=="), {}}});
 }
 
 TEST(EmbeddedObjects, AreObjects) {
@@ -114,7 +149,8 @@ TEST(EmbeddedObjects, AreObjects) {
       {R"({"l":[{}]})",
        "l[0].apiVersion: Required value: must not be empty\nl[0].kind: Required value: must not be empty\n"},
       {R"({"l":[{"apiVersion":"","kind":""}]})",
-       "l[0].apiVersion: Invalid value: \"\": must not be empty\nl[0].kind: Invalid value: \"\": must not be empty\n"},
+       "l[0].apiVersion: Invalid value: \"\": must not be empty\nl[0].kind: Invalid value: \"\": must not be "
+       "empty\n"},
       {R"({"l":[{"apiVersion":"a/b/c","kind":"Pod"}]})",
        "l[0].apiVersion: Invalid value: \"a/b/c\": unexpected GroupVersion string: a/b/c\n"},
       {R"({"l":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a/b"}}]})",
