@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/api/proto/custom_object.pb.h"
 #include "lib/base/log.h"
 #include "lib/base/wall_time.h"
 
@@ -55,6 +56,8 @@ metav1::ObjectMeta& MutableMeta(Message& object) {
 bool HasObjectMeta(const Descriptor* descriptor) {
   return MetadataField(descriptor, metav1::ObjectMeta::descriptor()) != nullptr;
 }
+
+bool IsCustom(const Descriptor* descriptor) { return descriptor == custom::CustomObject::descriptor(); }
 
 metav1::ListMeta& MutableListMeta(Message& list) {
   const FieldDescriptor& field = RequireMetadata(list, metav1::ListMeta::descriptor());

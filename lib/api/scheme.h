@@ -23,8 +23,10 @@ struct GroupVersionKind {
 // "apps/v1" -> {"apps", "v1"}; "v1" -> {"", "v1"}.
 std::pair<std::string, std::string> SplitApiVersion(std::string_view api_version);
 
+inline constexpr std::string_view kCustomMessage = "keelson.api.custom.CustomObject";
+
 // One row of the API: a resource ("pods") or a subresource ("pods/status"). Rows live as long as the
-// process.
+// process; those of custom resources live as long as the API server that made them.
 struct ResourceInfo {
   std::string_view group, version, resource;
   std::string_view singular;                        // empty for subresources
@@ -38,7 +40,8 @@ struct ResourceInfo {
   GroupVersionKind Gvk() const;    // of the body
   // Null when the program does not link the type: nothing in it names the type or calls FindMessage().
   const Descriptor* descriptor() const;
-  const Message& prototype() const;  // default instance
+  const Message& prototype() const;                            // default instance
+  bool IsCustom() const { return message == kCustomMessage; }  // a CustomResourceDefinition describes it
   bool IsSubresource() const { return resource.find('/') != std::string_view::npos; }
   bool HasVerb(std::string_view verb) const;
   // "deployments.apps", "pods": the resource's name in messages.
@@ -64,6 +67,8 @@ const ResourceInfo& ResourceOf() {
 GroupVersionKind GvkOf(const Descriptor* descriptor);
 // The message type of a kind, or null: ("apps", "v1", "DeploymentList"). Makes the program link all types.
 const Descriptor* FindMessage(std::string_view group, std::string_view version, std::string_view kind);
+// Whether the type is that of all custom resources (custom_object.h). Its objects do not know their kind.
+bool IsCustom(const Descriptor* descriptor);
 // A new, empty object of the type.
 std::unique_ptr<Message> NewObject(const Descriptor* descriptor);
 

@@ -125,6 +125,7 @@ class Registry {
     out.pointer = options.GetExtension(form) == POINTER;
     out.always = options.GetExtension(always);
     out.inlined = options.GetExtension(inlined);
+    out.rest = options.GetExtension(rest);
     if (out.kind != ValueKind::kMessage) return;
     out.message = &Build(value.message_type());
     if (IsSchemaUnion(parent.form) && !out.repeated) out.pointer = true;
@@ -141,6 +142,10 @@ class Registry {
 
 void MessageInfo::IndexKeys() {
   for (const FieldInfo& field : fields) {
+    if (field.rest) {
+      rest = &field;
+      continue;
+    }
     if (!field.inlined) {
       keys.push_back({&field, {}});
       continue;

@@ -30,6 +30,7 @@ struct FieldInfo {
   bool inlined = false;                  // the value's fields belong to the parent's object
   bool omit_zero = false;                // a value-form message that Go leaves out when zero
   bool empty_list = false;               // prints [] rather than null when empty
+  bool rest = false;                     // holds the members that no other field has; no key of its own
   const MessageInfo* message = nullptr;  // of kMessage
   std::string type_meta;  // items that print their kind and apiVersion: `"kind":"X","apiVersion":"v1"`
 };
@@ -46,6 +47,7 @@ struct MessageInfo {
   bool has_type_meta = false;     // a kind of its own: its JSON may have apiVersion and kind
   std::vector<FieldInfo> fields;  // in declaration order, which is JSON's
   std::vector<JsonKey> keys;
+  const FieldInfo* rest = nullptr;  // the field with `rest`; null: unknown members are dropped
 
   const FieldInfo* ByNumber(uint32_t number) const {
     return number < by_number.size() && by_number[number] >= 0 ? &fields[by_number[number]] : nullptr;

@@ -74,7 +74,9 @@ class Builder {
     shape.groups.push_back({&info, parent, place});
     for (size_t i = 0; i < info.fields.size(); ++i) {
       const FieldInfo& field = info.fields[i];
-      if (field.inlined) {
+      if (field.rest) {
+        shape.element = &any_;
+      } else if (field.inlined) {
         AddGroup(shape, *field.message, group, static_cast<int>(i));
       } else {
         shape.fields.push_back({field.json_name, OfField(field), group, static_cast<int>(i)});

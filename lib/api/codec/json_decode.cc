@@ -44,6 +44,8 @@ bool JsonDecoder::Object(const MessageInfo& info, const JsonPath& path, int dept
   reader_.Take('{');
   if (reader_.Take('}')) return true;
   std::bitset<kMaxJsonKeys + 2> seen;
+  std::string rest;
+  NameSet rest_names;
   size_t start = out_.size(), hint = 0;
   for (bool more = true; more;) {
     std::string_view name;
@@ -64,12 +66,31 @@ bool JsonDecoder::Object(const MessageInfo& info, const JsonPath& path, int dept
       if (seen[slot]) Report("duplicate", path, name);
       seen[slot] = true;
       if (!TypeMetaMember(info, name == "kind", path, depth)) return false;
+    } else if (info.rest) {
+      if (report_ && !rest_names.Insert(name)) Report("duplicate", path, name);
+      if (!RestMember(name, rest, path, depth)) return false;
     } else {
       Report("unknown", path, name);
       if (!reader_.Skip(depth + 1)) return false;
     }
     if (!reader_.Next('}', "after object key:value pair", more)) return false;
   }
+  if (!rest.empty()) wire::PutBytes(out_, info.rest->number, rest + '}');
+  return true;
+}
+
+bool JsonDecoder::RestMember(std::string_view name, std::string& rest, const JsonPath& path, int depth) {
+  Sink sink(rest);
+  sink.Put(rest.empty() ? '{' : ',');
+  AppendQuoted(name, sink);
+  sink.Put(':');
+  const size_t value = sink.size();
+  JsonPath at{&path, name};
+  std::string name_copy;
+  if (report_) at.name = name_copy.assign(name);  // `name` does not survive the next read
+  if (!reader_.Copy(sink, depth + 1)) return false;
+  sink.Finish();
+  if (report_) ReportDuplicatesIn(std::string_view(rest).substr(value), at);
   return true;
 }
 

@@ -169,6 +169,35 @@ bool JsonDecoder::Raw(int depth) {
   return true;
 }
 
+void JsonDecoder::ReportDuplicatesIn(std::string_view value, const JsonPath& path) {
+  JsonReader reader(value);
+  // The value is valid JSON, and not too deep.
+  auto walk = [&](auto& self, const JsonPath& at) -> void {
+    if (reader.Take('[')) {
+      if (reader.Take(']')) return;
+      JsonPath item{&at, {}, 0};
+      for (bool more = true; more; ++item.index) {
+        self(self, item);
+        if (!reader.Next(']', "after array element", more)) return;
+      }
+    } else if (reader.Take('{')) {
+      if (reader.Take('}')) return;
+      NameSet seen;
+      for (bool more = true; more;) {
+        std::string_view name;
+        if (!reader.Name(name)) return;
+        const std::string kept(name);
+        if (!seen.Insert(kept)) Report("duplicate", at, kept);
+        self(self, JsonPath{&at, kept, -1, true});
+        if (!reader.Next('}', "after object key:value pair", more)) return;
+      }
+    } else {
+      reader.Skip(0);
+    }
+  };
+  walk(walk, path);
+}
+
 bool JsonDecoder::Quantity() {
   std::string_view text;
   const char* start = (reader_.Peek(), reader_.position());

@@ -96,6 +96,10 @@ class JsonDecoder {
   bool Time(bool micro);
   bool Duration();
   bool Raw(int depth);
+  // Appends a member to the text of an object, which is closed at its end.
+  bool RestMember(std::string_view name, std::string& rest, const JsonPath& path, int depth);
+  // Reports the names that objects inside of `value` have twice.
+  void ReportDuplicatesIn(std::string_view value, const JsonPath& path);
   bool Quantity();
   bool IntOrString();
   bool PlainList(const MessageInfo& info, const JsonPath& path, int depth);

@@ -53,6 +53,8 @@ class JsonEncoder {
   void Value(const MessageInfo& info, std::string_view bytes, std::string_view type_meta = {});
   void Time(std::string_view bytes, bool micro);
   void Raw(std::string_view bytes);
+  // The members of an object that the decoder has checked.
+  void Rest(std::string_view object, bool& first);
   void IntOrString(std::string_view bytes);
   void Quantity(std::string_view bytes);
   void SchemaUnion(const MessageInfo& info, std::string_view bytes);
@@ -105,8 +107,16 @@ std::string JsonEncoder::Merged(const FieldInfo& field, const Slot& slot, const 
   return merged;
 }
 
+void JsonEncoder::Rest(std::string_view object, bool& first) {
+  if (object.size() <= 2) return;  // absent, or {}
+  if (!first) out_.Put(',');
+  first = false;
+  out_.Append(object.substr(1, object.size() - 2));
+}
+
 void JsonEncoder::Field(const FieldInfo& field, const Slot& slot, const char* end, bool& first) {
   bool present = slot.count != 0;
+  if (field.rest) return Rest(slot.bytes, first);
   if (field.map || field.repeated) {
     if (!present && !field.always) return;
     Name(field, first);

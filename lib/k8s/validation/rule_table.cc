@@ -76,10 +76,10 @@ void CheckEnums(const Message& object, FieldErrors& errors) {
   }
 }
 
-// Finalizers are Kubernetes' own or have a domain; the extension groups are laxer.
+// Finalizers are Kubernetes' own or have a domain; the extension groups and custom resources are laxer.
 void CheckFinalizerNames(const Message& object, FieldErrors& errors) {
   const auto& finalizers = api::Meta(object).finalizers();
-  if (finalizers.empty()) return;
+  if (finalizers.empty() || api::IsCustom(object.GetDescriptor())) return;
   const std::string group = api::GvkOf(object.GetDescriptor()).group;
   if (group == "admissionregistration.k8s.io" || group == "apiextensions.k8s.io" ||
       group == "apiregistration.k8s.io") {
@@ -98,7 +98,10 @@ void CheckFinalizerNames(const Message& object, FieldErrors& errors) {
 
 MetaRules MetaRulesOf(const Message& object, const KindRules* rules) {
   MetaRules meta;
-  meta.namespaced = api::ResourceOf(object.GetDescriptor()).namespaced;
+  // A namespace says whether an object of a custom resource has one.
+  meta.namespaced = api::IsCustom(object.GetDescriptor())
+                        ? !api::Meta(object).namespace_().empty()
+                        : api::ResourceOf(object.GetDescriptor()).namespaced;
   if (rules) meta.name = rules->name;
   return meta;
 }

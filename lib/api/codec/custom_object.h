@@ -1,0 +1,32 @@
+// Objects of custom resources: one message type for all kinds (proto/custom_object.proto), with metadata as a
+// message and everything else as JSON text.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <boost/json/object.hpp>
+
+#include "lib/api/scheme.h"
+#include "lib/base/error.h"
+
+namespace keelson::api {
+
+// The members of an object but kind, apiVersion and metadata, as a tree. Empty for an object without any.
+// kBadRequest: the text nests deeper than 1000 levels.
+Result<boost::json::object> ContentOf(const Message& custom);
+// Sets them. Members are sorted by name at every level and numbers are printed as Go prints them, so equal
+// contents have equal texts.
+void SetContent(Message& custom, const boost::json::object& content);
+// The text that SetContent() stores, of any value.
+std::string CanonicalJson(const boost::json::value& value);
+
+// The whole object as the API shows it: kind, apiVersion, metadata and the content. For code that works on trees:
+// patches, schemas, CEL.
+Result<boost::json::object> TreeOf(const Message& custom, const GroupVersionKind& gvk);
+
+// The reverse; apiVersion and kind are dropped. kBadRequest for metadata of a wrong type.
+Result<std::unique_ptr<Message>> FromTree(boost::json::object tree);
+
+}  // namespace keelson::api
