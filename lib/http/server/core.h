@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "lib/base/mutex.h"
+#include "lib/base/worker_pool.h"
 #include "lib/event/loop.h"
 #include "lib/http/channel.h"
 #include "lib/http/server/server.h"
-#include "lib/http/worker_pool.h"
 
 namespace keelson::http {
 

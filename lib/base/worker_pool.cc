@@ -1,8 +1,8 @@
-#include "lib/http/worker_pool.h"
+#include "lib/base/worker_pool.h"
 
 #include <pthread.h>
 
-namespace keelson::http {
+namespace keelson {
 
 bool WorkerPool::Submit(std::function<void()> task) {
   MutexLock lock(mutex_);
@@ -46,4 +46,4 @@ void WorkerPool::Stop() {
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace keelson::http
+}  // namespace keelson

@@ -1,5 +1,4 @@
-// Threads that run handlers. The pool starts them on demand, up to a limit, and keeps them. Internal to
-// lib/http.
+// Threads that run tasks. The pool starts them on demand, up to a limit, and keeps them.
 #pragma once
 
 #include <deque>
@@ -9,7 +8,7 @@
 
 #include "lib/base/mutex.h"
 
-namespace keelson::http {
+namespace keelson {
 
 class WorkerPool {  // thread safe
  public:
@@ -32,4 +31,4 @@ class WorkerPool {  // thread safe
   std::vector<std::thread> threads_ KEELSON_GUARDED_BY(mutex_);
 };
 
-}  // namespace keelson::http
+}  // namespace keelson
