@@ -1,0 +1,162 @@
+#include "controlplane/apiextensions/custom_objects.h"
+
+#include <algorithm>
+
+#include <boost/json/parse.hpp>
+
+#include "lib/api/codec/custom_object.h"
+#include "lib/base/log.h"
+#include "lib/k8s/schema/rules.h"
+#include "lib/k8s/validation/extension/embedded.h"
+
+namespace keelson::apiextensions {
+namespace {
+
+namespace json = boost::json;
+
+struct Schema {
+  std::shared_ptr<const k8s::StructuralSchema> compiled;  // null: none
+  bool keep_unknown = false;
+};
+
+Schema SchemaOf(const CustomRow& row) {
+  std::shared_ptr<const Definition> definition = row.owner->definition();
+  const Version* version = definition ? definition->Find(row.version) : nullptr;
+  if (!version) return {};
+  return {version->Schema(), definition->preserve_unknown_fields};
+}
+
+// Brings a tree into the message, whose metadata and content it replaces.
+Result<> Store(json::value tree, Message& object) {
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> made, api::FromTree(std::move(tree.get_object())));
+  object.GetReflection()->Swap(&object, made.get());
+  return {};
+}
+
+Result<json::value> Tree(const CustomRow& row, const Message& object) {
+  KEELSON_ASSIGN_OR_RETURN(json::object tree, api::TreeOf(object, row.main->Gvk()));
+  return json::value(std::move(tree));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> Coerce(const CustomRow& row, Message& object) {
+  const Schema schema = SchemaOf(row);
+  KEELSON_ASSIGN_OR_RETURN(json::value tree, Tree(row, object));
+  std::vector<std::string> unknown;
+  if (schema.compiled) {
+    k8s::CoerceOptions options;
+    options.preserve_unknown_fields = schema.keep_unknown;
+    KEELSON_ASSIGN_OR_RETURN(unknown, k8s::CoerceObject(*schema.compiled, tree, options));
+    k8s::DefaultObject(*schema.compiled, tree);
+  }
+  KEELSON_RETURN_IF_ERROR(Store(std::move(tree), object));
+  return unknown;
+}
+
+void SetDefaults(const CustomRow& row, Message& object) {
+  const Schema schema = SchemaOf(row);
+  if (!schema.compiled || !schema.compiled->has_defaults()) return;
+  Result<json::value> tree = Tree(row, object);
+  if (!tree) return;  // too deep, which validation reports
+  k8s::DefaultObject(*schema.compiled, *tree);
+  if (Result<> stored = Store(std::move(*tree), object); !stored) {
+    log::Warn("Cannot set defaults", {{"resource", row.resource}, {"err", stored.error()}});
+  }
+}
+
+Result<std::unique_ptr<Message>> ReadStored(const CustomRow& row, std::string_view text,
+                                            const CustomRow*& stored) {
+  boost::system::error_code error;
+  json::parse_options deep;
+  deep.max_depth = k8s::kMaxObjectDepth;
+  json::value tree = json::parse(json::string_view(text.data(), text.size()), error, {}, deep);
+  if (error) return Error(Code::kInternal, "stored object: " + error.message());
+  const json::object* object = tree.if_object();
+  const json::value* kind = object ? object->if_contains("kind") : nullptr;
+  const json::value* api_version = object ? object->if_contains("apiVersion") : nullptr;
+  if (!kind || !kind->is_string() || !api_version || !api_version->is_string()) {
+    return Error(Code::kInternal, "stored object: Object 'Kind' is missing");
+  }
+  if (std::string_view(kind->get_string()) != row.kind) {
+    return Error(Code::kInternal, "stored object is a " + std::string(kind->get_string()) + ", not a " +
+                                      std::string(row.kind));
+  }
+  auto [group, version] = api::SplitApiVersion(std::string_view(api_version->get_string()));
+  if (group != row.group || version.empty()) {
+    return Error(Code::kInternal,
+                 "stored object is of API version " + std::string(api_version->get_string()));
+  }
+  stored = &row.owner->Row(version);
+  if (const Schema schema = SchemaOf(*stored); schema.compiled) {
+    k8s::CoerceOptions options;
+    options.drop_invalid_metadata = true;
+    options.preserve_unknown_fields = schema.keep_unknown;
+    Result<std::vector<std::string>> coerced = k8s::CoerceObject(*schema.compiled, tree, options);
+    if (!coerced) return Error(Code::kInternal, "stored object: " + coerced.error().message());
+    k8s::DefaultObject(*schema.compiled, tree);
+  }
+  Result<std::unique_ptr<Message>> made = api::FromTree(std::move(tree.get_object()));
+  if (!made) return Error(Code::kInternal, "stored object: " + made.error().message());
+  return made;
+}
+
+std::unique_ptr<Message> Relabel(const CustomRow& to, const Message& object) {
+  std::unique_ptr<Message> copy(object.New());
+  copy->CopyFrom(object);
+  if (Result<std::vector<std::string>> coerced = Coerce(to, *copy); !coerced) {
+    log::Warn("Cannot apply a schema to a converted object",
+              {{"resource", to.resource}, {"version", to.version}, {"err", coerced.error()}});
+    copy->CopyFrom(object);
+  }
+  return copy;
+}
+
+k8s::FieldErrors Validate(const CustomRow& row, const Message& object, const Message* old, bool status_only) {
+  const Schema schema = SchemaOf(row);
+  if (!schema.compiled) return {};
+  Result<json::value> tree = Tree(row, object);
+  if (!tree) return {k8s::InvalidRaw(k8s::Path("metadata"), "\"\"", tree.error().message())};
+  std::optional<json::value> before;
+  if (old) {
+    if (Result<json::value> old_tree = Tree(row, *old)) before = std::move(*old_tree);
+  }
+  const json::value* old_tree = before ? &*before : nullptr;
+  k8s::FieldErrors errors = k8s::ValidateSchema(*schema.compiled, *tree, old_tree);
+  for (k8s::FieldError& error : k8s::ValidateEmbeddedObjects(*schema.compiled, *tree)) {
+    errors.push_back(std::move(error));
+  }
+  for (k8s::FieldError& error : k8s::ValidateListTypes(*schema.compiled, *tree, old_tree)) {
+    errors.push_back(std::move(error));
+  }
+  if (status_only) {
+    // Rules count wherever they stand: a change of status may break one of the whole object.
+    std::erase_if(errors, [](const k8s::FieldError& error) {
+      return !(error.field == "status" || error.field.starts_with("status.") ||
+               error.field.starts_with("status["));
+    });
+  }
+  if (schema.compiled->has_rules()) k8s::ValidateRules(*schema.compiled, *tree, old_tree, errors);
+  return errors;
+}
+
+std::string SelectableValue(const Message& object, std::string_view field) {
+  Result<json::object> content = api::ContentOf(object);
+  if (!content) return "";
+  const json::object* at = &*content;
+  for (std::string_view rest = field;;) {
+    const size_t dot = std::min(rest.find('.'), rest.size());
+    const std::string_view name = rest.substr(0, dot);
+    const json::value* value = at->if_contains(json::string_view(name.data(), name.size()));
+    if (!value) return "";
+    if (dot == rest.size()) {
+      if (const auto* text = value->if_string()) return std::string(text->data(), text->size());
+      return value->is_primitive() && !value->is_null() ? api::CanonicalJson(*value) : "";
+    }
+    at = value->if_object();
+    if (!at) return "";
+    rest.remove_prefix(dot + 1);
+  }
+}
+
+}  // namespace keelson::apiextensions

@@ -1,0 +1,167 @@
+#include "controlplane/apiextensions/definition.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "lib/base/log.h"
+
+namespace keelson::apiextensions {
+namespace {
+
+using CRD = apiextensionsv1::CustomResourceDefinition;
+
+// The name of the accepted names, or the wanted one.
+template <typename Get>
+std::string AcceptedOr(const CRD& crd, Get get) {
+  const std::string& accepted = get(crd.status().accepted_names());
+  return accepted.empty() ? get(crd.spec().names()) : accepted;
+}
+
+const apiextensionsv1::CustomResourceDefinitionNames& NamesOf(const CRD& crd) {
+  return crd.status().accepted_names().plural().empty() ? crd.spec().names() : crd.status().accepted_names();
+}
+
+std::vector<std::string> Copy(const google::protobuf::RepeatedPtrField<std::string>& list) {
+  return {list.begin(), list.end()};
+}
+
+std::vector<std::shared_ptr<const Version>> VersionsOf(const CRD& crd, const DefinitionLoader& loader) {
+  std::vector<std::shared_ptr<const Version>> out;
+  for (const auto& version : crd.spec().versions()) {
+    out.push_back(std::make_shared<const Version>(crd, version, loader));
+  }
+  return out;
+}
+
+std::optional<Version::Scale> ScaleOf(const apiextensionsv1::CustomResourceDefinitionVersion& version) {
+  if (!version.subresources().has_scale()) return std::nullopt;
+  const auto& scale = version.subresources().scale();
+  return Version::Scale{scale.spec_replicas_path(), scale.status_replicas_path(),
+                        scale.label_selector_path()};
+}
+
+std::string WarningOf(const CRD& crd, const apiextensionsv1::CustomResourceDefinitionVersion& version) {
+  if (!version.deprecated()) return "";
+  if (version.has_deprecation_warning()) return version.deprecation_warning();
+  return fmt::format("{}/{} {} is deprecated", crd.spec().group(), version.name(), NamesOf(crd).kind());
+}
+
+std::vector<std::string> SelectableOf(const apiextensionsv1::CustomResourceDefinitionVersion& version) {
+  std::vector<std::string> out;
+  for (const auto& field : version.selectable_fields()) {
+    std::string_view path = field.json_path();
+    if (path.starts_with('.')) path.remove_prefix(1);
+    out.emplace_back(path);
+  }
+  return out;
+}
+
+const apiextensionsv1::CustomResourceDefinitionVersion* FindIn(const CRD& crd, std::string_view name) {
+  for (const auto& version : crd.spec().versions()) {
+    if (version.name() == name) return &version;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool IsConditionTrue(const CRD& definition, std::string_view type) {
+  const auto& conditions = definition.status().conditions();
+  return std::any_of(conditions.begin(), conditions.end(),
+                     [&](const auto& one) { return one.type() == type && one.status() == "True"; });
+}
+
+Version::Version(const CRD& definition, const apiextensionsv1::CustomResourceDefinitionVersion& version,
+                 DefinitionLoader loader)
+    : name(version.name()),
+      served(version.served()),
+      storage(version.storage()),
+      has_status(version.subresources().has_status()),
+      scale(ScaleOf(version)),
+      deprecation_warning(WarningOf(definition, version)),
+      selectable_fields(SelectableOf(version)),
+      loader_(std::move(loader)) {}
+
+std::shared_ptr<const k8s::StructuralSchema> Version::Schema() const {
+  MutexLock lock(mutex_);
+  if (compiled_) return schema_;
+  compiled_ = true;
+  std::shared_ptr<const CRD> crd = loader_();
+  const auto* version = FindIn(*crd, name);
+  if (!version || !version->schema().has_open_apiv3_schema()) return nullptr;
+  auto compiled = k8s::StructuralSchema::Compile(version->schema().open_apiv3_schema());
+  if (compiled) {
+    schema_ = std::move(*compiled);
+  } else {
+    log::Warn("Cannot compile the schema of a custom resource",
+              {{"crd", crd->metadata().name()}, {"version", name}, {"err", compiled.error()}});
+  }
+  return schema_;
+}
+
+const std::vector<Version::Column>& Version::Columns() const {
+  MutexLock lock(mutex_);
+  if (columns_) return *columns_;
+  auto columns = std::make_unique<std::vector<Column>>();
+  std::shared_ptr<const CRD> crd = loader_();
+  const auto* version = FindIn(*crd, name);
+  auto add = [&](std::string column_name, std::string type, std::string format, std::string description,
+                 int32_t priority, std::string_view path) {
+    auto parsed = k8s::JsonPath::Parse(path);
+    if (!parsed) {
+      log::Warn("Cannot read the path of a printer column",
+                {{"crd", crd->metadata().name()}, {"column", column_name}, {"err", parsed.error()}});
+      return;
+    }
+    columns->push_back({std::move(column_name), std::move(type), std::move(format), std::move(description),
+                        std::string(path), priority, std::move(*parsed)});
+  };
+  if (version) {
+    for (const auto& column : version->additional_printer_columns()) {
+      add(column.name(), column.type(), column.format(), column.description(), column.priority(),
+          column.json_path());
+    }
+  }
+  if (!version || version->additional_printer_columns().empty()) {
+    add("Age", "date", "", "", 0, ".metadata.creationTimestamp");
+  }
+  columns_ = std::move(columns);
+  return *columns_;
+}
+
+Definition::Definition(const CRD& crd, int64_t of_revision, DefinitionLoader loader)
+    : revision(of_revision),
+      uid(crd.metadata().uid()),
+      group(crd.spec().group()),
+      plural(crd.spec().names().plural()),
+      singular(NamesOf(crd).singular()),
+      kind(AcceptedOr(crd, [](const auto& names) -> const std::string& { return names.kind(); })),
+      list_kind(AcceptedOr(crd, [](const auto& names) -> const std::string& { return names.list_kind(); })),
+      short_names(Copy(NamesOf(crd).short_names())),
+      categories(Copy(NamesOf(crd).categories())),
+      namespaced(crd.spec().scope() == "Namespaced"),
+      preserve_unknown_fields(crd.spec().preserve_unknown_fields()),
+      served(IsConditionTrue(crd, "NamesAccepted") || IsConditionTrue(crd, "Established")),
+      established(IsConditionTrue(crd, "Established")),
+      terminating(IsConditionTrue(crd, "Terminating")),
+      converts_by_webhook(crd.spec().conversion().strategy() == "Webhook"),
+      versions(VersionsOf(crd, loader)),
+      loader_(std::move(loader)) {}
+
+const Version* Definition::Find(std::string_view version) const {
+  for (const auto& one : versions) {
+    if (one->name == version) return one.get();
+  }
+  return nullptr;
+}
+
+const Version& Definition::StorageVersion() const {
+  for (const auto& one : versions) {
+    if (one->storage) return *one;
+  }
+  return *versions.front();
+}
+
+}  // namespace keelson::apiextensions
