@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "controlplane/storage/convert.h"
+
 namespace keelson::storage {
 
 EventPtr WatchCacheEvent::Shared(Event::Type type, const ObjectPtr& object) const {
@@ -33,7 +35,9 @@ EventPtr CacheWatcher::Select(const WatchCacheEvent& change) const {
   bool before = change.previous() && Wants(*change.previous());
   bool now = change.object() && Wants(*change.object());
   EventPtr event = change.View(before, now);
-  if (!event || &event->object()->info() == &info_) return event;
+  if (!event || &event->object()->info() == &info_ || NeedsWebhook(event->object()->info(), info_)) {
+    return event;
+  }
   return std::make_shared<Event>(event->type(), event->object()->In(info_), event->revision());
 }
 

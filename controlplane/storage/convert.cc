@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "controlplane/apiextensions/custom_objects.h"
 #include "lib/api/types.h"
 #include "lib/base/log.h"
 #include "lib/k8s/autoscaler_conversion.h"
@@ -76,6 +77,11 @@ std::unique_ptr<api::Message> ToCoreV1(const eventsv1::Event& from) {
 }  // namespace
 
 const api::ResourceInfo& StoredAs(const api::ResourceInfo& info) {
+  if (info.IsCustom()) {
+    apiextensions::CustomResource& resource = *apiextensions::CustomOf(info)->owner;
+    std::shared_ptr<const apiextensions::Definition> definition = resource.definition();
+    return definition ? resource.Row(definition->StorageVersion().name) : info;
+  }
   static const api::ResourceInfo* const events = api::FindResource("", "v1", "events");
   static const api::ResourceInfo* const hpas =
       api::FindResource("autoscaling", "v2", "horizontalpodautoscalers");
@@ -87,6 +93,7 @@ const api::ResourceInfo& StoredAs(const api::ResourceInfo& info) {
 std::unique_ptr<api::Message> Convert(const api::Message& from, const api::ResourceInfo& to) {
   const api::Descriptor* source = from.GetDescriptor();
   const api::Descriptor* target = to.descriptor();
+  if (to.IsCustom()) return apiextensions::Relabel(*apiextensions::CustomOf(to), from);
   if (source == target) {
     std::unique_ptr<api::Message> copy(from.New());
     copy->CopyFrom(from);

@@ -163,8 +163,36 @@ class Counted : public Transformer {
 }  // namespace
 
 struct Encryption::Table {
-  std::map<std::string_view, TransformerPtr> by_prefix;  // etcd's
+  std::map<std::string, Providers> rules;  // by resource, group or "*.*", as Canonical() spells them
   std::vector<std::shared_ptr<KmsTransformer>> kms;
+  std::string etcd_prefix;
+  std::map<std::string_view, TransformerPtr> by_prefix;  // built-in resources, by etcd's prefix
+  mutable Mutex mutex;
+  // Custom resources, which come and go, by etcd's prefix; null: no rule names them.
+  mutable std::map<std::string, TransformerPtr, std::less<>> custom KEELSON_GUARDED_BY(mutex);
+
+  // By the rule that names the resource most precisely. Null: there is none.
+  TransformerPtr Make(const api::ResourceInfo& info) const {
+    const std::string group(info.group);
+    for (const std::string& name :
+         {fmt::format("{}.{}", info.resource, group), "*." + group, std::string("*.*")}) {
+      auto rule = rules.find(name);
+      if (rule == rules.end()) continue;
+      TransformerPtr transformer = NewPrefixTransformers(rule->second, "no matching prefix found");
+      if (etcd_prefix != kRegistry) {
+        transformer = std::make_shared<Relocated>(std::move(transformer), etcd_prefix);
+      }
+      return std::make_shared<Counted>(std::move(transformer), info.GroupResource());
+    }
+    return nullptr;
+  }
+
+  TransformerPtr Custom(const api::ResourceInfo& info) const {
+    MutexLock lock(mutex);
+    auto found = custom.find(info.etcd_prefix);
+    if (found == custom.end()) found = custom.emplace(info.etcd_prefix, Make(info)).first;
+    return found->second;
+  }
 };
 
 struct Encryption::Impl {
@@ -190,30 +218,20 @@ Result<std::shared_ptr<const Encryption::Table>> Encryption::Read(std::string& t
   Result<EncryptionConfig> config = ParseEncryptionConfig(text);
   if (!config) return config.error().Wrap("error while parsing file " + impl_->path);
   auto table = std::make_shared<Table>();
-  std::map<std::string, Providers> rules;
+  table->etcd_prefix = impl_->etcd_prefix;
   for (const EncryptionRule& rule : config->rules) {
     Providers providers;
     for (const EncryptionProvider& provider : rule.providers) providers.push_back(Make(provider, table->kms));
     for (const std::string& resource : rule.resources) {
-      KEELSON_RETURN_IF_ERROR(CheckMasked(rules, resource));
-      Providers& all = rules[Canonical(resource)];
+      KEELSON_RETURN_IF_ERROR(CheckMasked(table->rules, resource));
+      Providers& all = table->rules[Canonical(resource)];
       all.insert(all.end(), providers.begin(), providers.end());
     }
   }
   for (const api::ResourceInfo& info : api::Resources()) {
     if (info.etcd_prefix.empty() || &StoredAs(info) != &info) continue;
-    const std::string group(info.group);
-    for (const std::string& name :
-         {fmt::format("{}.{}", info.resource, group), "*." + group, std::string("*.*")}) {
-      auto rule = rules.find(name);
-      if (rule == rules.end()) continue;
-      TransformerPtr transformer = NewPrefixTransformers(rule->second, "no matching prefix found");
-      if (impl_->etcd_prefix != kRegistry) {
-        transformer = std::make_shared<Relocated>(std::move(transformer), impl_->etcd_prefix);
-      }
-      table->by_prefix[info.etcd_prefix] =
-          std::make_shared<Counted>(std::move(transformer), info.GroupResource());
-      break;
+    if (TransformerPtr transformer = table->Make(info)) {
+      table->by_prefix[info.etcd_prefix] = std::move(transformer);
     }
   }
   return std::shared_ptr<const Table>(std::move(table));
@@ -235,6 +253,7 @@ Result<std::unique_ptr<Encryption>> Encryption::Load(std::string path, std::stri
 
 TransformerPtr Encryption::Of(const api::ResourceInfo& info) const {
   std::shared_ptr<const Table> table = impl_->Now();
+  if (info.IsCustom()) return table->Custom(info);
   auto found = table->by_prefix.find(info.etcd_prefix);
   return found == table->by_prefix.end() ? nullptr : found->second;
 }

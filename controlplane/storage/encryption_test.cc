@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include <future>
+#include <sstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -103,6 +104,70 @@ TEST(Prefixes, FirstWritesAllRead) {
   EXPECT_EQ(both->FromStorage("k8s:enc:aescbc:v1:x:abc", kPlace).error().message(), "none");
   EXPECT_EQ(NewIdentity()->FromStorage("k8s:enc:aescbc:v1:x:abc", kPlace).error().message(),
             "identity transformer tried to read encrypted data");
+}
+
+// A rule that came before the definition holds for the objects of every version.
+TEST(CustomResources, TheMostPreciseRuleHolds) {
+  char dir[] = "/tmp/keelson-encryption-XXXXXX";
+  ASSERT_TRUE(mkdtemp(dir));
+  const std::string path = std::string(dir) + "/config";
+  auto row = [](std::string_view group, std::string_view resource, std::string_view prefix) {
+    api::ResourceInfo info{};
+    info.group = group;
+    info.version = "v1";
+    info.resource = resource;
+    info.message = api::kCustomMessage;
+    info.etcd_prefix = prefix;
+    return info;
+  };
+  const api::ResourceInfo foos = row("example.com", "foos", "/registry/example.com/foos/"),
+                          bars = row("example.com", "bars", "/registry/example.com/bars/"),
+                          others = row("example.org", "foos", "/registry/example.org/foos/");
+  struct Case {
+    const char *name, *resources;  // of one rule each, with keys a, b, c
+    std::string foos, bars, others;
+  };
+  const Case cases[] = {
+      {"by name", "foos.example.com", "a", "", ""},
+      {"by group", "'*.example.com'", "a", "a", ""},
+      {"all", "'*.*'", "a", "a", "a"},
+      {"built-in resources only", "secrets", "", "", ""},
+      {"the core group only", "'*.'", "", "", ""},
+      {"name before group before all", "foos.example.com '*.example.com' '*.*'", "a", "b", "c"},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.name);
+    std::string config =
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n";
+    char key = 'a';
+    std::istringstream words(one.resources);
+    for (std::string resource; words >> resource; ++key) {
+      config += fmt::format(
+          "- resources: [{}]\n  providers:\n  - aesgcm: {{keys: [{{name: {}, secret: "
+          "AAECAwQFBgcICQoLDA0ODw==}}]}}\n",
+          resource, key);
+    }
+    ASSERT_TRUE(WriteFileAtomic(path, config));
+    auto encryption = Encryption::Load(path);
+    ASSERT_TRUE(encryption) << encryption.error().message();
+    const std::pair<const api::ResourceInfo*, const std::string*> all[] = {
+        {&foos, &one.foos}, {&bars, &one.bars}, {&others, &one.others}};
+    for (const auto& [info, wanted] : all) {
+      SCOPED_TRACE(info->etcd_prefix);
+      TransformerPtr transformer = (*encryption)->Of(*info);
+      ASSERT_EQ(transformer != nullptr, !wanted->empty());
+      if (!transformer) continue;
+      const std::string place = std::string(info->etcd_prefix) + "default/a";
+      auto sealed = transformer->ToStorage("{}", place);
+      ASSERT_TRUE(sealed) << sealed.error().message();
+      EXPECT_TRUE(sealed->starts_with("k8s:enc:aesgcm:v1:" + *wanted + ":")) << *sealed;
+      EXPECT_EQ(transformer->FromStorage(*sealed, place)->bytes, "{}");
+      EXPECT_FALSE(transformer->FromStorage(*sealed, place + "b")) << "bound to its key";
+      EXPECT_FALSE(transformer->FromStorage("{}", place)) << "no identity provider: plain values are refused";
+      EXPECT_EQ((*encryption)->Of(*info), transformer) << "made once";
+    }
+  }
+  ASSERT_TRUE(RemoveTree(dir));
 }
 
 // A store with encryption on an etcd of its own.

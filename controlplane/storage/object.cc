@@ -6,6 +6,7 @@
 
 #include <google/protobuf/arena.h>
 
+#include "controlplane/apiextensions/custom_objects.h"
 #include "controlplane/storage/convert.h"
 #include "controlplane/storage/wire.h"
 #include "lib/api/codec/codec.h"
@@ -16,7 +17,7 @@ namespace keelson::storage {
 namespace {
 
 // Fields that a kind's selectors may name, without metadata.*: those are in the key.
-const std::vector<std::string>& IndexedFields(const api::Descriptor* descriptor) {
+const std::vector<std::string>& BuiltInFields(const api::Descriptor* descriptor) {
   static Mutex mutex;
   static std::unordered_map<const api::Descriptor*, std::unique_ptr<std::vector<std::string>>> known;
   MutexLock lock(mutex);
@@ -28,6 +29,11 @@ const std::vector<std::string>& IndexedFields(const api::Descriptor* descriptor)
     }
   }
   return *fields;
+}
+
+std::vector<std::string> CustomFields(const apiextensions::CustomRow& row) {
+  std::shared_ptr<const apiextensions::Version> version = row.owner->VersionOf(row);
+  return version ? version->selectable_fields : std::vector<std::string>();
 }
 
 bool ParseInteger(std::string_view text, int64_t& value) {
@@ -115,7 +121,18 @@ Result<std::shared_ptr<Object>> Object::Make(const api::ResourceInfo& info, std:
 }
 
 void Object::SetFields(const api::Message& message) {
-  for (const std::string& field : IndexedFields(message.GetDescriptor())) {
+  fields_.clear();
+  if (info_->IsCustom()) {
+    // Names stand beside the values: the definition may change.
+    for (const std::string& field : CustomFields(*apiextensions::CustomOf(*info_))) {
+      fields_.append(field)
+          .append(1, '\0')
+          .append(apiextensions::SelectableValue(message, field))
+          .append(1, '\0');
+    }
+    return;
+  }
+  for (const std::string& field : BuiltInFields(message.GetDescriptor())) {
     fields_ += api::SelectableField(message, field).value_or("");
     fields_ += '\0';
   }
@@ -123,6 +140,7 @@ void Object::SetFields(const api::Message& message) {
 
 Result<ObjectPtr> Object::FromStored(const api::ResourceInfo& info, std::string key, int64_t revision,
                                      std::string_view value) {
+  if (info.IsCustom()) return FromStoredCustom(info, std::move(key), revision, value);
   const bool is_json = IsJson(value);
   std::string decoded;
   KEELSON_ASSIGN_OR_RETURN(api::Envelope envelope, is_json ? OpenJson(info, value, decoded) : Open(value));
@@ -153,6 +171,19 @@ Result<ObjectPtr> Object::FromStored(const api::ResourceInfo& info, std::string 
   return ObjectPtr(std::move(object));
 }
 
+Result<ObjectPtr> Object::FromStoredCustom(const api::ResourceInfo& info, std::string key, int64_t revision,
+                                           std::string_view value) {
+  const apiextensions::CustomRow* stored = nullptr;
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<api::Message> message,
+                           apiextensions::ReadStored(*apiextensions::CustomOf(info), value, stored));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<Object> object,
+                           Make(*stored, std::move(key), revision, api::EncodeRaw(*message)));
+  object->stored_as_json_ = true;
+  object->stored_as_ = stored;
+  object->SetFields(*message);
+  return ObjectPtr(std::move(object));
+}
+
 std::shared_ptr<Object> Object::Encode(const api::ResourceInfo& info, const api::Message& message,
                                        std::optional<int64_t> revision) {
   std::string key = api::HasObjectMeta(message.GetDescriptor()) ? api::KeyOf(message) : "";
@@ -177,13 +208,19 @@ ObjectPtr Object::WithRevision(int64_t revision) const {
   Result<std::shared_ptr<Object>> copy = Make(*info_, key_, revision, raw());
   if (!copy) std::abort();  // our own bytes
   (*copy)->fields_ = fields_;
+  (*copy)->stored_as_ = stored_as_;
   return *copy;
 }
 
 ObjectPtr Object::In(const api::ResourceInfo& info) const {
   if (&info == info_) return shared_from_this();
-  std::shared_ptr<Object> object = Encode(info, *Convert(*Decode(), info), revision_);
+  return As(info, *Convert(*Decode(), info));
+}
+
+ObjectPtr Object::As(const api::ResourceInfo& info, const api::Message& converted) const {
+  std::shared_ptr<Object> object = Encode(info, converted, revision_);
   object->stored_as_json_ = stored_as_json_;
+  object->stored_as_ = stored_as_;
   return object;
 }
 
@@ -201,7 +238,8 @@ Bytes Object::Json() const {
   json_used_.store(true, std::memory_order_relaxed);
   if (Bytes known = json_.load()) return known;
   auto made = std::make_shared<std::string>();
-  api::WireToJson(info_->descriptor(), raw(), nullptr, *made);
+  const api::GroupVersionKind gvk = info_->IsCustom() ? info_->Gvk() : api::GroupVersionKind();
+  api::WireToJson(info_->descriptor(), raw(), info_->IsCustom() ? &gvk : nullptr, *made);
   made->shrink_to_fit();
   json_.store(made);
   return made;
@@ -210,6 +248,10 @@ Bytes Object::Json() const {
 Bytes Object::JsonIfKnown() const { return json_.load(); }
 
 void Object::AppendTyped(std::string_view text, std::string& out) const {
+  if (info_->IsCustom()) {
+    out += text;
+    return;
+  }
   out.reserve(out.size() + text.size() + 96);
   out += R"({"kind":")";
   out += info_->kind;
@@ -265,7 +307,18 @@ std::string_view Object::Field(std::string_view name, bool& known) const {
   if (name == "metadata.name") return this->name();
   if (name == "metadata.namespace") return ns();
   std::string_view rest = fields_;
-  for (const std::string& field : IndexedFields(info_->descriptor())) {
+  if (info_->IsCustom()) {
+    while (!rest.empty()) {
+      const std::string_view field = rest.substr(0, rest.find('\0'));
+      rest.remove_prefix(field.size() + 1);
+      const std::string_view value = rest.substr(0, rest.find('\0'));
+      rest.remove_prefix(value.size() + 1);
+      if (field == name) return value;
+    }
+    known = false;
+    return {};
+  }
+  for (const std::string& field : BuiltInFields(info_->descriptor())) {
     size_t end = rest.find('\0');
     if (end == std::string_view::npos) break;
     if (field == name) return rest.substr(0, end);

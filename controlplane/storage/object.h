@@ -35,8 +35,11 @@ class Object : public std::enable_shared_from_this<Object> {
   static ObjectPtr Unstored(const api::ResourceInfo& info, const api::Message& message);
   // The same object under another revision, for a deletion.
   ObjectPtr WithRevision(int64_t revision) const;
-  // The same object in another group and version that shares its storage.
+  // The same object in another group and version that shares its storage. Not for versions that a webhook converts
+  // (ConvertAll() in convert.h).
   ObjectPtr In(const api::ResourceInfo& info) const;
+  // The same object as `converted`, which is of `info`'s version.
+  ObjectPtr As(const api::ResourceInfo& info, const api::Message& converted) const;
 
   const api::ResourceInfo& info() const { return *info_; }  // of a main resource, or a subresource (Scale)
   const std::string& key() const { return key_; }
@@ -44,12 +47,14 @@ class Object : public std::enable_shared_from_this<Object> {
   std::string_view name() const;
   int64_t revision() const { return revision_; }
   bool stored_as_json() const { return stored_as_json_; }
+  // The row of the version that etcd has, where it is known; null otherwise.
+  const api::ResourceInfo* stored_as() const { return stored_as_; }
 
   // application/vnd.kubernetes.protobuf, and the object's bytes inside; both with resourceVersion.
   std::string_view Protobuf() const { return bytes_; }
   std::string_view raw() const { return std::string_view(bytes_).substr(raw_offset_, raw_size_); }
-  // As an item of a list: without kind and apiVersion, which the list has, and without a newline. Kept for
-  // later readers; DropIdle() frees what had no recent reader.
+  // As an item of a list: without kind and apiVersion, which the list has, and without a newline; items of custom
+  // resources have both. Kept for later readers; DropIdle() frees what had no recent reader.
   Bytes Json() const;
   Bytes JsonIfKnown() const;  // null unless Json() was called before
   // As an object of its own: `text` with kind and apiVersion, appended to `out`.
@@ -74,6 +79,8 @@ class Object : public std::enable_shared_from_this<Object> {
  private:
   static Result<std::shared_ptr<Object>> Make(const api::ResourceInfo& info, std::string key,
                                               std::optional<int64_t> revision, std::string_view raw);
+  static Result<ObjectPtr> FromStoredCustom(const api::ResourceInfo& info, std::string key, int64_t revision,
+                                            std::string_view value);
   static std::shared_ptr<Object> Encode(const api::ResourceInfo& info, const api::Message& message,
                                         std::optional<int64_t> revision);
   void SetFields(const api::Message& message);
@@ -83,6 +90,7 @@ class Object : public std::enable_shared_from_this<Object> {
   std::string key_;
   int64_t revision_;
   bool stored_as_json_ = false;
+  const api::ResourceInfo* stored_as_ = nullptr;
   std::string bytes_;
   uint32_t raw_offset_ = 0, raw_size_ = 0;
   Labels labels_;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -11,25 +10,10 @@
 #include "controlplane/etcd/client.h"
 #include "controlplane/storage/revision_gate.h"
 #include "controlplane/storage/stored_value_decoder.h"
-#include "controlplane/storage/watch_cache.h"
+#include "controlplane/storage/watch_caches.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::storage {
-
-// The watch caches of all stored resources, by etcd prefix. Immutable; the caches themselves are thread safe.
-class WatchCaches {
- public:
-  WatchCaches(WatchCache::Limits limits, Clock& clock);
-
-  // The cache of a resource; null: it is not stored.
-  WatchCache* Of(const api::ResourceInfo& info) const;
-  // The cache that an etcd key belongs to, and the key inside it; null: no resource has such keys.
-  WatchCache* Route(std::string_view etcd_key, std::string_view& key) const;
-  void ForEach(const std::function<void(WatchCache&)>& each) const;
-
- private:
-  std::map<std::string_view, std::unique_ptr<WatchCache>> by_prefix_;
-};
 
 class Reflector {
  public:
@@ -47,11 +31,7 @@ class Reflector {
   Error Watch(std::stop_token stop);
   // Lists everything; returns the revision.
   Result<int64_t> List(std::stop_token stop);
-  Result<> ListOne(WatchCache& cache, int64_t revision, std::stop_token stop);
   void Apply(etcd::WatchBatch batch);
-  // Null: the value cannot be decoded and is left out.
-  Result<ObjectPtr> Decode(const api::ResourceInfo& info, std::string_view key, const etcd::KeyValue& kv);
-
   etcd::Client& client_;
   WatchCaches& caches_;
   RevisionGate& gate_;

@@ -12,11 +12,12 @@
 #include "controlplane/etcd/lease_pool.h"
 #include "controlplane/storage/continue_token.h"
 #include "controlplane/storage/convert.h"
+#include "controlplane/storage/converting_sink.h"
 #include "controlplane/storage/etcd_metrics.h"
 #include "controlplane/storage/reflector.h"
 #include "controlplane/storage/stored_value_decoder.h"
-#include "controlplane/storage/watch_cache.h"
 #include "controlplane/storage/watch_cache_metrics.h"
+#include "controlplane/storage/watch_caches.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
@@ -77,6 +78,9 @@ struct Store::Impl {
   RevisionGate gate;
   StoredValueDecoder decoder;
   std::atomic<bool> ready{false};
+  Mutex fill_mutex;
+  static constexpr int kConversions = 8;
+  WorkerPool conversions{kConversions};  // of watches
 
   Impl(std::shared_ptr<etcd::Client> c, Options o, Clock& k)
       : client(std::move(c)),
@@ -87,9 +91,19 @@ struct Store::Impl {
         gate(*client),
         decoder(options.encryption) {}
 
-  Result<WatchCache*> CacheOf(const api::ResourceInfo& info) {
+  Result<WatchCache*> CacheOf(const api::ResourceInfo& info, const Limits& limits) {
     if (WatchCache* cache = caches.Of(info)) return cache;
-    return Error(Code::kInternal, fmt::format("{} is not a stored resource", info.resource));
+    if (!info.IsCustom()) {
+      return Error(Code::kInternal, fmt::format("{} is not a stored resource", info.resource));
+    }
+    // One at a time: requests for a new resource come in crowds.
+    MutexLock lock(fill_mutex);
+    CacheSlot& slot = caches.SlotFor(info);
+    if (!slot.filled()) {
+      KEELSON_ASSIGN_OR_RETURN(StoredObjects all, ListStored(*client, decoder, info, 0, limits));
+      slot.Fill(std::move(all));
+    }
+    return &slot.cache();
   }
 
   // Waits until the caches are as fresh as the request asks for; "" means as fresh as etcd is now.
@@ -142,7 +156,8 @@ struct Store::Impl {
                               const Limits& limits);
   Result<ListResult> One(WatchCache& cache, const api::ResourceInfo& info, const ListRequest& request,
                          const Limits& limits);
-  ListResult FromPage(WatchCache::Page page, const api::ResourceInfo& info, const ListRequest& request);
+  Result<ListResult> FromPage(WatchCache::Page page, const api::ResourceInfo& info,
+                              const ListRequest& request, const Limits& limits);
   // kGone when etcd has compacted `revision`.
   Result<> CheckKept(const api::ResourceInfo& info, int64_t revision, const Limits& limits);
 };
@@ -185,7 +200,7 @@ int64_t Store::revision() const { return impl_->gate.reached(); }
 
 Result<ObjectPtr> Store::Get(const api::ResourceInfo& info, std::string_view key,
                              std::string_view resource_version, const Limits& limits) {
-  KEELSON_ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
+  KEELSON_ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info, limits));
   Result<> fresh = impl_->WaitUntilFresh(info, resource_version, limits);
   if (!fresh && !resource_version.empty()) return fresh.error();
   ObjectPtr object = fresh ? cache->Get(key) : nullptr;
@@ -201,13 +216,13 @@ Result<ObjectPtr> Store::Get(const api::ResourceInfo& info, std::string_view key
     const etcd::KeyValue& kv = range.kvs[0];
     KEELSON_ASSIGN_OR_RETURN(object, impl_->decoder.Decode(cache->info(), key, kv));
   }
-  return object ? object->In(info) : nullptr;
+  return ConvertOne(std::move(object), info, limits);
 }
 
 ObjectPtr Store::Peek(const api::ResourceInfo& info, std::string_view key) const {
   WatchCache* cache = impl_->caches.Of(info);
   ObjectPtr object = cache ? cache->Get(key) : nullptr;
-  return object ? object->In(info) : nullptr;
+  return object && !NeedsWebhook(object->info(), info) ? object->In(info) : nullptr;
 }
 
 void Store::ForEach(const api::ResourceInfo& info, const std::function<void(const ObjectPtr&)>& each) const {
@@ -224,8 +239,8 @@ void Store::ForEachIn(const api::ResourceInfo& info, std::string_view ns,
   if (WatchCache* cache = impl_->caches.Of(info)) cache->ForEachIn(ns, each);
 }
 
-ListResult Store::Impl::FromPage(WatchCache::Page page, const api::ResourceInfo& info,
-                                 const ListRequest& request) {
+Result<ListResult> Store::Impl::FromPage(WatchCache::Page page, const api::ResourceInfo& info,
+                                         const ListRequest& request, const Limits& limits) {
   ListResult result;
   result.revision = page.revision;
   if (page.more && !page.items.empty()) {
@@ -236,7 +251,7 @@ ListResult Store::Impl::FromPage(WatchCache::Page page, const api::ResourceInfo&
     if (request.predicate.IsEverything()) result.remaining = page.left;
   }
   result.items = std::move(page.items);
-  for (ObjectPtr& item : result.items) item = item->In(info);
+  KEELSON_RETURN_IF_ERROR(ConvertAll(result.items, info, limits));
   return result;
 }
 
@@ -280,7 +295,7 @@ Result<ListResult> Store::Impl::ListAt(WatchCache& cache, const api::ResourceInf
     if (full || !range->more || range->kvs.empty()) break;
     next = range->kvs.back().key + '\0';
   }
-  return FromPage(std::move(page), info, request);
+  return FromPage(std::move(page), info, request, limits);
 }
 
 Result<> Store::Impl::CheckKept(const api::ResourceInfo& info, int64_t revision, const Limits& limits) {
@@ -311,7 +326,7 @@ Result<ListResult> Store::Impl::Continue(WatchCache& cache, const api::ResourceI
   int64_t reached = gate.reached();
   if (anything) {
     return FromPage(cache.List(request.ns, prefix + token->start, request.predicate, request.limit, reached),
-                    info, request);
+                    info, request, limits);
   }
   // While nothing has changed since the first page, the cache is that page's snapshot. It expires when etcd
   // compacts the revision, as clients expect.
@@ -321,7 +336,7 @@ Result<ListResult> Store::Impl::Continue(WatchCache& cache, const api::ResourceI
     if (page.revision == reached && cache.last_change() <= token->revision) {
       KEELSON_RETURN_IF_ERROR(CheckKept(info, token->revision, limits));
       page.revision = token->revision;
-      return FromPage(std::move(page), info, request);
+      return FromPage(std::move(page), info, request, limits);
     }
   }
   return ListAt(cache, info, request, token->revision, token->start, true, limits);
@@ -351,14 +366,15 @@ Result<ListResult> Store::Impl::One(WatchCache& cache, const api::ResourceInfo& 
     if (object) result.revision = std::max(result.revision, object->revision());
   }
   if (object && object->Matches(request.predicate.labels, request.predicate.fields)) {
-    result.items.push_back(object->In(info));
+    result.items.push_back(std::move(object));
   }
+  KEELSON_RETURN_IF_ERROR(ConvertAll(result.items, info, limits));
   return result;
 }
 
 Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest& request,
                                const Limits& limits) {
-  KEELSON_ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
+  KEELSON_ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info, limits));
   if (Result<int64_t> revision = ParseRevision(request.resource_version); !revision) {
     return revision.error().Wrap("invalid resource version");
   }
@@ -381,12 +397,12 @@ Result<ListResult> Store::List(const api::ResourceInfo& info, const ListRequest&
   // At "0" the limit is ignored, as upstream does: such lists are to be cheap.
   int64_t limit = request.resource_version == "0" ? 0 : request.limit;
   return impl_->FromPage(cache->List(request.ns, "", request.predicate, limit, impl_->gate.reached()), info,
-                         request);
+                         request, limits);
 }
 
 Result<std::unique_ptr<WatchHandle>> Store::Watch(const api::ResourceInfo& info, const WatchRequest& request,
                                                   std::shared_ptr<WatchSink> sink, const Limits& limits) {
-  KEELSON_ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info));
+  KEELSON_ASSIGN_OR_RETURN(WatchCache * cache, impl_->CacheOf(info, limits));
   KEELSON_ASSIGN_OR_RETURN(int64_t from, ParseRevision(request.resource_version));
   // A watch may start at a future version: its events begin there. Initial events must be as fresh as asked for.
   if (request.initial_events || request.resource_version.empty()) {
@@ -395,11 +411,37 @@ Result<std::unique_ptr<WatchHandle>> Store::Watch(const api::ResourceInfo& info,
   if (request.initial_events || from == 0) {
     KEELSON_RETURN_IF_ERROR(impl_->decoder.CheckList(info, request.ns));
   }
+  std::shared_ptr<ConvertingSink> converting;
+  if (ConvertsByWebhook(info)) {
+    converting = std::make_shared<ConvertingSink>(info, std::move(sink), impl_->conversions);
+    sink = converting;
+  }
   auto watcher = std::make_shared<CacheWatcher>(info, request, std::move(sink));
-  auto handle = std::make_unique<Handle>(*cache, watcher, impl_->gate);
+  std::unique_ptr<WatchHandle> handle = std::make_unique<Handle>(*cache, watcher, impl_->gate);
   int64_t reached = impl_->gate.reached();
   cache->AddWatcher(watcher, from == 0 ? reached : from, request.initial_events, reached);
-  return std::unique_ptr<WatchHandle>(std::move(handle));
+  if (!converting) return handle;
+  converting->Flush();  // initial events are delivered before this returns
+  return std::unique_ptr<WatchHandle>(
+      std::make_unique<ConvertingHandle>(std::move(handle), std::move(converting)));
+}
+
+Result<> Store::Ensure(const api::ResourceInfo& info, const Limits& limits) {
+  KEELSON_RETURN_IF_ERROR(impl_->CacheOf(info, limits));
+  return {};
+}
+
+Result<> Store::Refresh(const api::ResourceInfo& info, const Limits& limits) {
+  if (!impl_->caches.Of(info)) return {};
+  KEELSON_ASSIGN_OR_RETURN(StoredObjects all, ListStored(*impl_->client, impl_->decoder, info, 0, limits));
+  impl_->caches.SlotFor(info).Refresh(std::move(all));
+  return {};
+}
+
+void Store::EndWatches(const api::ResourceInfo& info) {
+  if (WatchCache* cache = impl_->caches.Of(info)) {
+    cache->TerminateAllWatchers(Error(Code::kGone, "the resource is not served any more"));
+  }
 }
 
 // ---- writes ----
@@ -409,11 +451,13 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
                              const Limits& limits) {
   const api::ResourceInfo& stored = StoredAs(info);
   std::unique_ptr<api::Message> converted;
-  if (&stored != &info) converted = Convert(message, stored);
+  if (&stored != &info) {
+    KEELSON_ASSIGN_OR_RETURN(converted, ConvertMessage(info, message, stored, limits));
+  }
   const api::Message& kept = converted ? *converted : message;
   const std::string etcd_key = std::string(info.etcd_prefix) + std::string(key);
-  std::string value =
-      impl_->options.json ? api::EncodeJson(kept, stored.Gvk()) : api::EncodeProtobuf(kept, stored.Gvk());
+  const bool as_json = impl_->options.json || info.IsCustom();
+  std::string value = as_json ? api::EncodeJson(kept, stored.Gvk()) : api::EncodeProtobuf(kept, stored.Gvk());
   if (TransformerPtr transformer = impl_->decoder.TransformerOf(stored)) {
     Result<std::string> sealed = transformer->ToStorage(value, etcd_key);
     if (!sealed) return TransformError(etcd_key, sealed.error());
@@ -427,12 +471,16 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
                              return impl_->client->PutIf(etcd_key, value, expected, lease, limits);
                            }));
   // The object as readers will see it: a conversion between versions may change it.
-  if (txn.succeeded) return Object::FromMessage(stored, kept, txn.revision)->In(info);
+  if (txn.succeeded) {
+    const ObjectPtr written = Object::FromMessage(stored, kept, txn.revision);
+    return NeedsWebhook(stored, info) ? written->As(info, message) : written->In(info);
+  }
   conflict.current = nullptr;
   if (txn.current) {
     Result<ObjectPtr> current = impl_->decoder.Decode(stored, key, *txn.current);
+    if (current) current = ConvertOne(std::move(*current), info, limits);
     if (current) {
-      conflict.current = (*current)->In(info);
+      conflict.current = std::move(*current);
     } else if (expected != 0) {
       return current.error();
     }
@@ -442,7 +490,10 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
 }
 
 bool Store::IsStale(const api::ResourceInfo& info, const Object& object, const Limits& limits) {
-  if (object.stored_as_json() != impl_->options.json) return true;
+  if (info.IsCustom() ? object.stored_as() && object.stored_as() != &StoredAs(info)
+                      : object.stored_as_json() != impl_->options.json) {
+    return true;
+  }
   TransformerPtr transformer = impl_->decoder.TransformerOf(StoredAs(info));
   // Without a configuration no value is stale.
   if (!transformer) return false;
@@ -464,7 +515,7 @@ Result<int64_t> Store::Delete(const api::ResourceInfo& info, std::string_view ke
   conflict.current = nullptr;
   if (txn.current) {
     KEELSON_ASSIGN_OR_RETURN(ObjectPtr current, impl_->decoder.Decode(StoredAs(info), key, *txn.current));
-    conflict.current = current->In(info);
+    KEELSON_ASSIGN_OR_RETURN(conflict.current, ConvertOne(std::move(current), info, limits));
   }
   return Error(Code::kConflict, "the stored object is another one");
 }

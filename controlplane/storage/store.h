@@ -100,6 +100,15 @@ class Store {
   Result<std::unique_ptr<WatchHandle>> Watch(const api::ResourceInfo& info, const WatchRequest& request,
                                              std::shared_ptr<WatchSink> sink, const Limits& limits);
 
+  // Fills the cache of a custom resource unless it is there: reads do that too, but watches can start no earlier.
+  Result<> Ensure(const api::ResourceInfo& info, const Limits& limits);
+  // Reads the objects of a custom resource again, after a change of its definition that shows in them. Watches go on;
+  // the past of the resource keeps its form.
+  Result<> Refresh(const api::ResourceInfo& info, const Limits& limits);
+
+  // Ends all watches on a custom resource with kGone.
+  void EndWatches(const api::ResourceInfo& info);
+
   // ---- writes; `message` has no resourceVersion; `expected` 0: must not exist ----
   // Returns the stored object. kConflict after a lost race, with the stored object in `conflict`.
   Result<ObjectPtr> Put(const api::ResourceInfo& info, std::string_view key, const api::Message& message,

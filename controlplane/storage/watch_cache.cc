@@ -96,6 +96,19 @@ void WatchCache::Apply(std::vector<Update> updates, int64_t revision) {
   for (const auto& watcher : *ended) watcher->End(Error(Code::kGone, kTooOld));
 }
 
+void WatchCache::Refresh(std::vector<ObjectPtr> objects) {
+  MutexLock lock(mutex_);
+  for (ObjectPtr& object : objects) {
+    auto found = objects_.find(object->key());
+    if (found == objects_.end() || found->second->revision() != object->revision()) continue;
+    bytes_ += object->raw().size();
+    bytes_ -= found->second->raw().size();
+    objects_.erase(found);  // the key points into the object
+    const std::string_view key = object->key();
+    objects_.emplace(key, std::move(object));
+  }
+}
+
 void WatchCache::TerminateAllWatchers(const Error& error) {
   std::shared_ptr<const Watchers> watchers;
   {

@@ -42,6 +42,8 @@ class WatchCache {
   void Replace(std::vector<ObjectPtr> objects, int64_t revision);
   // Applies the updates of one revision and dispatches their events to the watchers.
   void Apply(std::vector<Update> updates, int64_t revision);
+  // Puts other forms of objects in the place of those that have the same key and revision. No watcher sees that.
+  void Refresh(std::vector<ObjectPtr> objects);
   // Ends all watches with `error`.
   void TerminateAllWatchers(const Error& error);
 
