@@ -9,8 +9,6 @@
 namespace keelson::apiserver {
 namespace {
 
-constexpr const char* kOperations[] = {"CREATE", "UPDATE", "DELETE", "CONNECT"};
-
 metrics::Family& plugin_seconds = metrics::Histograms(
     "apiserver_admission_controller_admission_duration_seconds",
     "Admission controller latency histogram in seconds, identified by name and broken out for each "
@@ -33,7 +31,7 @@ struct AdmissionChain::Timed {
     std::atomic<metrics::Histogram*>& cell = cells[op][rejected][mutate];
     metrics::Histogram* histogram = cell.load(std::memory_order_acquire);
     if (!histogram) {
-      std::vector<std::string> labels = {kOperations[op], rejected ? "true" : "false",
+      std::vector<std::string> labels = {std::string(NameOf(operation)), rejected ? "true" : "false",
                                          mutate ? "admit" : "validate"};
       if (plugin) labels.insert(labels.begin(), std::string(plugin->name()));
       histogram = &(plugin ? plugin_seconds : step_seconds).HistogramWith(labels);
@@ -65,7 +63,16 @@ AdmissionChain::AdmissionChain(std::vector<std::unique_ptr<AdmissionPlugin>> plu
 }
 AdmissionChain::~AdmissionChain() = default;
 
-Result<> AdmissionChain::Mutate(const AdmissionRequest& request) const { return Run(request, true); }
+Result<> AdmissionChain::Mutate(const AdmissionRequest& request) const {
+  Reinvocation reinvocation;
+  AdmissionRequest shared = request;
+  shared.reinvocation = &reinvocation;
+  KEELSON_RETURN_IF_ERROR(Run(shared, true));
+  if (!reinvocation.asked_) return {};
+  reinvocation.again_ = true;
+  return Run(shared, true);
+}
+
 Result<> AdmissionChain::Validate(const AdmissionRequest& request) const { return Run(request, false); }
 
 Result<> AdmissionChain::Run(const AdmissionRequest& request, bool mutate) const {
@@ -73,6 +80,7 @@ Result<> AdmissionChain::Run(const AdmissionRequest& request, bool mutate) const
   SteadyTime last = begin;
   Result<> result;
   for (const auto& timed : plugins_) {
+    if (request.Connects() && !timed->plugin->HandlesConnect()) continue;
     result = mutate ? timed->plugin->Mutate(request) : timed->plugin->Validate(request);
     const SteadyTime now = SteadyTime::clock::now();
     timed->Observe(request.operation, !result, mutate, now - last);
@@ -87,6 +95,11 @@ std::vector<std::string_view> AdmissionChain::Names() const {
   std::vector<std::string_view> names;
   for (const auto& timed : plugins_) names.push_back(timed->plugin->name());
   return names;
+}
+
+std::string_view NameOf(registry::Operation operation) {
+  static constexpr std::string_view kNames[] = {"CREATE", "UPDATE", "DELETE", "CONNECT"};
+  return kNames[static_cast<size_t>(operation)];
 }
 
 Error NotAdmitted(const AdmissionRequest& request, std::string_view why) {

@@ -139,9 +139,9 @@ constexpr KnownPlugin kPlugins[] = {
     {"JobValidation", true, false},
     {"PodResizeValidator", true},
     {"MutatingAdmissionPolicy", true, false},
-    {"MutatingAdmissionWebhook", true, false},
+    {"MutatingAdmissionWebhook", true},
     {"ValidatingAdmissionPolicy", true, false},
-    {"ValidatingAdmissionWebhook", true, false},
+    {"ValidatingAdmissionWebhook", true},
     {"ResourceQuota", true},
     {"AlwaysDeny", false, false},
 };

@@ -9,6 +9,7 @@ struct Sources {
   const AdmissionConfig& config;
   storage::Store& store;
   const std::shared_ptr<const Authorizer>& authorizer;
+  const ServiceResolver& services;
 };
 
 struct Entry {
@@ -56,6 +57,10 @@ constexpr Entry kEntries[] = {
     {"NodeDeclaredFeatureValidator", true,
      [](const Sources& from) { return NewNodeDeclaredFeatures(from.store); }, "NodeDeclaredFeatures"},
     {"PodResizeValidator", true, [](const Sources& from) { return NewPodResize(from.store); }},
+    {"MutatingAdmissionWebhook", true,
+     [](const Sources& from) { return NewMutatingWebhooks(from.store, from.services); }},
+    {"ValidatingAdmissionWebhook", true,
+     [](const Sources& from) { return NewValidatingWebhooks(from.store, from.services); }},
     // The last plugin, because it charges what it admits.
     {"ResourceQuota", true,
      [](const Sources& from) { return NewResourceQuota(from.store, from.config.resource_quota); }},
@@ -73,9 +78,7 @@ constexpr std::string_view kForeign[] = {"AlwaysAdmit",
                                          "PodGroupWorkloadExists",
                                          "JobValidation",
                                          "MutatingAdmissionPolicy",
-                                         "MutatingAdmissionWebhook",
                                          "ValidatingAdmissionPolicy",
-                                         "ValidatingAdmissionWebhook",
                                          "AlwaysDeny"};
 
 const Entry* Find(std::string_view name) {
@@ -103,8 +106,8 @@ bool IsForeignPlugin(std::string_view plugin) {
 
 std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config, storage::Store& store,
                                                   std::shared_ptr<const Authorizer> authorizer,
-                                                  const GateOn& gate_on) {
-  const Sources from{config, store, authorizer};
+                                                  const ServiceResolver& services, const GateOn& gate_on) {
+  const Sources from{config, store, authorizer, services};
   std::vector<PluginPtr> plugins;
   // No flag disables these: upstream runs them in the registry of their kinds, before validating plugins.
   plugins.push_back(NewRbacEscalation(authorizer, store));

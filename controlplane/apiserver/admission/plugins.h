@@ -1,4 +1,4 @@
-// The built-in admission plugins, in upstream's order.
+// The admission plugins, in upstream's order.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include "controlplane/apiserver/admission/admission.h"
 #include "controlplane/apiserver/admission/config.h"
 #include "controlplane/apiserver/authz/bootstrap_policy.h"
+#include "controlplane/apiserver/webhook/service_resolver.h"
 #include "controlplane/storage/store.h"
 
 namespace keelson::apiserver {
@@ -20,7 +21,7 @@ bool IsForeignPlugin(std::string_view plugin);
 
 std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config, storage::Store& store,
                                                   std::shared_ptr<const Authorizer> authorizer,
-                                                  const GateOn& gate_on);
+                                                  const ServiceResolver& services, const GateOn& gate_on);
 
 using PluginPtr = std::unique_ptr<AdmissionPlugin>;
 PluginPtr NewNamespaceLifecycle(storage::Store& store);
@@ -51,6 +52,8 @@ PluginPtr NewNodeDeclaredFeatures(storage::Store& store);
 PluginPtr NewPodResize(storage::Store& store);
 PluginPtr NewDeviceClaims(std::shared_ptr<const Authorizer> authorizer, storage::Store& store,
                           const GateOn& on);
+PluginPtr NewMutatingWebhooks(storage::Store& store, const ServiceResolver& services);
+PluginPtr NewValidatingWebhooks(storage::Store& store, const ServiceResolver& services);
 PluginPtr NewRbacEscalation(std::shared_ptr<const Authorizer> authorizer, storage::Store& store);
 
 }  // namespace keelson::apiserver

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiserver/connect/connect_options.h"
 #include "controlplane/apiserver/connect/log_options.h"
+#include "controlplane/apiserver/endpoints/request_admission.h"
 #include "controlplane/apiserver/endpoints/response.h"
 #include "lib/api/meta.h"
 #include "lib/http/streaming/streaming.h"
@@ -56,8 +58,8 @@ Result<std::string> ContainerOf(const corev1::Pod& pod, std::string_view asked) 
 }  // namespace
 
 ConnectHandler::ConnectHandler(registry::Registry& registry, const Authorizer& authorizer,
-                               BackendClients& clients)
-    : registry_(registry), authorizer_(authorizer), clients_(clients) {}
+                               const AdmissionChain& admission, BackendClients& clients)
+    : registry_(registry), authorizer_(authorizer), admission_(admission), clients_(clients) {}
 
 ConnectHandler::~ConnectHandler() {
   MutexLock lock(mutex_);
@@ -79,6 +81,15 @@ void ConnectHandler::Handle(Context& context) {
                   : subresource == "proxy" ? Proxy(context)
                                            : Stream(context);
   if (!done) ReplyError(context, done.error());
+}
+
+Result<http::Query> ConnectHandler::Admit(Context& context) {
+  const std::unique_ptr<api::Message> options =
+      ConnectOptionsOf(*context.resource, context.query(), context.info);
+  RequestAdmission admission(admission_, context, false);
+  KEELSON_RETURN_IF_ERROR(
+      admission.RunBoth(registry::Operation::kConnect, *context.resource, options.get(), nullptr));
+  return QueryOf(*options);
 }
 
 Result<std::shared_ptr<const corev1::Pod>> ConnectHandler::GetPod(std::string_view ns,
@@ -177,9 +188,9 @@ Result<> ConnectHandler::Stream(Context& context) {
     if (!decision.allowed) return ForbiddenTo(attributes, decision.reason);
   }
   if (!http::IsUpgradeRequest(*context.request)) return BadRequest("Upgrade request required");
+  KEELSON_ASSIGN_OR_RETURN(const http::Query query, Admit(context));
   KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<const corev1::Pod> pod,
                            GetPod(context.info.ns, context.info.name));
-  const http::Query& query = context.query();
   http::Query out;
   std::string target;
   if (context.info.subresource == "portforward") {

@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "controlplane/apiserver/admission/admission.h"
 #include "controlplane/apiserver/authz/authorizer.h"
 #include "controlplane/apiserver/connect/kubelet_client.h"
 #include "controlplane/apiserver/connect/link_rewriter.h"
@@ -17,7 +18,8 @@ namespace keelson::apiserver {
 
 class ConnectHandler {  // thread safe
  public:
-  ConnectHandler(registry::Registry& registry, const Authorizer& authorizer, BackendClients& clients);
+  ConnectHandler(registry::Registry& registry, const Authorizer& authorizer, const AdmissionChain& admission,
+                 BackendClients& clients);
   ~ConnectHandler();
 
   static bool Serves(const api::ResourceInfo& resource);
@@ -26,6 +28,8 @@ class ConnectHandler {  // thread safe
  private:
   Result<> Log(Context& context);
   Result<> Stream(Context& context);  // exec, attach, portforward
+  // The query with the options of the connection, after admission, which may change them.
+  Result<http::Query> Admit(Context& context);
   Result<> Proxy(Context& context);
   // Forwards the request and the response, including long-running responses and protocol upgrades.
   Result<> PassOn(Context& context, std::shared_ptr<http::Client> client, std::string target,
@@ -39,6 +43,7 @@ class ConnectHandler {  // thread safe
 
   registry::Registry& registry_;
   const Authorizer& authorizer_;
+  const AdmissionChain& admission_;
   BackendClients& clients_;
 
   // A blocking response body is copied on its own thread, which ends with the stream.

@@ -138,6 +138,12 @@ Result<std::string> ConnectHandler::ServiceUrl(const Context& context) {
 }
 
 Result<> ConnectHandler::Proxy(Context& context) {
+  KEELSON_ASSIGN_OR_RETURN(const http::Query admitted, Admit(context));
+  const std::string path = context.info.proxy_path.empty() ? "" : "/" + context.info.proxy_path;
+  if (admitted.Get("path") != path) {
+    return Error(Code::kInternal,
+                 "Internal error occurred: admission has changed the path of a proxy request");
+  }
   std::string host;
   std::shared_ptr<http::Client> client;
   if (context.info.resource == "nodes") {

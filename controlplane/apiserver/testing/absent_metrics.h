@@ -9,7 +9,6 @@ namespace absence {
 
 inline constexpr char kNoAggregation[] = "no API server stands behind this one";
 inline constexpr char kNoDefinitions[] = "there are no custom resources yet";
-inline constexpr char kNoWebhooks[] = "admission webhooks are not called yet";
 inline constexpr char kNoCel[] = "there is no CEL yet";
 inline constexpr char kNoConversion[] = "nothing is converted by webhooks";
 inline constexpr char kNoDelegation[] = "it asks nobody else who somebody is";
@@ -30,7 +29,6 @@ inline constexpr metrics::Exception kAbsentMetrics[] = {
     {"apiextensions_", absence::kNoDefinitions},
     {"apiserver_admission_match_", absence::kNoCel},
     {"apiserver_admission_step_admission_duration_seconds_summary", "the histogram of this name has more"},
-    {"apiserver_admission_webhook_", absence::kNoWebhooks},
     {"apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info", absence::kNotCounted},
     {"apiserver_authorization_match_", absence::kNoCel},
     {"apiserver_cel_", absence::kNoCel},

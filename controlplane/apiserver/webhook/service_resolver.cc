@@ -14,8 +14,9 @@ constexpr std::string_view kServiceLabel = "kubernetes.io/service-name";
 
 bool BelongsTo(const storage::Object& slice, std::string_view service) {
   const auto& labels = slice.labels();
-  return std::any_of(labels.begin(), labels.end(),
-                     [&](const auto& label) { return label.first == kServiceLabel && label.second == service; });
+  return std::any_of(labels.begin(), labels.end(), [&](const auto& label) {
+    return label.first == kServiceLabel && label.second == service;
+  });
 }
 
 bool IsReady(const discoveryv1::Endpoint& endpoint) {
@@ -66,8 +67,7 @@ std::vector<EndpointAddress> ReadyEndpoints(const storage::Store& store, std::st
 
 Result<std::string> ServiceResolver::Resolve(std::string_view ns, std::string_view name, int32_t port,
                                              std::string_view preferred) const {
-  storage::ObjectPtr object =
-      store_.Peek(api::ResourceOf<corev1::Service>(), fmt::format("{}/{}", ns, name));
+  storage::ObjectPtr object = store_.Peek(api::ResourceOf<corev1::Service>(), fmt::format("{}/{}", ns, name));
   if (!object) return Error(Code::kNotFound, fmt::format("service \"{}\" not found", name));
   auto service = std::static_pointer_cast<const corev1::Service>(object->Decode());
   const corev1::ServiceSpec& spec = service->spec();

@@ -33,7 +33,8 @@ class ServiceResolverTest : public testing::Test {
     };
     service("web", R"({"clusterIP":"10.96.0.7","type":"ClusterIP",
         "ports":[{"name":"https","port":443},{"name":"metrics","port":80}]})");
-    slice("web-a", "web", R"("addressType":"IPv4","ports":[{"name":"https","port":8443},{"name":"metrics","port":9090}],
+    slice("web-a", "web",
+          R"("addressType":"IPv4","ports":[{"name":"https","port":8443},{"name":"metrics","port":9090}],
         "endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true}},
                      {"addresses":["10.0.0.2"],"conditions":{"ready":false,"serving":true}},
                      {"addresses":["10.0.0.3"]}])");

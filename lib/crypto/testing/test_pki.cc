@@ -121,7 +121,7 @@ std::string TestPki::Sign(const std::string& request_pem) const {
 void TestPki::RenewServer() {
   Key key = NewKey();
   Cert cert = NewCert("test-server", {}, key.get(), impl_->cert.get(), impl_->key.get(), "serverAuth",
-                      "IP:127.0.0.1,IP:::1,DNS:localhost");
+                      "IP:127.0.0.1,IP:::1,DNS:localhost,DNS:*.default.svc");
   if (!WriteFile(server_cert_file(), CertPem(cert.get())) ||
       !WriteFile(server_key_file(), KeyPem(key.get()))) {
     abort();

@@ -20,7 +20,9 @@ class TestPki {
 
   const std::string& ca_pem() const;
   std::string ca_file() const { return dir_ + "/ca.pem"; }
-  std::string server_cert_file() const { return dir_ + "/server.pem"; }  // for 127.0.0.1 and localhost
+  std::string server_cert_file() const {
+    return dir_ + "/server.pem";
+  }  // for 127.0.0.1, localhost, *.default.svc
   std::string server_key_file() const { return dir_ + "/server.key"; }
   const std::string& dir() const { return dir_; }
 
