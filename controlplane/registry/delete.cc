@@ -171,6 +171,7 @@ Step BeginNamespace(corev1::Namespace& object, const DeleteOptions& options, con
 
 Step BeginDeletion(Message& object, const DeleteOptions& options, const Strategy& strategy, Clock& clock) {
   metav1::ObjectMeta& meta = api::MutableMeta(object);
+  if (!meta.has_deletion_timestamp()) strategy.BeginDeletion(object, clock);
   std::optional<int64_t> asked;
   if (options.has_grace_period_seconds()) {
     asked = options.grace_period_seconds() < 0 ? 1 : options.grace_period_seconds();

@@ -85,7 +85,8 @@ class Applier {
         config_(config),
         gvk_(write.info.Gvk()),
         version_(gvk_.ApiVersion()),
-        shape_(api::ShapeOf(write.info.descriptor())),
+        shared_shape_(ShapeOfRow(write.info)),
+        shape_(*shared_shape_),
         live_(live ? Clone(*live) : api::NewObject(write.info.descriptor())) {
     managed_.Swap(api::MutableMeta(*live_).mutable_managed_fields());
     live_json_ = ToJson(*live_, gvk_);
@@ -116,8 +117,8 @@ class Applier {
   Result<Conflicts> TakeFromOthers(ManagedFields& managed, const json::value& object, bool force) const;
   api::FieldSet AllowedByLastApplied() const;
   void UpdateLastApplied(Message& object) const;
-  const api::Shape& ShapeAt(const std::string& version) const {
-    return api::ShapeOf(RowAtVersion(write_.info, version)->descriptor());
+  std::shared_ptr<const api::Shape> ShapeAt(const std::string& version) const {
+    return ShapeOfRow(*RowAtVersion(write_.info, version));
   }
   bool IsSelf(const ManagedEntry& entry) const {
     return entry.IsOf(write_.manager, true, version_, SubresourceOf(write_.info));
@@ -127,6 +128,7 @@ class Applier {
   const json::value& config_;
   const api::GroupVersionKind gvk_;
   const std::string version_;
+  const std::shared_ptr<const api::Shape> shared_shape_;
   const api::Shape& shape_;
   std::unique_ptr<Message> live_;  // without managed fields
   ManagedFields::Encoded managed_;
@@ -181,7 +183,8 @@ Result<json::value> Applier::AddBackOwned(json::value& merged, json::value prune
     KEELSON_ASSIGN_OR_RETURN(merged, Converted(merged, at, version));
     KEELSON_ASSIGN_OR_RETURN(pruned, Converted(pruned, at, version));
     at = version;
-    const api::Shape& shape = ShapeAt(version);
+    const std::shared_ptr<const api::Shape> shared_shape = ShapeAt(version);
+    const api::Shape& shape = *shared_shape;
     api::FieldSet gone = api::WithNamedFields(shape, api::FieldsOf(shape, merged));
     gone.Subtract(api::WithNamedFields(shape, api::FieldsOf(shape, pruned)));
     gone.Subtract(api::WithNamedFields(shape, by_version[version]));
@@ -196,7 +199,8 @@ Result<json::value> Applier::Prune(json::value merged, const ManagedFields& mana
   if (last.fields.Empty() || !RowAtVersion(write_.info, last.api_version)) return merged;
   std::string at = last.api_version;
   KEELSON_ASSIGN_OR_RETURN(merged, Converted(merged, version_, at));
-  const api::Shape& shape = ShapeAt(last.api_version);
+  const std::shared_ptr<const api::Shape> shared_shape = ShapeAt(last.api_version);
+  const api::Shape& shape = *shared_shape;
   const api::FieldSet mine = api::WithNamedFields(shape, last.fields);
   json::value converted = merged;
   KEELSON_ASSIGN_OR_RETURN(json::value pruned, AddBackOwned(merged, api::RemoveFields(shape, merged, mine),
@@ -230,7 +234,7 @@ Result<Conflicts> Applier::TakeFromOthers(ManagedFields& managed, const json::va
       }
       KEELSON_RETURN_IF_ERROR(before);
       KEELSON_ASSIGN_OR_RETURN(json::value after, Converted(object, version_, entry->api_version));
-      it->second = api::CompareJson(ShapeAt(entry->api_version), *before, after);
+      it->second = api::CompareJson(*ShapeAt(entry->api_version), *before, after);
       it->second.Filter(write_.filter);
       it->second.modified.UnionWith(it->second.added);
     }

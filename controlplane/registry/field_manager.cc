@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <map>
 
+#include "controlplane/apiextensions/custom_resource.h"
 #include "controlplane/registry/field_manager_parts.h"
 #include "controlplane/registry/impl.h"
 #include "controlplane/storage/convert.h"
 #include "lib/api/codec/codec.h"
+#include "lib/api/codec/custom_object.h"
 #include "lib/api/meta.h"
 
 namespace keelson::registry {
@@ -60,7 +62,7 @@ class Versions {
     std::unique_ptr<Message> before = live_ ? storage::Convert(*live_, *row) : nullptr;
     std::unique_ptr<Message> after = storage::Convert(object_, *row);
     api::Comparison out;
-    api::CompareWire(api::ShapeOf(row->descriptor()), Encoded(before.get()), Encoded(after.get()), out);
+    Compare(*row, before.get(), *after, out);
     out.Filter(write_.filter);
     return &made_.emplace(version, std::move(out)).first->second;
   }
@@ -121,14 +123,51 @@ const ResourceInfo* RowAtVersion(const ResourceInfo& info, std::string_view api_
   if (info.Gvk().ApiVersion() == api_version) return &info;
   const ResourceInfo& main = MainRow(info);
   auto [group, version] = api::SplitApiVersion(api_version);
+  if (const apiextensions::CustomRow* custom = apiextensions::CustomOf(main)) {
+    std::shared_ptr<const apiextensions::Definition> definition = custom->owner->definition();
+    const bool exists = definition && group == main.group && definition->Find(version);
+    return exists ? &custom->owner->Row(version) : nullptr;
+  }
   const ResourceInfo* row = api::FindResource(group, version, main.resource);
   return row && row->etcd_prefix == main.etcd_prefix ? row : nullptr;
 }
 
+std::shared_ptr<const api::Shape> ShapeOfRow(const ResourceInfo& info) {
+  if (info.IsCustom()) {
+    std::shared_ptr<const apiextensions::Version> version =
+        apiextensions::CustomOf(info)->owner->VersionOf(info);
+    std::shared_ptr<const k8s::StructuralSchema> schema = version ? version->Schema() : nullptr;
+    if (schema) return {schema, &schema->shape()};
+  }
+  return {std::shared_ptr<const api::Shape>(), &api::ShapeOf(info.descriptor())};
+}
+
+bool Compare(const ResourceInfo& info, const Message* live, const Message& object, api::Comparison& out) {
+  if (!info.IsCustom()) {
+    return api::CompareWire(api::ShapeOf(object.GetDescriptor()), Encoded(live), Encoded(&object), out);
+  }
+  const std::shared_ptr<const api::Shape> shape = ShapeOfRow(info);
+  const api::GroupVersionKind gvk = MainRow(info).Gvk();
+  boost::json::value before = boost::json::object(), after;
+  if (live) {
+    Result<boost::json::object> tree = api::TreeOf(*live, gvk);
+    if (!tree) return false;
+    before = std::move(*tree);
+  }
+  Result<boost::json::object> tree = api::TreeOf(object, gvk);
+  if (!tree) return false;
+  after = std::move(*tree);
+  // What does not fit the schema cannot be told apart field by field.
+  if (!api::CheckShape(*shape, before, true).empty() || !api::CheckShape(*shape, after, true).empty()) {
+    return false;
+  }
+  out = api::CompareJson(*shape, before, after);
+  return true;
+}
+
 api::Comparison Changes(const FieldWrite& write, const Message* live, const Message& object) {
   api::Comparison changes;
-  const api::Shape& shape = api::ShapeOf(object.GetDescriptor());
-  if (!api::CompareWire(shape, Encoded(live), Encoded(&object), changes)) return {};
+  if (!Compare(write.info, live, object, changes)) return {};
   changes.added.Subtract(StripSet());
   changes.modified.Subtract(StripSet());
   changes.removed.Subtract(StripSet());

@@ -12,6 +12,11 @@ const api::FieldSet& StripSet();
 // The row of the same resource at another version; null when there is none.
 const ResourceInfo* RowAtVersion(const ResourceInfo& info, std::string_view api_version);
 
+// How server-side apply sees the objects of a row. Shares what the shape is part of.
+std::shared_ptr<const api::Shape> ShapeOfRow(const ResourceInfo& info);
+// The differences between two objects of a row; `live` may be null. False when a list item has none of its keys.
+bool Compare(const ResourceInfo& info, const Message* live, const Message& object, api::Comparison& out);
+
 // What a write changes between `live` (null: nothing) and `object`, limited to fields that can have a
 // manager. Empty when the two cannot be compared field by field.
 api::Comparison Changes(const FieldWrite& write, const Message* live, const Message& object);

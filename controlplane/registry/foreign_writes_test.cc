@@ -221,7 +221,11 @@ TEST_F(ForeignWrites, JsonInEtcdIsWrittenOver) {
   EXPECT_EQ(updated->metadata().generation(), 2);
   auto deleted = Delete(Row<Definition>(), "odds.a.io", {}, "");
   ASSERT_TRUE(deleted) << deleted.error().message();
-  EXPECT_FALSE(Get<Definition>("odds.a.io", ""));
+  // The server deletes the objects first.
+  auto held = Get<Definition>("odds.a.io", "");
+  ASSERT_TRUE(held) << held.error().message();
+  EXPECT_EQ(held->metadata().finalizers(0), "customresourcecleanup.apiextensions.k8s.io");
+  EXPECT_EQ(held->status().conditions(0).reason(), "InstanceDeletionPending");
 }
 
 TEST_F(ForeignWrites, WhatCannotBeReadIsDeletedWhenAskedFor) {
@@ -260,21 +264,25 @@ TEST_F(ForeignWrites, RulesThatNobodyEnforcesSaySo) {
       {"validatingadmissionpolicies", "evaluates no admission policies"},
       {"validatingadmissionpolicybindings", "evaluates no admission policies"},
       {"mutatingadmissionpolicies", "evaluates no admission policies"},
-      {"mutatingadmissionpolicybindings", "evaluates no admission policies"},
-      {"validatingwebhookconfigurations", "calls no admission webhooks"},
-      {"mutatingwebhookconfigurations", "calls no admission webhooks"}};
+      {"mutatingadmissionpolicybindings", "evaluates no admission policies"}};
   for (const auto& [resource, why] : kinds) {
     const ResourceInfo& row = Row("admissionregistration.k8s.io", resource);
     EXPECT_NE(UnenforcedWarning(row).find(why), std::string_view::npos) << resource;
   }
   EXPECT_EQ(UnenforcedWarning(Row<corev1::ConfigMap>()), "");
 
-  admissionv1::ValidatingWebhookConfiguration hooks;
-  hooks.mutable_metadata()->set_name("h");
-  const Strings warning{"stored but not enforced: this API server calls no admission webhooks"};
-  const ResourceInfo& row = Row<admissionv1::ValidatingWebhookConfiguration>();
+  for (const char* resource : {"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}) {
+    EXPECT_EQ(UnenforcedWarning(Row("admissionregistration.k8s.io", resource)), "") << resource;
+  }
+
+  admissionv1::ValidatingAdmissionPolicyBinding binding;
+  binding.mutable_metadata()->set_name("h");
+  binding.mutable_spec()->set_policy_name("p");
+  binding.mutable_spec()->add_validation_actions("Deny");
+  const Strings warning{"stored but not enforced: this API server evaluates no admission policies"};
+  const ResourceInfo& row = Row<admissionv1::ValidatingAdmissionPolicyBinding>();
   auto made = (*plane_)->Create(row, "", "",
-                                std::make_unique<admissionv1::ValidatingWebhookConfiguration>(hooks), {});
+                                std::make_unique<admissionv1::ValidatingAdmissionPolicyBinding>(binding), {});
   ASSERT_TRUE(made) << made.error().message();
   EXPECT_EQ(made->warnings, warning);
   auto patched =

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "controlplane/registry/custom_resource_table.h"
 #include "controlplane/registry/registry.h"
 #include "controlplane/registry/service_allocator.h"
 #include "controlplane/registry/service_repair.h"
@@ -40,9 +41,13 @@ struct Registry::Impl {
   storage::Store& store;
   Config config;
   Clock& clock;
+  CustomResourceTable custom;
   ServiceAllocator allocator;
   ServiceRepair repair;
   std::map<const ResourceInfo*, std::unique_ptr<Strategy>> strategies;
+  mutable Mutex custom_mutex;
+  mutable std::map<const apiextensions::CustomRow*, std::unique_ptr<Strategy>> custom_strategies
+      KEELSON_GUARDED_BY(custom_mutex);
 
   Impl(storage::Store& s, Config c, Clock& k);
 
@@ -124,9 +129,9 @@ Result<T> WithRetries(storage::Store& store, const ResourceInfo& info, std::stri
                       const std::function<Result<T>(const Current& current, Current& newer)>& attempt);
 
 // Applies a patch; in patch.cc.
-Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::GroupVersionKind& gvk,
-                                            PatchType type, std::string_view patch,
-                                            FieldValidation validation, std::vector<std::string>& warnings);
+Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const ResourceInfo& info, PatchType type,
+                                            std::string_view patch, FieldValidation validation,
+                                            std::vector<std::string>& warnings);
 
 inline constexpr int kMaxAttempts = 24;
 

@@ -3,6 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "controlplane/apiextensions/custom_objects.h"
 #include "controlplane/registry/field_manager.h"
 #include "controlplane/registry/impl.h"
 #include "controlplane/registry/patch_errors.h"
@@ -182,9 +183,10 @@ Result<Written> Registry::Impl::Apply(const ResourceInfo& info, std::string_view
   return Update(request, options);
 }
 
-Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::GroupVersionKind& gvk,
-                                            PatchType type, std::string_view patch,
-                                            FieldValidation validation, std::vector<std::string>& warnings) {
+Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const ResourceInfo& info, PatchType type,
+                                            std::string_view patch, FieldValidation validation,
+                                            std::vector<std::string>& warnings) {
+  const api::GroupVersionKind gvk = info.Gvk();
   KEELSON_ASSIGN_OR_RETURN(json::value parsed, Parse(patch));
   std::string text = api::EncodeJson(current, gvk);
   KEELSON_ASSIGN_OR_RETURN(json::value document, Parse(text));
@@ -202,6 +204,11 @@ Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const api::G
     return wrong(type == PatchType::kStrategicMerge ? ConverterWords(why) : why);
   }
   std::unique_ptr<Message> object = std::move(*decoded);
+  if (info.IsCustom()) {
+    Result<std::vector<std::string>> unknown = apiextensions::Coerce(*apiextensions::CustomOf(info), *object);
+    if (!unknown) return wrong(unknown.error().message());
+    report.problems.insert(report.problems.end(), unknown->begin(), unknown->end());
+  }
   if (HasEmptyManagedFields(document)) api::MutableMeta(*object).add_managed_fields();
   if (validation == FieldValidation::kIgnore) return object;
   std::vector<std::string> problems;

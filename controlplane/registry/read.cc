@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiextensions/custom_resource.h"
 #include "controlplane/registry/impl.h"
 #include "controlplane/storage/convert.h"
 #include "lib/api/selector.h"
@@ -95,6 +96,16 @@ Result<> ValidateWatch(const ListOptions& options) {
   return InvalidOptions(errors);
 }
 
+std::vector<std::string> SelectableFieldsOf(const ResourceInfo& info) {
+  if (!info.IsCustom()) return api::SelectableFields(storage::StoredAs(info).descriptor());
+  std::vector<std::string> fields = {"metadata.name"};
+  if (info.namespaced) fields.emplace_back("metadata.namespace");
+  if (auto version = apiextensions::CustomOf(info)->owner->VersionOf(info)) {
+    fields.insert(fields.end(), version->selectable_fields.begin(), version->selectable_fields.end());
+  }
+  return fields;
+}
+
 // The value that a selector fixes a field to; null: none.
 const std::string* Pinned(const api::FieldSelector& fields, std::string_view field) {
   for (const auto& term : fields.terms) {
@@ -110,7 +121,7 @@ Result<storage::Predicate> Registry::Impl::ParseSelectors(const ResourceInfo& in
   storage::Predicate predicate;
   KEELSON_ASSIGN_OR_RETURN(predicate.labels, api::LabelSelector::Parse(options.label_selector));
   KEELSON_ASSIGN_OR_RETURN(predicate.fields, api::FieldSelector::Parse(options.field_selector));
-  std::vector<std::string> known = api::SelectableFields(storage::StoredAs(info).descriptor());
+  std::vector<std::string> known = SelectableFieldsOf(info);
   bool has_own_fields = std::any_of(known.begin(), known.end(), [](const std::string& field) {
     return field.compare(0, 9, "metadata.") != 0;
   });

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiextensions/custom_resource.h"
 #include "controlplane/registry/impl.h"
 #include "controlplane/registry/unenforced.h"
 #include "controlplane/storage/convert.h"
@@ -25,6 +26,7 @@ std::string_view SubresourceOf(const ResourceInfo& info) {
 }
 
 const ResourceInfo& MainRow(const ResourceInfo& info) {
+  if (const apiextensions::CustomRow* custom = apiextensions::CustomOf(info)) return *custom->main;
   if (!info.IsSubresource()) return info;
   return *api::FindResource(info.group, info.version, info.resource.substr(0, info.resource.find('/')));
 }
@@ -57,6 +59,7 @@ Registry::Impl::Impl(storage::Store& s, Config c, Clock& k)
     : store(s),
       config(std::move(c)),
       clock(k),
+      custom(store),
       allocator(store, config, clock),
       repair(allocator, clock, [this](const Message& about, std::string_view reason, std::string note) {
         Warn(about, reason, std::move(note));
@@ -66,7 +69,14 @@ Registry::Impl::Impl(storage::Store& s, Config c, Clock& k)
   }
 }
 
-const Strategy& Registry::Impl::StrategyOf(const ResourceInfo& info) const { return *strategies.at(&info); }
+const Strategy& Registry::Impl::StrategyOf(const ResourceInfo& info) const {
+  const apiextensions::CustomRow* custom = apiextensions::CustomOf(info);
+  if (!custom) return *strategies.at(&info);
+  MutexLock lock(custom_mutex);
+  std::unique_ptr<Strategy>& strategy = custom_strategies[custom];
+  if (!strategy) strategy = MakeCustomStrategy(*custom);
+  return *strategy;
+}
 
 storage::Limits Registry::Impl::LimitsOf(const WriteOptions& options) const {
   return {std::min(options.deadline, std::chrono::steady_clock::now() + kLongest), options.stop};
@@ -123,6 +133,58 @@ void Registry::Impl::Warn(const Message& about, std::string_view reason, std::st
   if (!written) log::Warn("Cannot record an event", {{"err", written.error()}});
 }
 
+Result<const ResourceInfo*> Registry::FindResource(std::string_view group, std::string_view version,
+                                                   std::string_view resource, std::stop_token stop) {
+  if (const ResourceInfo* row = api::FindResource(group, version, resource)) return row;
+  if (group.empty()) return nullptr;
+  const size_t slash = std::min(resource.find('/'), resource.size());
+  const std::string_view plural = resource.substr(0, slash);
+  const std::string_view sub = resource.substr(std::min(slash + 1, resource.size()));
+  KEELSON_ASSIGN_OR_RETURN(apiextensions::CustomResource * found,
+                           impl_->custom.Find(group, plural, impl_->ReadLimits(std::move(stop))));
+  std::shared_ptr<const apiextensions::Definition> definition = found ? found->definition() : nullptr;
+  if (!definition || !definition->served) return nullptr;
+  const apiextensions::Version* one = definition->Find(version);
+  if (!one || !one->served) return nullptr;
+  if (slash != resource.size() && !(sub == "status" && one->has_status) && !(sub == "scale" && one->scale)) {
+    return nullptr;
+  }
+  return &found->Row(version, sub);
+}
+
+const ResourceInfo* Registry::FindKind(std::string_view group, std::string_view version,
+                                       std::string_view kind) {
+  if (const ResourceInfo* row = api::FindKind(group, version, kind)) return row;
+  const ResourceInfo* found = nullptr;
+  ForEachCustom([&](apiextensions::CustomResource& resource, const apiextensions::Definition& definition) {
+    if (definition.group != group || definition.kind != kind) return;
+    const apiextensions::Version* one = definition.Find(version);
+    if (one && one->served) found = &resource.Row(version);
+  });
+  return found;
+}
+
+void Registry::ForEachCustom(
+    const std::function<void(apiextensions::CustomResource&, const apiextensions::Definition&)>& each) {
+  impl_->custom.ForEach(each);
+}
+
+Result<size_t> Registry::DeleteCustomObjects(std::string_view group, std::string_view plural,
+                                             const WriteOptions& options) {
+  KEELSON_ASSIGN_OR_RETURN(apiextensions::CustomResource * resource,
+                           impl_->custom.Find(group, plural, impl_->LimitsOf(options)));
+  std::shared_ptr<const apiextensions::Definition> definition = resource ? resource->definition() : nullptr;
+  if (!definition) return 0;
+  const ResourceInfo& row = resource->Row(definition->StorageVersion().name);
+  metav1::DeleteOptions background;
+  background.set_propagation_policy("Background");
+  KEELSON_RETURN_IF_ERROR(DeleteCollection(row, "", {}, background, options));
+  KEELSON_ASSIGN_OR_RETURN(ObjectList left, List(row, "", {}, options.stop));
+  return left.items.size();
+}
+
+void Registry::ForgetCustom(const std::string& name) { impl_->custom.Forget(name); }
+
 Result<ObjectPtr> Registry::Get(const ResourceInfo& info, std::string_view ns, std::string_view name,
                                 std::string_view resource_version, std::stop_token stop,
                                 SteadyTime deadline) {
@@ -178,7 +240,7 @@ Result<Written> Registry::Patch(const ResourceInfo& info, std::string_view ns, s
   if (type == PatchType::kApply) return impl_->Apply(info, ns, name, patch, options);
   auto change = [&](const Message& current) {
     warnings.clear();
-    return ApplyPatch(current, info.Gvk(), type, patch, options.field_validation, warnings);
+    return ApplyPatch(current, info, type, patch, options.field_validation, warnings);
   };
   Result<Written> written = Error(Code::kInternal, "");
   if (SubresourceOf(info) == "scale") {

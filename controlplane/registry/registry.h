@@ -30,6 +30,10 @@
 namespace keelson::storage {
 class Store;
 }
+namespace keelson::apiextensions {
+class CustomResource;
+class Definition;
+}  // namespace keelson::apiextensions
 namespace keelson::k8s {
 struct FieldError;
 }
@@ -117,6 +121,24 @@ class Registry {
   Result<> Start(std::stop_token stop);
   // Keeps allocations consistent with Services, until `stop`. Call after Start().
   void Maintain(std::stop_token stop);
+
+  // The row of a resource that exists: of the static table, or of a custom resource whose definition serves the
+  // version. `resource` may be a subresource. Null: there is none. Custom resources are ready for reads and watches
+  // afterwards; kUnavailable and the like when etcd does not answer.
+  Result<const ResourceInfo*> FindResource(std::string_view group, std::string_view version,
+                                           std::string_view resource, std::stop_token stop = {});
+  // The same for a main resource by its kind.
+  const ResourceInfo* FindKind(std::string_view group, std::string_view version, std::string_view kind);
+  // All custom resources that are served, with their present definitions.
+  void ForEachCustom(
+      const std::function<void(apiextensions::CustomResource&, const apiextensions::Definition&)>& each);
+
+  // Deletes all objects of a custom resource in the background, without admission, whether it is served or not.
+  // Returns how many are left: those that finalizers hold.
+  Result<size_t> DeleteCustomObjects(std::string_view group, std::string_view plural,
+                                     const WriteOptions& options);
+  // Ends the watches of a custom resource whose definition is gone. `name`: of the definition.
+  void ForgetCustom(const std::string& name);
 
   // `resource_version`: "" is the newest, "0" any version in the cache, otherwise at least that version.
   Result<ObjectPtr> Get(const ResourceInfo& info, std::string_view ns, std::string_view name,

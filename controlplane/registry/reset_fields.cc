@@ -1,6 +1,7 @@
 // Fields that writes ignore, by kind, as in upstream's strategies.
 #include <map>
 
+#include "controlplane/apiextensions/custom_resource.h"
 #include "controlplane/registry/field_manager.h"
 
 namespace keelson::registry {
@@ -57,6 +58,14 @@ FieldFilter Make(const ResourceInfo& main, Part part) {
   return {};
 }
 
+const FieldFilter& CustomFilter(const apiextensions::CustomRow& row, Part part) {
+  static const FieldFilter no_spec = Without({MakePath({"spec"})});
+  static const FieldFilter no_status = Without({MakePath({"status"})});
+  if (part == Part::kStatus) return no_spec;
+  std::shared_ptr<const apiextensions::Version> version = row.owner->VersionOf(row);
+  return version && version->has_status ? no_status : FieldFilter::Everything();
+}
+
 using Filters = std::map<std::pair<const ResourceInfo*, Part>, FieldFilter>;
 
 Filters MakeAll() {
@@ -74,6 +83,9 @@ Filters MakeAll() {
 }  // namespace
 
 const FieldFilter& ResetFilter(const ResourceInfo& main, Part part) {
+  if (const apiextensions::CustomRow* custom = apiextensions::CustomOf(main)) {
+    return CustomFilter(*custom, part);
+  }
   static const Filters* const filters = new Filters(MakeAll());
   return filters->at({&main, part});
 }

@@ -5,6 +5,8 @@
 #include "lib/api/codec/codec.h"
 #include "lib/api/deleted_object.h"
 #include "lib/api/meta.h"
+#include "lib/k8s/defaulting/defaulting.h"
+#include "lib/k8s/validation/validation.h"
 
 namespace keelson::registry {
 namespace {
@@ -86,6 +88,17 @@ Strategy::Strategy(const ResourceInfo& info) : info_(info) {
   collects_garbage_ = info.resource != "events";
   orphans_by_default_ = Contains({"replicationcontrollers", "jobs"}, info.resource);
   returns_deleted_object_ = api::DeleteReturnsObject(info);
+}
+
+void Strategy::SetDefaults(Message& object) const { k8s::SetDefaults(object); }
+
+k8s::FieldErrors Strategy::Validate(const Message& object) const { return k8s::Validate(object); }
+
+k8s::FieldErrors Strategy::ValidateUpdate(Part part, std::string_view subresource, const Message& object,
+                                          const Message& old) const {
+  if (part == Part::kMain) return k8s::ValidateUpdate(object, old);
+  if (part == Part::kStatus) return k8s::ValidateStatusUpdate(object, old);
+  return k8s::ValidatePartUpdate(object, old, subresource);
 }
 
 void Strategy::PrepareCreate(const Context&, Message& object) const {

@@ -10,6 +10,10 @@
 #include "controlplane/storage/store.h"
 #include "lib/k8s/field_error.h"
 
+namespace keelson::apiextensions {
+struct CustomRow;
+}
+
 namespace keelson::registry {
 
 // The part of an object that a write may change.
@@ -52,6 +56,14 @@ class Strategy {
   explicit Strategy(const ResourceInfo& info);
   virtual ~Strategy() = default;
 
+  // Whether new objects may be made now.
+  virtual Result<> MayCreate() const { return {}; }
+  // Sets fields that the client and admission have left out.
+  virtual void SetDefaults(Message& object) const;
+  // The rules of lib/k8s, or of the definition. `subresource`: of the requested row.
+  virtual k8s::FieldErrors Validate(const Message& object) const;
+  virtual k8s::FieldErrors ValidateUpdate(Part part, std::string_view subresource, const Message& object,
+                                          const Message& old) const;
   // Converts from the client's form to the stored one. Runs before managed fields are computed, which then
   // describe the result.
   virtual void Fold(Message&) const {}
@@ -67,6 +79,8 @@ class Strategy {
                      k8s::FieldErrors& /*errors*/) const {}
   // Allocates addresses and ports. `old` is null on create; a dry run must leave no trace.
   virtual Result<> Allocate(const Context&, Message&, const Message*, Effects&) const { return {}; }
+  // Changes an object whose deletion begins, before finalizers are looked at.
+  virtual void BeginDeletion(Message&, Clock&) const {}
   // Called when the object has been removed from storage.
   virtual void Deleted(const Context&, const Message&) const {}
 
@@ -104,6 +118,7 @@ bool SpecDiffers(const Message& a, const Message& b);
 // Makes the strategy of a stored resource; called once per resource.
 class ServiceAllocator;
 std::unique_ptr<Strategy> MakeStrategy(const ResourceInfo& info, ServiceAllocator& allocator);
+std::unique_ptr<Strategy> MakeCustomStrategy(const apiextensions::CustomRow& row);
 
 // One file per family of kinds.
 std::unique_ptr<Strategy> MakePodStrategy(const ResourceInfo& info);

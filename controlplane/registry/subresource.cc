@@ -1,6 +1,7 @@
 // Subresources of a different kind than their parent: scale, binding.
 #include <fmt/format.h>
 
+#include "controlplane/registry/custom_scale.h"
 #include "controlplane/registry/field_manager.h"
 #include "controlplane/registry/impl.h"
 #include "lib/api/meta.h"
@@ -13,12 +14,6 @@ namespace {
 
 using autoscalingv1::Scale;
 
-// The common fields of four kinds.
-struct Scaled {
-  int32_t wanted = 0, present = 0;
-  std::string selector;
-};
-
 template <typename T>
 Result<Scaled> ScaledOf(const T& object) {
   KEELSON_ASSIGN_OR_RETURN(api::LabelSelector selector, api::LabelSelector::From(object.spec().selector()));
@@ -27,7 +22,10 @@ Result<Scaled> ScaledOf(const T& object) {
   return Scaled{wanted, object.status().replicas(), selector.ToString()};
 }
 
-Result<Scaled> Read(const Message& parent) {
+Result<Scaled> Read(const ResourceInfo& main, const Message& parent) {
+  if (const apiextensions::CustomRow* custom = apiextensions::CustomOf(main)) {
+    return ReadCustomScale(*custom, parent);
+  }
   const api::Descriptor* type = parent.GetDescriptor();
   if (type == appsv1::Deployment::descriptor()) {
     return ScaledOf(static_cast<const appsv1::Deployment&>(parent));
@@ -46,7 +44,10 @@ Result<Scaled> Read(const Message& parent) {
   return Scaled{wanted, rc.status().replicas(), api::LabelSelector::FromMap(rc.spec().selector()).ToString()};
 }
 
-void SetReplicas(Message& parent, int32_t replicas) {
+Result<> SetReplicas(const ResourceInfo& main, Message& parent, int32_t replicas) {
+  if (const apiextensions::CustomRow* custom = apiextensions::CustomOf(main)) {
+    return SetCustomReplicas(*custom, parent, replicas);
+  }
   const api::Descriptor* type = parent.GetDescriptor();
   if (type == appsv1::Deployment::descriptor()) {
     static_cast<appsv1::Deployment&>(parent).mutable_spec()->set_replicas(replicas);
@@ -57,10 +58,11 @@ void SetReplicas(Message& parent, int32_t replicas) {
   } else {
     static_cast<corev1::ReplicationController&>(parent).mutable_spec()->set_replicas(replicas);
   }
+  return {};
 }
 
-Result<Scale> MakeScale(const Message& parent) {
-  KEELSON_ASSIGN_OR_RETURN(Scaled scaled, Read(parent));
+Result<Scale> MakeScale(const ResourceInfo& main, const Message& parent) {
+  KEELSON_ASSIGN_OR_RETURN(Scaled scaled, Read(main, parent));
   const metav1::ObjectMeta& meta = api::Meta(parent);
   Scale scale;
   scale.mutable_metadata()->set_name(meta.name());
@@ -145,7 +147,7 @@ Result<> Assign(corev1::Pod& pod, const corev1::Binding& binding, Clock& clock) 
 }  // namespace
 
 Result<ObjectPtr> Registry::Impl::ScaleOf(const ResourceInfo& scale_info, const Message& parent) const {
-  KEELSON_ASSIGN_OR_RETURN(Scale scale, MakeScale(parent));
+  KEELSON_ASSIGN_OR_RETURN(Scale scale, MakeScale(MainRow(scale_info), parent));
   int64_t revision = std::atoll(scale.metadata().resource_version().c_str());
   return storage::Object::FromMessage(scale_info, scale, revision);
 }
@@ -154,10 +156,12 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
                                             std::string_view name, const Change& change,
                                             const WriteOptions& options, bool fields_managed) {
   const ResourceInfo& main = MainRow(scale_info);
-  // Admission sees the object that changes: the parent.
+  // Admission sees the Scale, not the parent.
+  WriteOptions parent_options = options;
+  parent_options.admission = nullptr;
   UpdateRequest request{main, ns, name, Part::kMain, &main, {}, {}, false, true};
   request.change = [&](const Message& current) -> Result<std::unique_ptr<Message>> {
-    KEELSON_ASSIGN_OR_RETURN(Scale before, MakeScale(current));
+    KEELSON_ASSIGN_OR_RETURN(Scale before, MakeScale(main, current));
     const ManagedFields::Encoded& parent_fields = api::Meta(current).managed_fields();
     *before.mutable_metadata()->mutable_managed_fields() = ScaleManagedFields(parent_fields);
     KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> changed, change(before));
@@ -165,6 +169,11 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
       FieldWrite write{scale_info, options.field_manager, clock.Now(), api::FieldFilter::Everything()};
       *api::MutableMeta(*changed).mutable_managed_fields() = ManageUpdate(write, &before, *changed);
     }
+    auto admit = [&](AdmissionPhase phase) -> Result<> {
+      if (!options.admission) return {};
+      return options.admission(phase, Operation::kUpdate, scale_info, changed.get(), &before);
+    };
+    KEELSON_RETURN_IF_ERROR(admit(AdmissionPhase::kMutate));
     const auto& scale = static_cast<const Scale&>(*changed);
     if (scale.metadata().name() != name) {
       return Error(Code::kBadRequest,
@@ -187,15 +196,16 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
                            fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
                                        scale.metadata().uid(), uid));
     }
+    KEELSON_RETURN_IF_ERROR(admit(AdmissionPhase::kValidate));
     std::unique_ptr<Message> parent = Clone(current);
-    SetReplicas(*parent, scale.spec().replicas());
+    KEELSON_RETURN_IF_ERROR(SetReplicas(main, *parent, scale.spec().replicas()));
     metav1::ObjectMeta& meta = api::MutableMeta(*parent);
     *meta.mutable_managed_fields() =
         ParentManagedFields(parent_fields, scale.metadata().managed_fields(), main.ApiVersion());
     meta.set_resource_version(scale.metadata().resource_version());
     return parent;
   };
-  KEELSON_ASSIGN_OR_RETURN(Written written, Update(request, options));
+  KEELSON_ASSIGN_OR_RETURN(Written written, Update(request, parent_options));
   KEELSON_ASSIGN_OR_RETURN(written.object, ScaleOf(scale_info, *written.object->Decode()));
   return written;
 }

@@ -6,10 +6,10 @@
 namespace keelson::registry {
 
 std::string_view UnenforcedWarning(const api::ResourceInfo& info) {
-  if (info.group != "admissionregistration.k8s.io") return {};
-  return info.resource.ends_with("webhookconfigurations")
-             ? "stored but not enforced: this API server calls no admission webhooks"
-             : "stored but not enforced: this API server evaluates no admission policies";
+  if (info.group != "admissionregistration.k8s.io" || info.resource.ends_with("webhookconfigurations")) {
+    return {};
+  }
+  return "stored but not enforced: this API server evaluates no admission policies";
 }
 
 void LogUnenforced(const api::ResourceInfo& info, std::string_view name) {

@@ -1,5 +1,4 @@
-// Admission policies and webhook configurations that this server stores for others to enforce, but does not
-// enforce itself. Users who rely on them get a warning.
+// Admission policies that this server stores for others to enforce, but does not enforce itself. Users who rely on them get a warning.
 #pragma once
 
 #include <string_view>

@@ -10,9 +10,7 @@
 #include "controlplane/registry/unenforced.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
-#include "lib/k8s/defaulting/defaulting.h"
 #include "lib/k8s/field_error.h"
-#include "lib/k8s/validation/validation.h"
 #include "lib/k8s/warnings/warnings.h"
 
 namespace keelson::registry {
@@ -43,6 +41,11 @@ void CheckManagedFields(const Message& object, k8s::FieldErrors& errors) {
   }
 }
 
+bool GeneratesName(const Message& object) {
+  const metav1::ObjectMeta& meta = api::Meta(object);
+  return meta.name().empty() && !meta.generate_name().empty();
+}
+
 Result<> CheckScope(const ResourceInfo& info, std::string_view ns, Message& object) {
   metav1::ObjectMeta& meta = api::MutableMeta(object);
   if (!info.namespaced) {
@@ -55,13 +58,57 @@ Result<> CheckScope(const ResourceInfo& info, std::string_view ns, Message& obje
                "the namespace of the provided object does not match the namespace sent on the request");
 }
 
-void FillSystemFields(Message& object, Clock& clock) {
+// Removes fields that only the server sets: admission sees them empty.
+void WipeSystemFields(Message& object) {
   metav1::ObjectMeta& meta = api::MutableMeta(object);
-  meta.set_uid(api::NewUid());
-  *meta.mutable_creation_timestamp() = api::ToTime(clock.Now());
+  meta.clear_uid();
+  meta.clear_creation_timestamp();
   meta.clear_deletion_timestamp();
   meta.clear_deletion_grace_period_seconds();
   meta.clear_self_link();
+}
+
+void FillSystemFields(Message& object, Clock& clock) {
+  WipeSystemFields(object);
+  metav1::ObjectMeta& meta = api::MutableMeta(object);
+  meta.set_uid(api::NewUid());
+  *meta.mutable_creation_timestamp() = api::ToTime(clock.Now());
+}
+
+// Removes duplicate owners, with a warning for the client.
+void DedupOwners(Message& object, std::vector<std::string>& warnings) {
+  auto& owners = *api::MutableMeta(object).mutable_owner_references();
+  if (owners.size() < 2) return;
+  std::set<std::string> seen;
+  std::vector<std::string> twice;
+  for (int i = 0; i < owners.size();) {
+    if (seen.insert(owners[i].uid()).second) {
+      ++i;
+      continue;
+    }
+    twice.push_back(owners[i].uid());
+    owners.DeleteSubrange(i, 1);
+  }
+  if (twice.empty()) return;
+  warnings.push_back(fmt::format(
+      ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+      "and may "
+      "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: [{}]",
+      fmt::join(twice, " ")));
+}
+
+// Runs mutating admission with the managed fields in the object, and takes them out again.
+Result<> Mutate(const Strategy& strategy, const WriteOptions& options, Operation operation,
+                const ResourceInfo& requested, Message& object, const Message* old,
+                ManagedFields::Encoded& managed, std::vector<std::string>& warnings) {
+  if (!options.admission) return {};
+  managed.Swap(api::MutableMeta(object).mutable_managed_fields());
+  KEELSON_RETURN_IF_ERROR(options.admission(AdmissionPhase::kMutate, operation, requested, &object, old));
+  managed.Clear();
+  managed.Swap(api::MutableMeta(object).mutable_managed_fields());
+  DedupOwners(object, warnings);
+  strategy.SetDefaults(object);
+  return {};
 }
 
 // Whether a resourceVersion in a create names a revision. Others ("0", and what is not a number) are
@@ -92,28 +139,6 @@ void KeepSystemFields(Message& object, const Message& old) {
     meta.clear_generation();
   }
   meta.clear_self_link();
-}
-
-// Removes duplicate owners, with a warning for the client.
-void DedupOwners(Message& object, std::vector<std::string>& warnings) {
-  auto& owners = *api::MutableMeta(object).mutable_owner_references();
-  if (owners.size() < 2) return;
-  std::set<std::string> seen;
-  std::vector<std::string> twice;
-  for (int i = 0; i < owners.size();) {
-    if (seen.insert(owners[i].uid()).second) {
-      ++i;
-      continue;
-    }
-    twice.push_back(owners[i].uid());
-    owners.DeleteSubrange(i, 1);
-  }
-  if (twice.empty()) return;
-  warnings.push_back(fmt::format(
-      ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
-      "and may "
-      "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: [{}]",
-      fmt::join(twice, " ")));
 }
 
 Result<> CheckName(const UpdateRequest& request, const Message& object) {
@@ -175,12 +200,6 @@ Error ExistsError(const ResourceInfo& info, const metav1::ObjectMeta& meta) {
       .WithDetails(std::move(details));
 }
 
-k8s::FieldErrors ValidateChange(const UpdateRequest& request, const Message& object, const Message& old) {
-  if (request.part == Part::kMain) return k8s::ValidateUpdate(object, old);
-  if (request.part == Part::kStatus) return k8s::ValidateStatusUpdate(object, old);
-  return k8s::ValidatePartUpdate(object, old, SubresourceOf(*request.requested));
-}
-
 }  // namespace
 
 Result<> Registry::Impl::CheckNamespace(const ResourceInfo& info, std::string_view ns, std::string_view name,
@@ -210,28 +229,25 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
                                        std::string_view ns, std::unique_ptr<Message> object,
                                        const WriteOptions& options, bool fields_managed) {
   const Strategy& strategy = StrategyOf(info);
+  KEELSON_RETURN_IF_ERROR(strategy.MayCreate());
   std::vector<std::string> warnings;
   Context context{info, options, clock, LimitsOf(options), &warnings};
   const FieldWrite write{info, options.field_manager, clock.Now(), ResetFilter(info, Part::kMain)};
-  metav1::ObjectMeta& meta = api::MutableMeta(*object);
   KEELSON_RETURN_IF_ERROR(CheckScope(info, ns, *object));
   if (info.namespaced) {
+    const metav1::ObjectMeta& meta = api::Meta(*object);
     const std::string& name = meta.name().empty() ? meta.generate_name() : meta.name();
     KEELSON_RETURN_IF_ERROR(CheckNamespace(info, ns, name, context.limits));
   }
-  const bool generated = meta.name().empty() && !meta.generate_name().empty();
+  const bool generated = GeneratesName(*object);
   std::unique_ptr<Message> original = generated ? Clone(*object) : nullptr;
   for (int attempt = 1;; ++attempt) {
-    if (original) {
-      object = Clone(*original);
-      metav1::ObjectMeta& fresh = api::MutableMeta(*object);
-      fresh.set_name(fresh.generate_name().substr(0, kMaxGeneratedBase) + api::RandomSuffix());
-    }
+    if (original && attempt > 1) object = Clone(*original);
     Effects effects;
     warnings.clear();
     DedupOwners(*object, warnings);
-    FillSystemFields(*object, clock);
-    k8s::SetDefaults(*object);
+    WipeSystemFields(*object);
+    strategy.SetDefaults(*object);
     strategy.Fold(*object);
     // Before admission and the strategy: what these add has no manager.
     ManagedFields::Encoded managed;
@@ -240,18 +256,21 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     } else {
       managed = ManageUpdate(write, nullptr, *object);
     }
-    if (options.admission) {
-      KEELSON_RETURN_IF_ERROR(
-          options.admission(AdmissionPhase::kMutate, Operation::kCreate, requested, object.get(), nullptr));
-      k8s::SetDefaults(*object);
+    KEELSON_RETURN_IF_ERROR(
+        Mutate(strategy, options, Operation::kCreate, requested, *object, nullptr, managed, warnings));
+    KEELSON_RETURN_IF_ERROR(CheckScope(info, ns, *object));
+    if (GeneratesName(*object)) {
+      metav1::ObjectMeta& meta = api::MutableMeta(*object);
+      meta.set_name(meta.generate_name().substr(0, kMaxGeneratedBase) + api::RandomSuffix());
     }
+    FillSystemFields(*object, clock);
     // After admission: fields derived from the spec (QoS class, generation) must reflect its changes.
     strategy.PrepareCreate(context, *object);
     managed.Swap(api::MutableMeta(*object).mutable_managed_fields());
     api::Normalize(*object);
     KEELSON_RETURN_IF_ERROR(strategy.Allocate(context, *object, nullptr, effects));
     const std::string name = api::Meta(*object).name();
-    k8s::FieldErrors errors = k8s::Validate(*object);
+    k8s::FieldErrors errors = strategy.Validate(*object);
     strategy.Check(context, Part::kMain, *object, nullptr, errors);
     CheckManagedFields(*object, errors);
     if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), name, errors);
@@ -324,7 +343,7 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   std::vector<std::string> warnings;
   DedupOwners(*object, warnings);
   Effects effects;
-  k8s::SetDefaults(*object);
+  strategy.SetDefaults(*object);
   KeepSystemFields(*object, *old);
   strategy.Fold(*object);
   ManagedFields::Encoded managed;
@@ -335,11 +354,8 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
         {*request.requested, options.field_manager, clock.Now(), ResetFilter(info, request.part)}, old.get(),
         *object);
   }
-  if (options.admission) {
-    KEELSON_RETURN_IF_ERROR(options.admission(AdmissionPhase::kMutate, Operation::kUpdate, *request.requested,
-                                              object.get(), old.get()));
-    k8s::SetDefaults(*object);
-  }
+  KEELSON_RETURN_IF_ERROR(Mutate(strategy, options, Operation::kUpdate, *request.requested, *object,
+                                 old.get(), managed, warnings));
   if (request.part == Part::kMain) {
     strategy.PrepareUpdate(context, *object, *old);
   } else {
@@ -352,7 +368,8 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   if (request.part == Part::kMain) {
     KEELSON_RETURN_IF_ERROR(strategy.Allocate(context, *object, old.get(), effects));
   }
-  k8s::FieldErrors errors = ValidateChange(request, *object, *old);
+  k8s::FieldErrors errors =
+      strategy.ValidateUpdate(request.part, SubresourceOf(*request.requested), *object, *old);
   strategy.Check(context, request.part, *object, old.get(), errors);
   CheckManagedFields(*object, errors);
   if (!errors.empty()) return k8s::ToInvalid(info.Gvk(), request.name, errors);

@@ -45,6 +45,25 @@ class DefinitionStrategy : public GuardedStrategy {
     Strategy::PrepareUpdate(context, object, old);
     RememberStored(object);
   }
+  // The objects go before their definition does.
+  void BeginDeletion(Message& object, Clock& clock) const override {
+    constexpr const char* kCleanup = "customresourcecleanup.apiextensions.k8s.io";
+    auto& definition = static_cast<apiextensionsv1::CustomResourceDefinition&>(object);
+    auto& finalizers = *definition.mutable_metadata()->mutable_finalizers();
+    if (std::find(finalizers.begin(), finalizers.end(), kCleanup) == finalizers.end()) {
+      *finalizers.Add() = kCleanup;
+    }
+    auto& conditions = *definition.mutable_status()->mutable_conditions();
+    auto terminating = std::find_if(conditions.begin(), conditions.end(),
+                                    [](const auto& one) { return one.type() == "Terminating"; });
+    auto& condition = terminating == conditions.end() ? *conditions.Add() : *terminating;
+    condition.set_type("Terminating");
+    condition.set_status("True");
+    *condition.mutable_last_transition_time() = api::ToTime(clock.Now());
+    condition.set_reason("InstanceDeletionPending");
+    condition.set_message(
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon");
+  }
 
  private:
   // Records every version that objects have ever been stored in.
