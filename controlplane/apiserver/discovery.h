@@ -1,40 +1,39 @@
 // Discovery documents: /api, /apis, /apis/GROUP, /apis/GROUP/VERSION, and aggregated discovery (KEP-3352).
 #pragma once
 
-#include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "controlplane/apiserver/discovery_documents.h"
 #include "controlplane/apiserver/endpoints/context.h"
 #include "controlplane/apiserver/request/api_enablement.h"
+#include "controlplane/registry/registry.h"
+#include "lib/base/mutex.h"
 
 namespace keelson::apiserver {
 
 class Discovery {  // thread safe
  public:
-  // `server_address`: host:port for clients.
-  explicit Discovery(std::string server_address, ApiEnablement enablement = {});
+  // `server_address`: host:port for clients. `registry`: knows the custom resources; null: there are none.
+  explicit Discovery(std::string server_address, ApiEnablement enablement = {},
+                     registry::Registry* registry = nullptr);
   // Returns false when the path is not a discovery path.
   bool Handle(Context& context) const;
 
  private:
-  struct Document {
-    std::string path;
-    std::unique_ptr<api::Message> message;
-    api::GroupVersionKind gvk;
-  };
-  void AddGroups();
-  void AddResourceLists();
-  void Add(std::string path, std::unique_ptr<api::Message> message, std::string kind);
-  struct Aggregated {
-    std::unique_ptr<api::Message> message;
-    std::string etag;  // of the contents, independent of the encoding
-  };
-  void ReplyAggregated(Context& context, const Aggregated& list, const std::string& version) const;
+  using Documents = std::shared_ptr<const DiscoveryDocuments>;
+  // As of the definitions that the watch cache has now.
+  Documents Current() const;
+  void ReplyAggregated(Context& context, const DiscoveryDocuments::Aggregated& list,
+                       const std::string& version) const;
 
   const std::string server_address_;
   const ApiEnablement enablement_;
-  std::map<std::string, Document, std::less<>> documents_;
-  Aggregated core_aggregated_, groups_aggregated_;
+  registry::Registry* const registry_;
+  mutable Mutex mutex_;
+  mutable Documents documents_ KEELSON_GUARDED_BY(mutex_);
+  mutable std::string made_of_ KEELSON_GUARDED_BY(mutex_);  // the definitions, by name and revision
 };
 
 }  // namespace keelson::apiserver

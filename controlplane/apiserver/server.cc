@@ -46,16 +46,18 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       registry(the_registry),
       store(the_store),
       authorizer(std::make_shared<UnionAuthorizer>(Authorizers())),
+      services(store, options.service_routing),
+      admission(NewAdmissionChain(options.admission, store, authorizer, services, options.gate_on)),
       reflector(store),
       aggregator(registry),
+      definitions(registry, Clock::Real()),
       watches(registry, options.limits.min_watch_timeout),
       backends(store, options.backends),
-      services(store, options.service_routing),
-      connect(registry, *authorizer, backends),
+      connect(registry, *authorizer, *admission, backends),
       usage(options.metric_resolution),
       scraper(store, backends, usage, options.metric_resolution),
       usage_handler(registry, usage),
-      discovery(ExternalAddress(options), options.enablement),
+      discovery(ExternalAddress(options), options.enablement, &registry),
       health(HealthChecks()),
       openapi(Clock::Real(), options.enablement),
       pages({options.flags, health.Paths(), options.profiling, options.statusz, options.flagz,
@@ -68,22 +70,22 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
     MutexLock lock(reload_mutex);
     authenticator = std::make_unique<Authenticator>(AuthenticatorOptions());
   }
-  admission = NewAdmissionChain(options.admission, store, authorizer, options.gate_on);
   if (options.signing_key) {
     TokenIssuer::Options issuing{options.issuers.front(), *options.signing_key, options.api_audiences,
                                  options.max_token_expiration, options.extend_token_expiration};
-    tokens = std::make_unique<TokenIssuer>(registry, authorizer, std::move(issuing));
+    tokens = std::make_unique<TokenIssuer>(registry, authorizer, *admission, std::move(issuing));
   }
   routes = std::make_unique<NonResourceRoutes>(NonResourceRoutes::Options{
       options.issuers.front(),
       !options.jwks_uri.empty() ? options.jwks_uri
                                 : fmt::format("https://{}/openid/v1/jwks", ExternalAddress(options)),
       options.verify_keys, ServedPaths(health.Paths(), options)});
-  reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer);
+  reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer, *admission);
   resources = std::make_unique<ResourceHandler>(registry, watches, *admission, *authorizer);
   FollowRoles();
   FollowNodeObjects();
   FollowFlows();
+  FollowDefinitions();
 }
 
 ApiServer::ApiServer(ApiServerOptions options, registry::Registry& registry, storage::Store& store)
@@ -137,6 +139,11 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
   group.Add({"aggregation", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
                up();
                impl.aggregator.Run(token);
+               return {};
+             }});
+  group.Add({"definitions", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
+               up();
+               impl.definitions.Run(token);
                return {};
              }});
   return group.Run(stop);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiextensions/custom_resource.h"
 #include "controlplane/apiserver/endpoints/body.h"
 #include "controlplane/apiserver/endpoints/response.h"
 #include "controlplane/apiserver/handlers/component_status.h"
@@ -56,8 +57,12 @@ void CountDecision(const Decision& decision, std::chrono::duration<double> took)
   authorization_seconds.HistogramWith({result}).Observe(took.count());
 }
 
-// API versions deprecated upstream; none has a removal date.
-std::string_view DeprecationOf(const api::ResourceInfo& row) {
+// API versions deprecated upstream, and by the definitions of custom resources; none has a removal date.
+std::string DeprecationOf(const api::ResourceInfo& row) {
+  if (const apiextensions::CustomRow* custom = apiextensions::CustomOf(row)) {
+    std::shared_ptr<const apiextensions::Version> version = custom->owner->VersionOf(row);
+    return version ? version->deprecation_warning : "";
+  }
   if (!row.group.empty()) return "";
   if (row.kind == "Endpoints") {
     return "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
@@ -98,12 +103,12 @@ void ApiServer::Impl::Dispatch(Context& context) {
   if (Result<> found = FindRow(context); !found) return ReplyError(context, found.error());
   // Responses of kubelets and pods keep their form.
   if (!ConnectHandler::Serves(*context.resource)) {
-    Result<Output> output = NegotiateOutput(*context.request, FormsOf(context));
+    Result<Output> output = NegotiateOutput(*context.request, FormsOf(context), context.resource->IsCustom());
     if (!output) return ReplyError(context, output.error());
     context.output = *output;
   }
-  if (std::string_view warning = DeprecationOf(*context.resource); !warning.empty()) {
-    context.warnings.emplace_back(warning);
+  if (std::string warning = DeprecationOf(*context.resource); !warning.empty()) {
+    context.warnings.push_back(std::move(warning));
     CountDeprecated(context.info);
   }
   HandleResource(context);
@@ -111,9 +116,12 @@ void ApiServer::Impl::Dispatch(Context& context) {
 
 Result<> ApiServer::Impl::FindRow(Context& context) const {
   const RequestInfo& info = context.info;
-  context.resource = api::FindResource(info.group, info.version, info.FullResource());
-  if (!context.resource || !options.enablement.Serves(*context.resource)) return NoSuchPath();
+  KEELSON_ASSIGN_OR_RETURN(context.resource,
+                           registry.FindResource(info.group, info.version, info.FullResource()));
+  if (!context.resource) return NoSuchPath();
   const api::ResourceInfo& row = *context.resource;
+  const apiextensions::CustomRow* custom = apiextensions::CustomOf(row);
+  if (!custom && !options.enablement.Serves(row)) return NoSuchPath();
   // The path of a namespace contains its name as namespace and as name.
   bool in_namespace = !info.ns.empty() && info.resource != "namespaces";
   if (!row.namespaced && in_namespace) return NoSuchPath();

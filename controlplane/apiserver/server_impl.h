@@ -12,6 +12,7 @@
 #include "controlplane/apiserver/authz/rbac.h"
 #include "controlplane/apiserver/bootstrap/role_aggregation.h"
 #include "controlplane/apiserver/connect/connect.h"
+#include "controlplane/apiserver/crd/definition_controller.h"
 #include "controlplane/apiserver/discovery.h"
 #include "controlplane/apiserver/endpoints/request_metrics.h"
 #include "controlplane/apiserver/flowcontrol/controller.h"
@@ -54,6 +55,7 @@ struct ApiServer::Impl {
   flowcontrol::Controller::Options FlowOptions();
   void FollowFlows();
   void FollowRoles();
+  void FollowDefinitions();
   void FollowNodeObjects();
 
   // Guards the options that Set...() replaces; the others are constant.
@@ -68,14 +70,15 @@ struct ApiServer::Impl {
   std::shared_ptr<NodeGraph> graph = std::make_shared<NodeGraph>();
   std::shared_ptr<UnionAuthorizer> authorizer;
   std::unique_ptr<Authenticator> authenticator;
+  ServiceResolver services;  // of webhooks and aggregated API servers
   std::unique_ptr<AdmissionChain> admission;
   std::unique_ptr<TokenIssuer> tokens;
   std::unique_ptr<NonResourceRoutes> routes;
   Reflector reflector;
   RoleAggregator aggregator;
+  DefinitionController definitions;
   WatchManager watches;
   BackendClients backends;
-  ServiceResolver services;  // of webhooks and aggregated API servers
   ConnectHandler connect;
   UsageStore usage;
   UsageScraper scraper;

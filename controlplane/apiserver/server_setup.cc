@@ -19,9 +19,10 @@ flowcontrol::Controller::Options ApiServer::Impl::FlowOptions() {
   out.seats = limits.seats;
   out.max_wait = limits.timeout / 4;
   out.work.stored = [this](const RequestInfo& info) -> flowcontrol::WorkEstimator::Stored {
-    const api::ResourceInfo* row = api::FindResource(info.group, info.version, info.resource);
-    if (!row) return {};
-    const storage::Size size = store.SizeOf(*row);
+    const Result<const api::ResourceInfo*> row =
+        registry.FindResource(info.group, info.version, info.resource);
+    if (!row || !*row) return {};
+    const storage::Size size = store.SizeOf(**row);
     return {static_cast<int64_t>(size.objects), static_cast<int64_t>(size.bytes)};
   };
   out.work.watchers = [this](const RequestInfo& info) { return watches.InterestedIn(info); };
@@ -133,6 +134,12 @@ void ApiServer::Impl::FollowNodeObjects() {
   follow(static_cast<api::storage::v1::VolumeAttachment*>(nullptr));
   follow(static_cast<api::resource::v1::ResourceSlice*>(nullptr));
   follow(static_cast<api::certificates::v1beta1::PodCertificateRequest*>(nullptr));
+}
+
+void ApiServer::Impl::FollowDefinitions() {
+  reflector.Add({&api::ResourceOf<CustomResourceDefinition>(),
+                 [this](const storage::ObjectPtr& object) { definitions.Put(object); },
+                 [this](const std::string& key) { definitions.Remove(key); }});
 }
 
 void ApiServer::Impl::FollowRoles() {

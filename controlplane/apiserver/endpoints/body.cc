@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <boost/json/parse.hpp>
 
+#include "controlplane/apiextensions/custom_objects.h"
 #include "controlplane/apiserver/endpoints/list_options.h"
 #include "controlplane/apiserver/request/yaml.h"
 #include "lib/api/codec/codec.h"
@@ -110,6 +111,30 @@ Result<> DecodeInto(Context& context, const api::GroupVersionKind& want, registr
   return CheckType(type, want);
 }
 
+Error NoProtobuf() {
+  return Error(
+      Code::kUnsupportedMediaType,
+      "the body of the request was in an unknown format - accepted media types include: application/json, "
+      "application/yaml");
+}
+
+// Prunes an object of a custom resource; its unknown fields are findings of field validation.
+Result<> FollowSchema(Context& context, registry::FieldValidation validation, api::Message& object) {
+  const api::ResourceInfo& row = *context.resource;
+  auto cannot = [&](std::string_view why) {
+    return Error(Code::kBadRequest, fmt::format("{} in version \"{}\" cannot be handled as a {}: {}",
+                                                row.kind, row.version, row.kind, why));
+  };
+  Result<std::vector<std::string>> unknown = apiextensions::Coerce(*apiextensions::CustomOf(row), object);
+  if (!unknown) return cannot(unknown.error().message());
+  if (unknown->empty() || validation == registry::FieldValidation::kIgnore) return {};
+  if (validation == registry::FieldValidation::kStrict) {
+    return cannot("strict decoding error: " + Join(*unknown, ", "));
+  }
+  for (const std::string& problem : *unknown) WarnOf(context, problem);
+  return {};
+}
+
 }  // namespace
 
 void WarnOf(Context& context, std::string_view problem) {
@@ -129,7 +154,13 @@ void WarnOf(Context& context, std::string_view problem) {
 
 Result<std::unique_ptr<api::Message>> DecodeObject(Context& context, registry::FieldValidation validation) {
   std::unique_ptr<api::Message> object = api::NewObject(context.resource->descriptor());
+  const bool is_custom = context.resource->IsCustom();
+  if (is_custom) {
+    KEELSON_ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
+    if (encoding == Encoding::kProtobuf) return NoProtobuf();
+  }
   KEELSON_RETURN_IF_ERROR(DecodeInto(context, context.resource->Gvk(), validation, *object));
+  if (is_custom) KEELSON_RETURN_IF_ERROR(FollowSchema(context, validation, *object));
   return object;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "controlplane/apiserver/request/request_info.h"
 #include "controlplane/apiserver/request/user.h"
 #include "lib/api/scheme.h"
+#include "lib/api/types.h"
 #include "lib/base/clock.h"
 #include "lib/http/server/server.h"
 
@@ -25,11 +27,12 @@ struct Context {
   Output output;
   std::vector<std::string> warnings;
   std::map<std::string, std::string> audit_annotations;  // annotations by admission plugins
-  int retry_after_seconds = 0;                           // Retry-After header of the response; 0: none
-  int status = 0;                                        // of the response, once sent
-  SteadyTime deadline = SteadyTime::max();               // does not apply to streams
-  http::Headers reply_headers;                           // headers for every response: Audit-Id, ...
-  std::shared_ptr<audit::Record> audit;                  // null: not audited
+  std::optional<metav1::Status> denial;  // by an admission plugin; the response to an error with its message
+  int retry_after_seconds = 0;           // Retry-After header of the response; 0: none
+  int status = 0;                        // of the response, once sent
+  SteadyTime deadline = SteadyTime::max();  // does not apply to streams
+  http::Headers reply_headers;              // headers for every response: Audit-Id, ...
+  std::shared_ptr<audit::Record> audit;     // null: not audited
 
   const http::Query& query() const { return request->query; }
 };

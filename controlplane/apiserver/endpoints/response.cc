@@ -147,6 +147,11 @@ void ReplyStatus(Context& context, const metav1::Status& status) {
 }
 
 void ReplyError(Context& context, const Error& given) {
+  if (context.denial && context.denial->message() == given.message()) {
+    metav1::Status denial = *context.denial;
+    denial.mutable_metadata();
+    return ReplyStatus(context, denial);
+  }
   // Every failure after the deadline is a timeout; timers may be slightly early.
   constexpr std::chrono::milliseconds kEarly{5};
   const bool late =

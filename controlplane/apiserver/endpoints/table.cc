@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiserver/endpoints/custom_table.h"
 #include "controlplane/apiserver/endpoints/response.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/table/table.h"
@@ -39,6 +40,7 @@ TableMaker::TableMaker(const api::ResourceInfo& info, const http::Query& query, 
     : info_(info), version_(version), include_(query.Get("includeObject")) {}
 
 std::string TableMaker::RowJson(const storage::Object& object, WallTime now) const {
+  if (object.info().IsCustom()) return CustomRowJson(object, now);
   storage::Bytes parts = object.Cached(MakeParts);
   std::string_view rest = *parts;
   auto next = [&rest] {
@@ -65,12 +67,29 @@ std::string TableMaker::RowJson(const storage::Object& object, WallTime now) con
   return row + "}";
 }
 
+// Not cached: the columns change with the definition.
+std::string TableMaker::CustomRowJson(const storage::Object& object, WallTime now) const {
+  std::string row =
+      "{\"cells\":" + CustomCellsJson(*apiextensions::CustomOf(object.info()), *object.Decode(), now);
+  row += ",\"object\":";
+  if (include_ == "Object") {
+    object.AppendTyped(*object.Json(), row);
+  } else {
+    row += include_ == "None" ? "null" : PartialMetadataJson(object, version_);
+  }
+  return row + "}";
+}
+
+std::string TableMaker::ColumnsJson() const {
+  return info_.IsCustom() ? CustomColumnsJson(*apiextensions::CustomOf(info_))
+                          : api::TableColumnsJson(info_.descriptor());
+}
+
 std::string TableMaker::Head(const metav1::ListMeta& meta) {
   bool first = !std::exchange(columns_sent_, true);
   return "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/" + version_ +
          "\",\"metadata\":" + api::EncodeJson(meta) +
-         ",\"columnDefinitions\":" + (first ? api::TableColumnsJson(info_.descriptor()) : "null") +
-         ",\"rows\":[";
+         ",\"columnDefinitions\":" + (first ? ColumnsJson() : "null") + ",\"rows\":[";
 }
 
 Pieces TableMaker::Table(const std::vector<registry::ObjectPtr>& items, const metav1::ListMeta& meta,

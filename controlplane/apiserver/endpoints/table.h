@@ -25,7 +25,9 @@ class TableMaker {
 
  private:
   std::string Head(const metav1::ListMeta& meta);
+  std::string ColumnsJson() const;
   std::string RowJson(const storage::Object& object, WallTime now) const;
+  std::string CustomRowJson(const storage::Object& object, WallTime now) const;
 
   const api::ResourceInfo& info_;
   const std::string version_, include_;

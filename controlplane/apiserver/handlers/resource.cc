@@ -6,6 +6,7 @@
 
 #include "controlplane/apiserver/endpoints/body.h"
 #include "controlplane/apiserver/endpoints/list_options.h"
+#include "controlplane/apiserver/endpoints/request_admission.h"
 #include "controlplane/apiserver/endpoints/response.h"
 #include "controlplane/apiserver/endpoints/write_options.h"
 #include "controlplane/apiserver/request/yaml.h"
@@ -27,12 +28,12 @@ void ReplyWritten(Context& context, registry::Written written, int status) {
   ReplyMessage(context, status, success, {"", "v1", "Status"});
 }
 
-// Removes duplicate warnings of retries.
-void AddWarnings(Context& context, const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings) {
-    auto& known = context.warnings;
-    if (std::find(known.begin(), known.end(), warning) == known.end()) known.push_back(warning);
-  }
+// Admission reads its rules from the cache: later requests to this server meet the ones just written.
+void AwaitRules(const Context& context, registry::Registry& registry) {
+  if (context.info.group != "admissionregistration.k8s.io") return;
+  const api::ResourceInfo* main =
+      api::FindResource(context.info.group, context.info.version, context.info.resource);
+  if (main) (void)registry.Get(*main, "", context.info.name, "", {}, context.deadline);
 }
 
 // The Status of a completed deletion, for kinds whose DELETE does not return the object. `object` null: it
@@ -59,12 +60,16 @@ Result<registry::PatchType> PatchTypeOf(const Context& context) {
   std::string type = ParseMediaType(context.request->headers.Get("Content-Type")).type;
   if (type == "application/json-patch+json") return registry::PatchType::kJson;
   if (type == "application/merge-patch+json") return registry::PatchType::kMerge;
-  if (type == "application/strategic-merge-patch+json") return registry::PatchType::kStrategicMerge;
+  const bool strategic = !context.resource->IsCustom();  // a schema has no merge keys
+  if (strategic && type == "application/strategic-merge-patch+json") {
+    return registry::PatchType::kStrategicMerge;
+  }
   if (type == "application/apply-patch+yaml") return registry::PatchType::kApply;
   return Error(Code::kUnsupportedMediaType,
-               "the body of the request was in an unknown format - accepted media types include: "
-               "application/json-patch+json, application/merge-patch+json, "
-               "application/strategic-merge-patch+json, application/apply-patch+yaml");
+               fmt::format("the body of the request was in an unknown format - accepted media types include: "
+                           "application/json-patch+json, application/merge-patch+json, "
+                           "{}application/apply-patch+yaml",
+                           strategic ? "application/strategic-merge-patch+json, " : ""));
 }
 
 // The JSON of an apply configuration. Duplicate keys are handled by field validation.
@@ -107,28 +112,18 @@ void ResourceHandler::Handle(Context& context) {
   if (!done) ReplyError(context, done.error());
 }
 
-Result<registry::WriteOptions> ResourceHandler::Options(Context& context, bool apply) const {
+Result<registry::WriteOptions> ResourceHandler::Options(Context& context, bool apply,
+                                                        const metav1::DeleteOptions* deletion) const {
   KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, ParseWriteOptions(context, apply));
-  auto notes = std::make_shared<AdmissionNotes>();
-  const bool dry_run = options.dry_run;
-  options.admission = [this, &context, notes, dry_run](registry::AdmissionPhase phase,
-                                                       registry::Operation operation,
-                                                       const api::ResourceInfo& info, api::Message* object,
-                                                       const api::Message* old_object) -> Result<> {
-    const bool mutate = phase == registry::AdmissionPhase::kMutate;
-    if (mutate && operation == registry::Operation::kCreate) KEELSON_RETURN_IF_ERROR(MayCreate(context));
-    std::string_view name = context.info.name;
-    if (name.empty() && old_object) name = api::Meta(*old_object).name();
-    const AdmissionRequest request{operation,  info,         context.info.ns, name,        object,
-                                   old_object, context.user, dry_run,         notes.get(), context.info.verb};
-    if (mutate) {
-      *notes = {};  // of an attempt that ended in a conflict
-      return admission_.Mutate(request);
+  auto admission = std::make_shared<RequestAdmission>(admission_, context, options.dry_run, deletion);
+  options.admission = [this, &context, admission](registry::AdmissionPhase phase,
+                                                  registry::Operation operation,
+                                                  const api::ResourceInfo& info, api::Message* object,
+                                                  const api::Message* old_object) -> Result<> {
+    if (phase == registry::AdmissionPhase::kMutate && operation == registry::Operation::kCreate) {
+      KEELSON_RETURN_IF_ERROR(MayCreate(context));
     }
-    Result<> admitted = admission_.Validate(request);
-    for (auto& [key, value] : notes->annotations) context.audit_annotations[key] = value;
-    if (admitted) AddWarnings(context, notes->warnings);
-    return admitted;
+    return admission->Run(phase, operation, info, object, old_object);
   };
   return options;
 }
@@ -196,6 +191,7 @@ Result<> ResourceHandler::Create(Context& context) {
   }
   KEELSON_ASSIGN_OR_RETURN(registry::Written written,
                            registry_.Create(*resource, context.info.ns, name, std::move(object), options));
+  AwaitRules(context, registry_);
   ReplyWritten(context, std::move(written), 201);
   return {};
 }
@@ -208,6 +204,7 @@ Result<> ResourceHandler::Update(Context& context) {
       registry::Written written,
       registry_.Update(*context.resource, context.info.ns, context.info.name, std::move(object), options));
   int status = written.created ? 201 : 200;
+  AwaitRules(context, registry_);
   ReplyWritten(context, std::move(written), status);
   return {};
 }
@@ -224,13 +221,15 @@ Result<> ResourceHandler::Patch(Context& context) {
                            registry_.Patch(*context.resource, context.info.ns, context.info.name, type,
                                            apply ? configuration : context.request->body, options));
   int status = written.created ? 201 : 200;
+  AwaitRules(context, registry_);
   ReplyWritten(context, std::move(written), status);
   return {};
 }
 
 Result<> ResourceHandler::Delete(Context& context) {
-  KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
-  KEELSON_ASSIGN_OR_RETURN(metav1::DeleteOptions delete_options, DecodeDeleteOptions(context));
+  metav1::DeleteOptions delete_options;
+  KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context, false, &delete_options));
+  KEELSON_ASSIGN_OR_RETURN(delete_options, DecodeDeleteOptions(context));
   for (const std::string& value : delete_options.dry_run()) options.dry_run |= value == "All";
   if (delete_options.ignore_store_read_error_with_cluster_breaking_potential()) {
     KEELSON_RETURN_IF_ERROR(MayDeleteUnreadable(context));
@@ -238,6 +237,7 @@ Result<> ResourceHandler::Delete(Context& context) {
   KEELSON_ASSIGN_OR_RETURN(
       registry::Deleted deleted,
       registry_.Delete(*context.resource, context.info.ns, context.info.name, delete_options, options));
+  AwaitRules(context, registry_);
   bool waits_for_dependents = delete_options.has_orphan_dependents() && !delete_options.orphan_dependents();
   int status = !deleted.gone && waits_for_dependents ? 202 : 200;
   if (deleted.return_object || !deleted.gone) {
@@ -250,13 +250,15 @@ Result<> ResourceHandler::Delete(Context& context) {
 }
 
 Result<> ResourceHandler::DeleteCollection(Context& context) {
-  KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
+  metav1::DeleteOptions delete_options;
+  KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context, false, &delete_options));
   KEELSON_ASSIGN_OR_RETURN(registry::ListOptions list, ParseListOptions(context));
-  KEELSON_ASSIGN_OR_RETURN(metav1::DeleteOptions delete_options, DecodeDeleteOptions(context));
+  KEELSON_ASSIGN_OR_RETURN(delete_options, DecodeDeleteOptions(context));
   for (const std::string& value : delete_options.dry_run()) options.dry_run |= value == "All";
   KEELSON_ASSIGN_OR_RETURN(
       registry::ObjectList deleted,
       registry_.DeleteCollection(*context.resource, context.info.ns, list, delete_options, options));
+  AwaitRules(context, registry_);
   ReplyList(context, deleted);
   return {};
 }

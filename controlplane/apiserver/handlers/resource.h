@@ -27,7 +27,8 @@ class ResourceHandler {  // thread safe
   Result<> Patch(Context& context);
   Result<> Delete(Context& context);
   Result<> DeleteCollection(Context& context);
-  Result<registry::WriteOptions> Options(Context& context, bool apply = false) const;
+  Result<registry::WriteOptions> Options(Context& context, bool apply = false,
+                                         const metav1::DeleteOptions* deletion = nullptr) const;
   Result<> MayCreate(const Context& context) const;
   Result<> MayDeleteUnreadable(const Context& context) const;
 

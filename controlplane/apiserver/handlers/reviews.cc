@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/endpoints/body.h"
+#include "controlplane/apiserver/endpoints/request_admission.h"
 #include "controlplane/apiserver/endpoints/response.h"
 #include "controlplane/apiserver/endpoints/write_options.h"
 #include "lib/api/meta.h"
@@ -124,8 +125,18 @@ void ReviewHandler::Handle(Context& context) const {
   if (context.resource->namespaced && api::Meta(**review).namespace_().empty()) {
     api::MutableMeta(**review).set_namespace_(std::string(context.info.ns));
   }
+  RequestAdmission admission(admission_, context, options->dry_run);
+  auto admit = [&](registry::AdmissionPhase phase) {
+    return admission.Run(phase, registry::Operation::kCreate, *context.resource, review->get(), nullptr);
+  };
+  if (Result<> admitted = admit(registry::AdmissionPhase::kMutate); !admitted) {
+    return ReplyError(context, admitted.error());
+  }
   if (k8s::FieldErrors errors = k8s::ValidateReview(**review); !errors.empty()) {
     return ReplyError(context, k8s::ToInvalid(context.resource->Gvk(), "", errors));
+  }
+  if (Result<> admitted = admit(registry::AdmissionPhase::kValidate); !admitted) {
+    return ReplyError(context, admitted.error());
   }
   ClearAnswer(**review);
   Result<> answered = Answer(context, **review);

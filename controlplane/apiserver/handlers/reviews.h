@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "controlplane/apiserver/admission/admission.h"
 #include "controlplane/apiserver/authn/authenticator.h"
 #include "controlplane/apiserver/authz/authorizer.h"
 #include "controlplane/apiserver/endpoints/context.h"
@@ -11,8 +12,9 @@ namespace keelson::apiserver {
 
 class ReviewHandler {  // thread safe
  public:
-  ReviewHandler(const Authenticator& authenticator, const Authorizer& authorizer)
-      : authenticator_(authenticator), authorizer_(authorizer) {}
+  ReviewHandler(const Authenticator& authenticator, const Authorizer& authorizer,
+                const AdmissionChain& admission)
+      : authenticator_(authenticator), authorizer_(authorizer), admission_(admission) {}
 
   static bool Serves(const api::ResourceInfo& resource);
   void Handle(Context& context) const;
@@ -27,6 +29,7 @@ class ReviewHandler {  // thread safe
 
   const Authenticator& authenticator_;
   const Authorizer& authorizer_;
+  const AdmissionChain& admission_;
 };
 
 }  // namespace keelson::apiserver

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/endpoints/body.h"
+#include "controlplane/apiserver/endpoints/request_admission.h"
 #include "controlplane/apiserver/endpoints/response.h"
 #include "controlplane/apiserver/endpoints/write_options.h"
 #include "lib/api/meta.h"
@@ -70,6 +71,12 @@ void TokenIssuer::Handle(Context& context) const {
   auto body = DecodeObject(context, options->field_validation);
   if (!body) return ReplyError(context, body.error());
   auto& request = static_cast<authenticationv1::TokenRequest&>(**body);
+  RequestAdmission admission(admission_, context, options->dry_run);
+  if (Result<> admitted =
+          admission.RunBoth(registry::Operation::kCreate, *context.resource, &request, nullptr);
+      !admitted) {
+    return ReplyError(context, admitted.error());
+  }
   Result<> issued = CheckAccount(request.metadata(), context.info.ns, context.info.name);
   if (issued) issued = node_rules_.Check(context.user, context.info.ns, context.info.name, request.spec());
   if (issued) issued = Issue(context.info.ns, context.info.name, request);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "controlplane/apiserver/admission/admission.h"
 #include "controlplane/apiserver/authn/token.h"
 #include "controlplane/apiserver/endpoints/context.h"
 #include "controlplane/apiserver/handlers/node_token_restriction.h"
@@ -19,10 +20,11 @@ class TokenIssuer {  // thread safe
     std::chrono::seconds max_expiration{int64_t{1} << 32};
     bool extend_expiration = true;  // of tokens for this server, for clients that do not refresh them
   };
-  TokenIssuer(registry::Registry& registry, std::shared_ptr<const Authorizer> authorizer, Options options,
-              Clock& clock = Clock::Real())
+  TokenIssuer(registry::Registry& registry, std::shared_ptr<const Authorizer> authorizer,
+              const AdmissionChain& admission, Options options, Clock& clock = Clock::Real())
       : registry_(registry),
         node_rules_(registry, std::move(authorizer)),
+        admission_(admission),
         options_(std::move(options)),
         key_(std::make_shared<const crypto::SigningKey>(options_.key)),
         clock_(clock) {}
@@ -42,6 +44,7 @@ class TokenIssuer {  // thread safe
 
   registry::Registry& registry_;
   const NodeTokenRestriction node_rules_;
+  const AdmissionChain& admission_;
   const Options options_;
   std::atomic<std::shared_ptr<const crypto::SigningKey>> key_;
   Clock& clock_;

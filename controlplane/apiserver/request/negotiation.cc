@@ -124,7 +124,7 @@ Output PlainOutput(const http::ServerRequest& request) {
   return out;
 }
 
-Result<Output> NegotiateOutput(const http::ServerRequest& request, Forms forms) {
+Result<Output> NegotiateOutput(const http::ServerRequest& request, Forms forms, bool text_only) {
   Output base = PlainOutput(request);
   const char* accepted = forms == Forms::kWatch ? kAcceptedStreams : kAccepted;
   const Error refused(Code::kNotAcceptable,
@@ -140,6 +140,7 @@ Result<Output> NegotiateOutput(const http::ServerRequest& request, Forms forms) 
       if (forms == Forms::kPlain || stream != "watch") continue;
     }
     if (forms == Forms::kWatch && out.encoding == Encoding::kYaml) return refused;
+    if (text_only && out.encoding == Encoding::kProtobuf && out.as == As::kObject) continue;
     out.pretty |= clause.Parameter("pretty") == "1";
     return out;
   }

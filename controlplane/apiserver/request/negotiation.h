@@ -36,7 +36,9 @@ enum class Forms {
 // JSON, with the settings that do not depend on the Accept header: pretty and gzip.
 Output PlainOutput(const http::ServerRequest& request);
 // kNotAcceptable when the client accepts no supported form.
-Result<Output> NegotiateOutput(const http::ServerRequest& request, Forms forms);
+// `text_only`: whole objects have no protobuf form, as those of custom resources; clients that accept another form as
+// well get that one.
+Result<Output> NegotiateOutput(const http::ServerRequest& request, Forms forms, bool text_only = false);
 
 // The encoding of a body; JSON without a Content-Type. kUnsupportedMediaType for others.
 Result<Encoding> BodyEncoding(const http::ServerRequest& request);

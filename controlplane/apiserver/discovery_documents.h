@@ -1,0 +1,41 @@
+// The documents of discovery, for one state of the served resources.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controlplane/apiserver/request/api_enablement.h"
+#include "lib/api/proto/apidiscovery_v2.pb.h"
+#include "lib/api/types.h"
+
+namespace keelson::apiserver {
+
+// A served resource or subresource. Those of a resource follow it.
+struct ServedResource {
+  const api::ResourceInfo* row;
+  std::string singular;
+  std::vector<std::string> verbs, short_names, categories;
+};
+
+struct DiscoveryDocuments {
+  struct Document {
+    std::unique_ptr<api::Message> message;
+    api::GroupVersionKind gvk;
+  };
+  struct Aggregated {
+    std::unique_ptr<api::apidiscovery::v2::APIGroupDiscoveryList> message;
+    std::string etag;  // of the contents, independent of the encoding
+  };
+  std::map<std::string, Document, std::less<>> by_path;  // without a slash at the end
+  Aggregated core, groups;
+
+  // `server_address`: host:port for clients. Groups stand in upstream's order, those of `custom` behind them.
+  DiscoveryDocuments(const std::string& server_address, const std::vector<ServedResource>& resources);
+};
+
+// The resources of the static table.
+std::vector<ServedResource> BuiltInResources(const ApiEnablement& enablement);
+
+}  // namespace keelson::apiserver
