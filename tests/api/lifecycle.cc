@@ -36,6 +36,12 @@ Lifecycle::Lifecycle(ApiClient& client, const Fixture& fixture)
 
 void Lifecycle::Run() {
   if (!Prepare() || !Create()) return;
+  if (fixture_.Find("followed")) {
+    // A controller writes the object at moments of its own: later states cannot be foreseen here.
+    BadRequests();
+    CreateMore();
+    return Remove(name_);
+  }
   Reads();
   Lists();
   TableRows();
@@ -141,8 +147,10 @@ void Lifecycle::CreateMore() {
     ExpectStatus(created, 201, where);
     if (created.status != 201) continue;
     CheckObject(ExpectedOf(one, create), created.value, where);
-    Reply read = client_.Get(Path(name), kProtobuf);
-    Report(where + " as protobuf", Differences(created.value, read.value));
+    if (!fixture_.Find("followed")) {
+      Reply read = client_.Get(Path(name), kProtobuf);
+      Report(where + " as protobuf", Differences(created.value, read.value));
+    }
     Remove(name);
   }
 }
