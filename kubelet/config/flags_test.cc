@@ -87,6 +87,81 @@ TEST(Flags, MistakesAreTold) {
   }
 }
 
+// A value that is not the default, by the type of the field.
+std::string Other(bool standard) { return standard ? "false" : "true"; }
+std::string Other(int32_t standard) { return std::to_string(standard + 1); }
+std::string Other(int64_t standard) { return std::to_string(standard + 1); }
+std::string Other(double) { return "0.25"; }
+std::string Other(Duration) { return "77s"; }
+std::string Other(const std::string&) { return "other"; }
+std::string Other(const std::vector<std::string>&) { return "a,b"; }
+std::string Other(const StringMap&) { return "a=b,c<d"; }
+std::string Other(const std::map<std::string, bool>&) { return "a=true"; }
+std::string Other(const std::map<std::string, std::vector<std::string>>&) { return "a:b"; }
+std::string Other(const std::vector<ShutdownPeriod>&) { return ""; }
+std::string Other(const std::vector<NodeTaint>&) { return "a=b:NoSchedule"; }
+std::string Other(const std::vector<MemoryReservation>&) { return "0:memory=1Gi"; }
+
+TEST(Flags, OfAFieldSetThatFieldAlone) {
+  const KubeletConfig standard;
+  int count = 0;
+  for (const Field& field : Fields()) {
+    if (field.flag.empty()) continue;
+    std::string value = std::visit([&](auto place) { return Other(standard.*place); }, field.place);
+    if (std::holds_alternative<In<StringMap>>(field.place)) {
+      value = field.flag.starts_with("eviction-") && !field.flag.ends_with("grace-period") &&
+                      !field.flag.ends_with("reclaim")
+                  ? "a<b"
+                  : "a=b";
+    }
+    auto line = ParseCommandLine({"--" + std::string(field.flag) + "=" + value});
+    ASSERT_TRUE(line) << line.error().message();
+    KubeletConfig config;
+    ASSERT_TRUE(ApplyFlags(line->config_flags, config)) << field.flag;
+    for (const Field& other : Fields()) {
+      const bool same = std::visit([&](auto place) { return config.*place == standard.*place; }, other.place);
+      EXPECT_EQ(same, other.place != field.place) << field.flag << ", " << other.path;
+    }
+    ++count;
+  }
+  EXPECT_GT(count, 80);
+}
+
+TEST(Flags, OfTheKubeletItself) {
+  using F = KubeletFlags;
+  const struct {
+    const char* flag;
+    bool (*is_set)(const F&);
+  } cases[] = {
+      {"--bootstrap-kubeconfig=/f", [](const F& f) { return f.bootstrap_kubeconfig == "/f"; }},
+      {"--cert-dir=/f", [](const F& f) { return f.cert_dir == "/f"; }},
+      {"--cloud-provider=external", [](const F& f) { return f.cloud_provider == "external"; }},
+      {"--config-dir=/f", [](const F& f) { return f.config_dir == "/f"; }},
+      {"--exit-on-lock-contention", [](const F& f) { return f.exit_on_lock_contention; }},
+      {"--experimental-allocatable-ignore-eviction",
+       [](const F& f) { return f.allocatable_ignores_eviction; }},
+      {"--hostname-override=n", [](const F& f) { return f.hostname_override == "n"; }},
+      {"--image-credential-provider-bin-dir=/f",
+       [](const F& f) { return f.image_credential_provider_bin_dir == "/f"; }},
+      {"--image-credential-provider-config=/f",
+       [](const F& f) { return f.image_credential_provider_config == "/f"; }},
+      {"--lock-file=/f", [](const F& f) { return f.lock_file == "/f"; }},
+      {"--maximum-dead-containers=7", [](const F& f) { return f.maximum_dead_containers == 7; }},
+      {"--minimum-container-ttl-duration=7s",
+       [](const F& f) { return f.minimum_container_ttl == std::chrono::seconds(7); }},
+      {"--node-ip=10.0.0.1,fd00::1", [](const F& f) { return f.node_ip == "10.0.0.1,fd00::1"; }},
+      {"--pod-infra-container-image=i", [](const F& f) { return f.pod_infra_container_image == "i"; }},
+      {"--root-dir=/f", [](const F& f) { return f.root_dir == "/f"; }},
+      {"--runtime-cgroups=/f", [](const F& f) { return f.runtime_cgroups == "/f"; }},
+  };
+  for (const auto& one : cases) {
+    EXPECT_FALSE(one.is_set(KubeletFlags{})) << one.flag;
+    auto line = ParseCommandLine({one.flag});
+    ASSERT_TRUE(line) << line.error().message();
+    EXPECT_TRUE(one.is_set(line->flags)) << one.flag;
+  }
+}
+
 // Whatever the flag: "--flag=" has the empty value or is refused for it, and never takes the next word.
 TEST(Flags, AreShownAsGivenOrByDefault) {
   auto given = ParseCommandLine({"--config=/etc/k.yaml", "--max-pods=30", "--node-labels=a=b,c=d",

@@ -13,7 +13,8 @@ namespace keelson::kubelet {
 Result<LockFile> LockFile::Take(const std::string& path) {
   KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(path, O_CREAT | O_RDWR, 0600));
   KEELSON_ASSIGN_OR_RETURN(event::Inotify others, event::Inotify::Create());
-  KEELSON_RETURN_IF_ERROR(others.Add(path, IN_OPEN | IN_DELETE_SELF));  // also of a process that starts during the wait
+  KEELSON_RETURN_IF_ERROR(
+      others.Add(path, IN_OPEN | IN_DELETE_SELF));  // also of a process that starts during the wait
   while (::flock(fd.get(), LOCK_EX) != 0) {
     if (errno != EINTR) return ErrnoError("lock " + path);
   }

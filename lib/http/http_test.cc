@@ -189,6 +189,36 @@ TEST_P(HttpTest, TimeoutAndStopEndAWaitingCall) {
   server_->Stop();
 }
 
+TEST_P(HttpTest, StartedRequestsRunSideBySide) {
+  std::vector<std::shared_ptr<ResponseWriter>> kept;
+  std::mutex mutex;
+  // Nobody is answered before all three have arrived.
+  Serve([&](auto, auto writer) {
+    std::lock_guard lock(mutex);
+    kept.push_back(writer);
+    if (kept.size() < 3) return;
+    for (auto& one : kept) one->Reply(200, {}, "all");
+  });
+  std::vector<std::unique_ptr<PendingResponse>> pending;
+  for (int i = 0; i < 3; ++i) pending.push_back(client_->Start({"POST", "/", {}, "x"}));
+  for (auto& one : pending) {
+    auto response = one->Await(kSoon);
+    ASSERT_TRUE(response) << response.error().message();
+    EXPECT_EQ(response->body, "all");
+  }
+}
+
+TEST_P(HttpTest, ResponsesAreBounded) {
+  Serve([](auto, auto writer) { writer->Reply(200, {}, std::string(1 << 20, 'x')); });
+  ClientRequest request;
+  request.max_response_body = 1000;
+  auto refused = client_->Do(request, kSoon);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kTooLarge) << refused.error().message();
+  request.max_response_body = 1 << 20;
+  EXPECT_TRUE(client_->Do(request, kSoon));
+}
+
 TEST_P(HttpTest, ManyAtOnce) {
   Serve(Echo);
   std::atomic<int> good{0};
