@@ -64,11 +64,6 @@ Result<StoredObjects> ListStored(etcd::Client& client, StoredValueDecoder& decod
   return all;
 }
 
-bool CacheSlot::filled() const {
-  MutexLock lock(mutex_);
-  return filled_;
-}
-
 void CacheSlot::Apply(std::vector<WatchCache::Update> updates, int64_t revision) {
   MutexLock lock(mutex_);
   if (filled_) {

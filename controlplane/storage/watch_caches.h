@@ -2,6 +2,7 @@
 // needs them: they are filled beside the running watch.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -27,7 +28,7 @@ struct StoredObjects {
 // Reads them from etcd, in pages. `revision` 0: as of now. kUnavailable when a KMS does not answer.
 Result<StoredObjects> ListStored(etcd::Client& client, StoredValueDecoder& decoder,
                                  const api::ResourceInfo& info, int64_t revision, const etcd::Limits& limits);
-// Decodes one value. Null: nobody can read it; it is left out, and remembered by the decoder.
+// Decodes one value. Null: the value cannot be decoded; the decoder remembers its key.
 Result<ObjectPtr> DecodeOrSkip(StoredValueDecoder& decoder, const api::ResourceInfo& info,
                                std::string_view key, const etcd::KeyValue& kv);
 
@@ -39,7 +40,7 @@ class CacheSlot {
 
   WatchCache& cache() { return cache_; }
   const WatchCache& cache() const { return cache_; }
-  bool filled() const;
+  bool filled() const { return filled_.load(); }
 
   // The watch's next revision. Kept until the cache is filled.
   void Apply(std::vector<WatchCache::Update> updates, int64_t revision);
@@ -52,8 +53,8 @@ class CacheSlot {
 
  private:
   WatchCache cache_;
-  mutable Mutex mutex_;  // serialises writers
-  bool filled_ KEELSON_GUARDED_BY(mutex_) = false;
+  mutable Mutex mutex_;              // serialises writers
+  std::atomic<bool> filled_{false};  // written under mutex_; readers must not wait for an event in progress
   std::vector<std::pair<int64_t, std::vector<WatchCache::Update>>> waiting_ KEELSON_GUARDED_BY(mutex_);
 };
 

@@ -11,7 +11,7 @@ namespace keelson::cel {
 namespace {
 
 constexpr size_t kFewSlots = 8;
-// What stands for a variable that nobody has set, until a message names it.
+// The value of an unset variable, until an error message names it.
 constexpr std::string_view kUnset = "no such attribute(s)";
 
 }  // namespace

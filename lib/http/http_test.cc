@@ -192,7 +192,7 @@ TEST_P(HttpTest, TimeoutAndStopEndAWaitingCall) {
 TEST_P(HttpTest, StartedRequestsRunSideBySide) {
   std::vector<std::shared_ptr<ResponseWriter>> kept;
   std::mutex mutex;
-  // Nobody is answered before all three have arrived.
+  // The server answers none before all three have arrived.
   Serve([&](auto, auto writer) {
     std::lock_guard lock(mutex);
     kept.push_back(writer);

@@ -24,7 +24,7 @@ struct Verdict {
   std::string value, reason, message;
 };
 
-// Takes over a name if it is the accepted one or nobody has it.
+// Accepts a name that the definition already has, or that no other definition of the group uses.
 class NameCheck {
  public:
   explicit NameCheck(Verdict& verdict) : verdict_(verdict) {}

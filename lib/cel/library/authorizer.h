@@ -14,7 +14,7 @@ struct AuthorizationQuestion {
   std::string path;
   std::string group, resource, subresource, namespace_name, name;
   std::string field_selector, label_selector;  // as written; one that does not parse counts as absent
-  // Who asks, when it is not the user of the request.
+  // The user of the check, if it is not the user of the request.
   std::string service_account_namespace, service_account_name;
 };
 

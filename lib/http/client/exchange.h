@@ -30,7 +30,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(std::shared_ptr<event::Loop> l, ClientRequest r, bool s)
       : loop(std::move(l)), request(std::move(r)), streaming(s) {}
-  // The response goes to `sink`; nobody waits for it.
+  // The response goes to `sink`; no thread waits for it.
   Exchange(std::shared_ptr<event::Loop> l, ClientRequest r, std::shared_ptr<ResponseSink> sink)
       : loop(std::move(l)), request(std::move(r)), streaming(true), sink_(std::move(sink)) {}
 

@@ -1,4 +1,4 @@
-// Client::Send(): responses that nobody waits for.
+// Client::Send(): responses that no thread waits for.
 #include <gtest/gtest.h>
 
 #include <future>

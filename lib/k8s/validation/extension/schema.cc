@@ -412,7 +412,7 @@ void CheckSchema(const JsonSchema& schema, bool has_status, const SchemaRules& r
   if (!can_be_structural && found.empty()) {
     found.push_back(Invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"));
   }
-  // Rules about a broken schema would have errors that nobody can mend.
+  // Rules about a broken schema would give errors that follow from the schema alone.
   if (found.empty()) {
     const auto compiled = StructuralSchema::Compile(schema);
     if (compiled) {
