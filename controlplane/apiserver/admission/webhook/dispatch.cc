@@ -120,7 +120,11 @@ Invocation::Invocation(const Hook& hook, const AdmissionRequest& request, const 
     return;
   }
   question_ = MakeQuestion(request, version, row, object, old_object);
-  call_ = client.Start(hook, std::move(question_.json), request.deadline);
+  const SteadyTime deadline = std::min(request.deadline, begin_ + hook.timeout);
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(deadline - begin_);
+  Endpoint endpoint = hook.endpoint;
+  endpoint.path += fmt::format("?timeout={}s", std::max<int64_t>(seconds.count(), 1));
+  call_ = client.Start(endpoint, std::move(question_.json), deadline);
 }
 
 Outcome Invocation::Await() {

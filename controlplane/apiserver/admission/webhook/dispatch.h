@@ -7,11 +7,14 @@
 
 #include "controlplane/apiserver/admission/matching/versions.h"
 #include "controlplane/apiserver/admission/webhook/hook.h"
-#include "controlplane/apiserver/admission/webhook/hook_client.h"
 #include "controlplane/apiserver/admission/webhook/review.h"
+#include "controlplane/apiserver/webhook/hook_client.h"
 #include "controlplane/storage/store.h"
 
 namespace keelson::apiserver::webhook {
+
+// Begins the messages of failed calls.
+inline constexpr std::string_view kCallPrefix = "failed to call webhook: ";
 
 // The row in whose version the webhook wants to see the request; null: it is not to be called. An error
 // rejects the request.

@@ -18,30 +18,6 @@ api::LabelSelector SelectorOf(bool present, const metav1::LabelSelector& selecto
   return parsed ? *parsed : api::LabelSelector();
 }
 
-Endpoint EndpointOf(const admissionregistrationv1::WebhookClientConfig& config) {
-  Endpoint endpoint;
-  endpoint.ca_bundle = config.ca_bundle();
-  if (config.has_service()) {
-    const admissionregistrationv1::ServiceReference& service = config.service();
-    endpoint.is_service = true;
-    endpoint.service_ns = service.namespace_();
-    endpoint.service_name = service.name();
-    if (service.has_port()) endpoint.service_port = service.port();
-    endpoint.host = fmt::format("{}.{}.svc:{}", service.name(), service.namespace_(), endpoint.service_port);
-    endpoint.path = service.path();
-  } else {
-    std::string_view rest = config.url();
-    if (const size_t scheme = rest.find("://"); scheme != std::string_view::npos) {
-      rest.remove_prefix(scheme + 3);
-    }
-    const size_t slash = std::min(rest.find('/'), rest.size());
-    endpoint.host = rest.substr(0, slash);
-    endpoint.path = rest.substr(slash);
-  }
-  if (!endpoint.path.starts_with('/')) endpoint.path.insert(0, "/");
-  return endpoint;
-}
-
 bool Reinvokes(const MutatingWebhook& webhook) { return webhook.reinvocation_policy() == "IfNeeded"; }
 bool Reinvokes(const ValidatingWebhook&) { return false; }
 

@@ -8,21 +8,11 @@
 
 #include "controlplane/apiserver/admission/matching/rules.h"
 #include "controlplane/apiserver/admission/webhook/match_conditions.h"
+#include "controlplane/apiserver/webhook/endpoint.h"
 #include "controlplane/storage/object.h"
 #include "lib/api/selector.h"
 
 namespace keelson::apiserver::webhook {
-
-// Where a webhook listens.
-struct Endpoint {
-  bool is_service = false;
-  std::string service_ns, service_name;
-  int32_t service_port = 443;
-  std::string host;       // "example.com:8443" of a URL, "NAME.NAMESPACE.svc:443" of a Service
-  std::string path;       // begins with '/'
-  std::string ca_bundle;  // PEM; empty: the system's CAs
-  std::string url() const { return "https://" + host + path; }
-};
 
 struct Hook {
   std::string configuration, name;

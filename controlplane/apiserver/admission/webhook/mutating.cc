@@ -36,7 +36,7 @@ struct Rounds {
 class MutatingWebhooks : public AdmissionPlugin {
  public:
   MutatingWebhooks(storage::Store& store, const ServiceResolver& services)
-      : store_(store), source_(store, HookKind::kMutating), client_(services) {}
+      : store_(store), source_(store, HookKind::kMutating), client_(services, std::string(kCallPrefix)) {}
   std::string_view name() const override { return kPlugin; }
   bool HandlesConnect() const override { return true; }
 

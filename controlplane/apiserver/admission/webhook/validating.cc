@@ -22,7 +22,7 @@ struct Encoded {
 class ValidatingWebhooks : public AdmissionPlugin {
  public:
   ValidatingWebhooks(storage::Store& store, const ServiceResolver& services)
-      : store_(store), source_(store, HookKind::kValidating), client_(services) {}
+      : store_(store), source_(store, HookKind::kValidating), client_(services, std::string(kCallPrefix)) {}
   std::string_view name() const override { return "ValidatingAdmissionWebhook"; }
   bool HandlesConnect() const override { return true; }
 

@@ -1,4 +1,4 @@
-#include "controlplane/apiserver/admission/webhook/call_errors.h"
+#include "controlplane/apiserver/webhook/call_errors.h"
 
 #include <cerrno>
 

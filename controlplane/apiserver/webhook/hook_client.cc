@@ -1,10 +1,10 @@
-#include "controlplane/apiserver/admission/webhook/hook_client.h"
+#include "controlplane/apiserver/webhook/hook_client.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/admission/webhook/call_errors.h"
+#include "controlplane/apiserver/webhook/call_errors.h"
 
 namespace keelson::apiserver::webhook {
 namespace {
@@ -52,8 +52,8 @@ Result<HookClient::Target> HookClient::TargetOf(const Endpoint& endpoint) {
     Result<std::string> resolved =
         services_.Resolve(endpoint.service_ns, endpoint.service_name, endpoint.service_port, last);
     if (!resolved) {
-      return Error(resolved.error().code(), fmt::format("failed to call webhook: Post \"{}\": {}",
-                                                        endpoint.url(), resolved.error().message()));
+      return Error(resolved.error().code(),
+                   fmt::format("{}Post \"{}\": {}", prefix_, endpoint.url(), resolved.error().message()));
     }
     address = *resolved;
     server_name = endpoint.service_name + "." + endpoint.service_ns + ".svc";
@@ -71,13 +71,10 @@ Result<HookClient::Target> HookClient::TargetOf(const Endpoint& endpoint) {
   return Target{std::move(*client), std::move(address)};
 }
 
-HookCall HookClient::Start(const Hook& hook, std::string review, SteadyTime deadline) {
+HookCall HookClient::Start(const Endpoint& endpoint, std::string review, SteadyTime deadline) {
   HookCall call;
-  const SteadyTime now = SteadyTime::clock::now();
-  call.deadline_ = std::min(deadline, now + hook.timeout);
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(call.deadline_ - now);
-  Endpoint endpoint = hook.endpoint;
-  endpoint.path += fmt::format("?timeout={}s", std::max<int64_t>(seconds.count(), 1));
+  call.deadline_ = deadline;
+  call.prefix_ = prefix_;
   call.url_ = endpoint.url();
   Result<Target> target = TargetOf(endpoint);
   if (!target) {
@@ -103,12 +100,11 @@ Result<std::string> HookCall::Await() {
   if (failure_) return *failure_;
   Result<http::ClientResponse> response = pending_->Await(TimeUntil(deadline_));
   if (!response) {
-    return Error(response.error().code(), fmt::format("failed to call webhook: Post \"{}\": {}", url_,
-                                                      CauseOf(response.error(), address_)));
+    return Error(response.error().code(),
+                 fmt::format("{}Post \"{}\": {}", prefix_, url_, CauseOf(response.error(), address_)));
   }
   if (response->status < 200 || response->status > 206) {
-    return Error(CodeOf(response->status, ""),
-                 "failed to call webhook: " + UnexpectedStatus(response->status, response->body));
+    return Error(CodeOf(response->status, ""), prefix_ + UnexpectedStatus(response->status, response->body));
   }
   return std::move(response->body);
 }
