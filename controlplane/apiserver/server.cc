@@ -82,6 +82,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       options.verify_keys, ServedPaths(health.Paths(), options)});
   reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer, *admission);
   resources = std::make_unique<ResourceHandler>(registry, watches, *admission, *authorizer);
+  registry.SetConverter(std::make_shared<WebhookConverter>(store, options.service_routing));
   FollowRoles();
   FollowNodeObjects();
   FollowFlows();

@@ -13,6 +13,7 @@
 #include "controlplane/apiserver/bootstrap/role_aggregation.h"
 #include "controlplane/apiserver/connect/connect.h"
 #include "controlplane/apiserver/crd/definition_controller.h"
+#include "controlplane/apiserver/crd/webhook_converter.h"
 #include "controlplane/apiserver/discovery.h"
 #include "controlplane/apiserver/endpoints/request_metrics.h"
 #include "controlplane/apiserver/flowcontrol/controller.h"

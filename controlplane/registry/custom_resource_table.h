@@ -18,6 +18,9 @@ namespace keelson::registry {
 class CustomResourceTable {  // thread safe
  public:
   explicit CustomResourceTable(storage::Store& store) : store_(store) {}
+  void SetConverter(std::shared_ptr<apiextensions::Converter> converter) {
+    known_.SetConverter(std::move(converter));
+  }
 
   // The resource of a definition, which may not serve it (Definition::served). Null: there is no such definition.
   // The cache of a served resource is filled. Errors: etcd does not answer.

@@ -183,6 +183,10 @@ Result<size_t> Registry::DeleteCustomObjects(std::string_view group, std::string
   return left.items.size();
 }
 
+void Registry::SetConverter(std::shared_ptr<apiextensions::Converter> converter) {
+  impl_->custom.SetConverter(std::move(converter));
+}
+
 void Registry::ForgetCustom(const std::string& name) { impl_->custom.Forget(name); }
 
 Result<ObjectPtr> Registry::Get(const ResourceInfo& info, std::string_view ns, std::string_view name,

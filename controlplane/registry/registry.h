@@ -31,6 +31,7 @@ namespace keelson::storage {
 class Store;
 }
 namespace keelson::apiextensions {
+class Converter;
 class CustomResource;
 class Definition;
 }  // namespace keelson::apiextensions
@@ -132,6 +133,10 @@ class Registry {
   // All custom resources that are served, with their present definitions.
   void ForEachCustom(
       const std::function<void(apiextensions::CustomResource&, const apiextensions::Definition&)>& each);
+
+  // What converts objects of definitions whose conversion strategy is Webhook; without it such conversions fail. Before
+  // the first request.
+  void SetConverter(std::shared_ptr<apiextensions::Converter> converter);
 
   // Deletes all objects of a custom resource in the background, without admission, whether it is served or not.
   // Returns how many are left: those that finalizers hold.

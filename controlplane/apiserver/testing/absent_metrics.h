@@ -10,7 +10,6 @@ namespace absence {
 inline constexpr char kNoAggregation[] = "no API server stands behind this one";
 inline constexpr char kNoDefinitions[] = "there are no custom resources yet";
 inline constexpr char kNoCel[] = "there is no CEL yet";
-inline constexpr char kNoConversion[] = "nothing is converted by webhooks";
 inline constexpr char kNoDelegation[] = "it asks nobody else who somebody is";
 inline constexpr char kNoEgress[] = "there is no egress selector";
 inline constexpr char kNoSigner[] = "tokens are signed here, by no signer elsewhere";
@@ -30,11 +29,9 @@ inline constexpr metrics::Exception kAbsentMetrics[] = {
     {"apiserver_admission_match_", absence::kNoCel},
     {"apiserver_admission_step_admission_duration_seconds_summary", "the histogram of this name has more"},
     {"apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info", absence::kNotCounted},
-    {"apiserver_authorization_match_", absence::kNoCel},
     {"apiserver_cel_", absence::kNoCel},
     {"apiserver_certificates_registry_", absence::kNotCounted},
-    {"apiserver_conversion_webhook_", absence::kNoConversion},
-    {"apiserver_crd_conversion_", absence::kNoConversion},
+    {"apiserver_conversion_webhook_", absence::kNotCounted},
     {"apiserver_delegated_", absence::kNoDelegation},
     {"apiserver_egress_", absence::kNoEgress},
     {"apiserver_envelope_encryption_dek_cache_", absence::kNoKmsV1},

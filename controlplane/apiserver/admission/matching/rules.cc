@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "controlplane/apiextensions/custom_resource.h"
+
 namespace keelson::apiserver {
 namespace {
 
@@ -68,6 +70,20 @@ const api::ResourceInfo* Match(const Repeated<Rule>& rules, bool equivalent,
   return nullptr;
 }
 
+// The rows of the other versions that are served.
+std::vector<const api::ResourceInfo*> CustomRows(const apiextensions::CustomRow& row) {
+  std::vector<const api::ResourceInfo*> out;
+  const std::shared_ptr<const apiextensions::Definition> definition = row.owner->definition();
+  if (!definition) return out;
+  const std::string_view sub = SplitSubresource(row.resource).second;
+  for (const auto& version : definition->versions) {
+    if (!version->served || version->name == row.version) continue;
+    if ((sub == "status" && !version->has_status) || (sub == "scale" && !version->scale)) continue;
+    out.push_back(&row.owner->Row(version->name, sub));
+  }
+  return out;
+}
+
 }  // namespace
 
 bool RuleMatches(const RuleWithOperations& rule, const AdmissionRequest& request,
@@ -88,6 +104,7 @@ const api::ResourceInfo* MatchRules(const Repeated<NamedRuleWithOperations>& rul
 }
 
 std::vector<const api::ResourceInfo*> EquivalentRows(const api::ResourceInfo& row) {
+  if (const apiextensions::CustomRow* custom = apiextensions::CustomOf(row)) return CustomRows(*custom);
   const auto [name, sub] = SplitSubresource(row.resource);
   const api::ResourceInfo* main = sub.empty() ? &row : api::FindResource(row.group, row.version, name);
   std::vector<const api::ResourceInfo*> out;

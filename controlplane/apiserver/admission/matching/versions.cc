@@ -5,8 +5,8 @@
 namespace keelson::apiserver {
 
 Result<std::unique_ptr<api::Message>> ConvertTo(const api::Message& object, const api::ResourceInfo& from,
-                                                const api::ResourceInfo& to) {
-  if (&from != &to) return storage::Convert(object, to);
+                                                const api::ResourceInfo& to, SteadyTime deadline) {
+  if (&from != &to) return storage::ConvertMessage(from, object, to, {deadline, {}});
   std::unique_ptr<api::Message> copy(object.New());
   copy->CopyFrom(object);
   return copy;
@@ -17,7 +17,7 @@ Result<const api::Message*> VersionedObject::Object(const api::ResourceInfo& row
   if (&row == &request_.info && !changed_) {
     current_.reset();
   } else {
-    KEELSON_ASSIGN_OR_RETURN(current_, ConvertTo(*current(), *row_, row));
+    KEELSON_ASSIGN_OR_RETURN(current_, ConvertTo(*current(), *row_, row, request_.deadline));
   }
   row_ = &row;
   return current();
@@ -26,7 +26,7 @@ Result<const api::Message*> VersionedObject::Object(const api::ResourceInfo& row
 Result<const api::Message*> VersionedObject::OldObject(const api::ResourceInfo& row) {
   if (!request_.old_object || &row == &request_.info) return request_.old_object;
   if (&row != old_row_) {
-    KEELSON_ASSIGN_OR_RETURN(old_, ConvertTo(*request_.old_object, request_.info, row));
+    KEELSON_ASSIGN_OR_RETURN(old_, ConvertTo(*request_.old_object, request_.info, row, request_.deadline));
     old_row_ = &row;
   }
   return old_.get();

@@ -7,9 +7,10 @@
 
 namespace keelson::apiserver {
 
-// A copy of `object` (of row `from`) as `to` shows it; both rows show the same stored objects.
+// A copy of `object` (of row `from`) as `to` shows it; both rows show the same stored objects. For custom resources
+// that may call a conversion webhook, which blocks until `deadline` at most.
 Result<std::unique_ptr<api::Message>> ConvertTo(const api::Message& object, const api::ResourceInfo& from,
-                                                const api::ResourceInfo& to);
+                                                const api::ResourceInfo& to, SteadyTime deadline);
 
 // Follows the object of a request through mutations in several versions. Not thread safe.
 class VersionedObject {
