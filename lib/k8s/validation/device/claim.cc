@@ -1,12 +1,14 @@
-// Device classes, claims and claim templates. Does not compile the CEL expressions of selectors.
+// Device classes, claims and claim templates.
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "lib/api/codec/codec.h"
 #include "lib/base/text.h"
+#include "lib/cel/program.h"
 #include "lib/k8s/text/json_problem.h"
 #include "lib/k8s/validation/device/parts.h"
+#include "lib/k8s/validation/device/selector_expression.h"
 #include "lib/k8s/validation/rule_table.h"
 #include "lib/k8s/validation/template.h"
 
@@ -311,22 +313,18 @@ void CheckParameters(const std::string& raw, const Path& path, FieldErrors& erro
 
 void CheckSelectors(const google::protobuf::RepeatedPtrField<resourcev1::DeviceSelector>& selectors,
                     const Path& path, FieldErrors& errors) {
-  CheckList(
-      selectors, kMaxSelectors, path, errors,
-      [&](const resourcev1::DeviceSelector& selector, const Path& place) {
-        const Path cel = place.Child("cel");
-        const Path expression = cel.Child("expression");
-        if (!selector.has_cel()) {
-          errors.push_back(Required(cel));
-        } else if (selector.cel().expression().size() > kExpressionBytes) {
-          errors.push_back(TooLong(expression, kExpressionBytes));
-        } else if (Trim(selector.cel().expression()).empty()) {
-          errors.push_back(Invalid(expression, selector.cel().expression(),
-                                   "compilation failed: ERROR: <input>:1:1: Syntax error: mismatched input "
-                                   "'<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', "
-                                   "'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"));
-        }
-      });
+  CheckList(selectors, kMaxSelectors, path, errors,
+            [&](const resourcev1::DeviceSelector& selector, const Path& place) {
+              const Path cel = place.Child("cel");
+              const Path expression = cel.Child("expression");
+              if (!selector.has_cel()) {
+                errors.push_back(Required(cel));
+              } else if (selector.cel().expression().size() > kExpressionBytes) {
+                errors.push_back(TooLong(expression, kExpressionBytes));
+              } else if (auto program = CompileDeviceSelector(selector.cel().expression()); !program) {
+                errors.push_back(Invalid(expression, selector.cel().expression(), program.error().message()));
+              }
+            });
 }
 
 void CheckDeviceToleration(const resourcev1::DeviceToleration& toleration, const Path& path,

@@ -26,6 +26,24 @@ std::string AtPolicy(const std::string& rest) {
   return "spec.devices[0].capacity[memory].requestPolicy" + rest;
 }
 
+TEST(DeviceRules, SelectorsAreCompiled) {
+  auto selector = [](const std::string& expression) {
+    return R"({"metadata":{"name":"c"},"spec":{"selectors":[{"cel":{"expression":")" + expression +
+           R"("}}]}})";
+  };
+  const std::string at = "spec.selectors[0].cel.expression: Invalid value: ";
+  ExpectErrors(
+      kV1, "DeviceClass",
+      {{selector("device.driver == 'a' && device.attributes['a'].model.startsWith('x')"), {}},
+       {selector("cel.bind(a, device.attributes['a'], a.healthy)"), {}},
+       {selector("device.capacity['a'].memory.compareTo(quantity('1Gi')) >= 0"), {}},
+       {selector("device.driver"),
+        {at + "\"device.driver\": must evaluate to bool or the unknown type, not string"}},
+       {selector("device.vendor == 'a'"),
+        {at + "\"device.vendor == 'a'\": compilation failed: ERROR: <input>:1:7: undefined field 'vendor'\n"
+              " | device.vendor == 'a'\n | ......^"}}});
+}
+
 TEST(DeviceRules, CapacityRequestPolicies) {
   ExpectErrors(
       kV1, "ResourceSlice",
