@@ -1,5 +1,4 @@
-// --authentication-config: AuthenticationConfiguration of apiserver.config.k8s.io. CEL expressions are not
-// supported: a file with any is an error.
+// --authentication-config: AuthenticationConfiguration of apiserver.config.k8s.io.
 #pragma once
 
 #include <optional>

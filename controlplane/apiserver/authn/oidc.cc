@@ -54,17 +54,41 @@ class Verifier : public TokenVerifier {
       return Refused(fmt::format("verify token: oidc: expected audience in {} got {}",
                                  fmt::join(options_.audiences, " "), fmt::join(AudienceClaim(claims), " ")));
     }
-    KEELSON_RETURN_IF_ERROR(CheckRequired(claims));
     TokenAnswer answer;
-    KEELSON_ASSIGN_OR_RETURN(answer.user.name, UserName(claims));
-    KEELSON_ASSIGN_OR_RETURN(answer.user.groups, Groups(claims));
-    if (!options_.uid_claim.empty()) answer.user.uid = TextClaim(claims, options_.uid_claim);
+    KEELSON_RETURN_IF_ERROR(MapClaims(claims, answer.user));
     if (std::string_view id = TextClaim(claims, "jti"); !id.empty()) {
       answer.user.extra["authentication.kubernetes.io/credential-id"] = {"JTI=" + std::string(id)};
     }
+    KEELSON_RETURN_IF_ERROR(Mapped(EvaluateUserRules(*options_.expressions, answer.user)));
     // The token's audience must be one of the configured client IDs.
     answer.audiences = audiences;
     return std::optional<TokenAnswer>(std::move(answer));
+  }
+
+  // An error of an expression, as Refused() words others.
+  template <typename T>
+  static Result<T> Mapped(Result<T> result) {
+    if (!result) return Refused(result.error().message());
+    return result;
+  }
+
+  Result<> MapClaims(const json::object& claims, User& user) const {
+    const ClaimExpressions& expressions = *options_.expressions;
+    KEELSON_ASSIGN_OR_RETURN(
+        user.name, expressions.username ? Mapped(EvaluateUserName(expressions, claims)) : UserName(claims));
+    KEELSON_ASSIGN_OR_RETURN(
+        user.groups, expressions.groups ? Mapped(EvaluateGroups(expressions, claims)) : Groups(claims));
+    if (!options_.uid_claim.empty()) {
+      user.uid = TextClaim(claims, options_.uid_claim);
+      if (user.uid.empty()) {
+        return Refused(fmt::format("parse uid claim {}: claim not present", k8s::Quote(options_.uid_claim)));
+      }
+    } else if (expressions.uid) {
+      KEELSON_ASSIGN_OR_RETURN(user.uid, Mapped(EvaluateUid(expressions, claims)));
+    }
+    KEELSON_RETURN_IF_ERROR(Mapped(EvaluateExtra(expressions, claims, user)));
+    KEELSON_RETURN_IF_ERROR(CheckRequired(claims));
+    return Mapped(EvaluateClaimRules(expressions, claims));
   }
 
   Result<> CheckSignature(const Jwt& jwt) {
@@ -144,7 +168,7 @@ Result<std::shared_ptr<TokenVerifier>> NewOidcVerifier(OidcOptions options, Cloc
   if (options.audiences.empty()) {
     return Error(Code::kInvalid, options.issuer_url + ": at least one audience (client id) is required");
   }
-  if (options.username_claim.empty()) {
+  if (options.username_claim.empty() && !options.expressions->username) {
     return Error(Code::kInvalid, options.issuer_url + ": a claim for the user name is required");
   }
   for (const std::string& algorithm : options.algorithms) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "controlplane/apiserver/authn/claim_expressions.h"
 #include "controlplane/apiserver/authn/token_verifier.h"
 #include "lib/base/clock.h"
 
@@ -21,6 +22,8 @@ struct OidcOptions {
   std::string groups_claim, groups_prefix;  // empty: no groups
   std::string uid_claim;
   std::map<std::string, std::string> required_claims;
+  // In CEL, in place of claims or beside them. Never null.
+  std::shared_ptr<const ClaimExpressions> expressions = std::make_shared<ClaimExpressions>();
 };
 
 // Fetches keys when the first token of the issuer arrives, and again for an unknown key ID, at most every ten

@@ -184,6 +184,65 @@ TEST_F(OidcTest, EmailHasToBeVerified) {
   EXPECT_EQ(Ask(Sign(claims, rsa_)), "corp:jane@corp.example corp:dev corp:ops");
 }
 
+TEST_F(OidcTest, ExpressionsMapAndJudgeClaims) {
+  auto expressions = std::make_shared<ClaimExpressions>();
+  auto mapping = [](const char* text) { return *CompileClaimMapping(text); };
+  expressions->username = mapping("'cel:' + claims.sub");
+  expressions->groups = mapping("claims.roles.map(r, r.name)");
+  expressions->uid = mapping("claims.sub + '-uid'");
+  expressions->extra = {{"example.org/tenant", mapping("claims.tenant")},
+                        {"example.org/none", mapping("claims.?missing.orValue('')")}};
+  expressions->claim_rules = {{*CompileClaimRule("claims.level > 2"), "the level is too low"}};
+  expressions->user_rules = {{*CompileUserRule("!user.username.startsWith('cel:system:')"), "reserved"}};
+  options_.expressions = expressions;
+  options_.groups_claim.clear();
+  json::object claims = Claims();
+  claims["sub"] = "jane";
+  claims["level"] = 3;
+  claims["tenant"] = "t1";
+  claims["roles"] = json::array{json::object{{"name", "dev"}}, json::object{{"name", "ops"}}};
+  EXPECT_EQ(Ask(Sign(claims, rsa_)), "cel:jane dev ops");
+  const User user = (*verifier_->Authenticate(Sign(claims, rsa_), kAudiences))->user;
+  EXPECT_EQ(user.uid, "jane-uid");
+  EXPECT_EQ(user.extra.at("example.org/tenant"), std::vector<std::string>{"t1"});
+  EXPECT_EQ(user.extra.count("example.org/none"), 0u);
+  claims["level"] = 2;
+  EXPECT_EQ(Ask(Sign(claims, rsa_)),
+            "oidc: error evaluating claim validation expression: validation expression 'claims.level > 2' "
+            "failed: the level is too low");
+  claims["level"] = 3;
+  claims["sub"] = "system:x";
+  EXPECT_EQ(Ask(Sign(claims, rsa_)),
+            "oidc: error evaluating user info validation rule: validation expression "
+            "'!user.username.startsWith('cel:system:')' failed: reserved");
+  claims["sub"] = "jane";
+  claims["roles"] = json::array{json::object{{"name", 1}}};
+  EXPECT_EQ(Ask(Sign(claims, rsa_)),
+            "oidc: error evaluating group claim expression: expression must return a string or a list of "
+            "strings");
+  claims.erase("tenant");
+  claims["roles"] = json::array();
+  EXPECT_EQ(Ask(Sign(claims, rsa_)),
+            "oidc: expression 'claims.tenant' resulted in error: no such key: tenant");
+}
+
+TEST_F(OidcTest, AnEmptyNameIsNoName) {
+  auto expressions = std::make_shared<ClaimExpressions>();
+  expressions->username = *CompileClaimMapping("claims.?nick.orValue('')");
+  options_.expressions = expressions;
+  EXPECT_EQ(Ask(Sign(Claims(), rsa_)), "oidc: username claim expression must not return an empty string");
+}
+
+TEST(ClaimExpressions, KnowWhichClaimsTheySelect) {
+  for (const char* text : {"claims.email", "claims.?email.orValue('')", "has(claims.email) ? 'a' : 'b'",
+                           "['x'].map(x, x + claims.email)[0]", "{'a': claims.email}.a"}) {
+    EXPECT_TRUE(SelectsClaim(text, "email")) << text;
+  }
+  for (const char* text : {"claims.email_verified", "claims.sub", "'claims.email'", "claims.a.email"}) {
+    EXPECT_FALSE(SelectsClaim(text, "email")) << text;
+  }
+}
+
 std::string ConfigError(const std::string& body) {
   auto parsed = ParseAuthenticationConfig(
       "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n" + body,
@@ -215,10 +274,46 @@ TEST(AuthenticationConfig, Table) {
        "jwt[0].claimMappings.username.prefix: Required value: prefix is required when claim is set. It can "
        "be "
        "set to an empty string to disable prefixing"},
-      {jwt(good, "claimMappings: {username: {expression: claims.sub}}"),
-       "jwt[0].claimMappings.username.expression: expressions are not supported"},
-      {jwt(good, mapping + ", userValidationRules: [{expression: 'true'}]"),
-       "jwt[0].userValidationRules: expressions are not supported"},
+      {jwt(good, "claimMappings: {username: {expression: claims.sub}}"), ""},
+      {jwt(good, "claimMappings: {username: {claim: sub, prefix: '', expression: claims.sub}}"),
+       "jwt[0].claimMappings.username: Invalid value: \"\": claim and expression can't both be set"},
+      {jwt(good, "claimMappings: {username: {}}"),
+       "jwt[0].claimMappings.username: Required value: claim or expression is required"},
+      {jwt(good, "claimMappings: {username: {expression: claims.sub, prefix: x}}"),
+       "jwt[0].claimMappings.username.prefix: may not be specified when expression is set"},
+      {jwt(good, "claimMappings: {username: {expression: claims.email}}"),
+       "jwt[0].claimMappings.username.expression: Invalid value: \"claims.email\": claims.email_verified "
+       "must "
+       "be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or "
+       "claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression"},
+      {jwt(good,
+           "claimMappings: {username: {expression: claims.email}}, claimValidationRules: [{expression: "
+           "'claims.?email_verified.orValue(true) == true'}]"),
+       ""},
+      {jwt(good, mapping + ", userValidationRules: [{expression: 'user.username.size()'}]"),
+       "jwt[0].userValidationRules[0].expression: Invalid value: \"user.username.size()\": must evaluate to "
+       "bool"},
+      {jwt(good, mapping + ", userValidationRules: [{expression: 'user.nick == \"\"'}]"),
+       "jwt[0].userValidationRules[0].expression: Invalid value: \"user.nick == \\\"\\\"\": compilation "
+       "failed: "
+       "ERROR: <input>:1:5: undefined field 'nick'\n | user.nick == \"\"\n | ....^"},
+      {jwt(good, mapping + ", userValidationRules: [{message: x}]"),
+       "jwt[0].userValidationRules[0].expression: Required value"},
+      {jwt(good, mapping + ", claimValidationRules: [{expression: 'claims.ok'}]"),
+       "jwt[0].claimValidationRules[0].expression: Invalid value: \"claims.ok\": must evaluate to bool"},
+      {jwt(good, mapping + ", claimValidationRules: [{claim: hd, message: x}]"),
+       "jwt[0].claimValidationRules[0].message: may not be specified when claim is set"},
+      {jwt(good, mapping + ", claimValidationRules: [{}]"),
+       "jwt[0].claimValidationRules[0]: Required value: claim or expression is required"},
+      {jwt(good,
+           "claimMappings: {username: {claim: sub, prefix: ''}, extra: [{key: example.org/A, "
+           "valueExpression: claims.a}, {key: x.k8s.io/b, valueExpression: claims.b}, {key: c}]}"),
+       "jwt[0].claimMappings.extra[0].key: Invalid value: \"example.org/A\": must be lowercase, "
+       "jwt[0].claimMappings.extra[1].key: Invalid value: \"x.k8s.io/b\": k8s.io, kubernetes.io and their "
+       "subdomains are reserved for Kubernetes use, jwt[0].claimMappings.extra[2].key: Invalid value: \"c\": "
+       "must "
+       "be a domain-prefixed path (such as \"acme.io/foo\"), "
+       "jwt[0].claimMappings.extra[2].valueExpression: Required value"},
       {jwt(good, mapping + ", claimValidationRules: [{claim: hd, requiredValue: x}]"), ""},
   };
   for (const auto& row : rows) EXPECT_EQ(ConfigError(row.body), row.said) << row.body;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "lib/component/document_reader.h"
+#include "lib/k8s/field_error.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using component::DocumentReader;
 
 constexpr char kRequired[] = "Required value";
+constexpr int kMaxConditions = 64;
 
 // Without TTLs nothing is kept.
 void ReadTtl(DocumentReader& in, const char* field, const char* allowed, std::chrono::milliseconds& ttl) {
@@ -37,6 +39,36 @@ std::string ReadChoice(DocumentReader& in, const char* field, const char* one, c
   return out;
 }
 
+void ReadConditions(DocumentReader& in, AuthorizationConditions& out) {
+  std::set<std::string> seen;
+  int count = 0;
+  in.List("matchConditions", [&](DocumentReader& condition) {
+    std::string expression;
+    condition.Read("expression", expression);
+    if (++count == kMaxConditions + 1) {
+      in.Problem("matchConditions", fmt::format("Too many: must have at most {} items", kMaxConditions));
+    }
+    if (count > kMaxConditions) return;
+    if (expression.find_first_not_of(" \t\n\v\f\r") == std::string::npos) {
+      condition.Problem("expression", kRequired);
+    } else if (!seen.insert(expression).second) {
+      condition.Problem("expression", "Duplicate value: " + k8s::Quote(expression));
+    } else if (Result<> added = out.Add(expression); !added) {
+      condition.Problem("expression", fmt::format("Invalid value: {}: {}", k8s::Quote(expression),
+                                                  added.error().message()));
+    }
+  });
+  std::string version;
+  in.Read("matchConditionSubjectAccessReviewVersion", version);
+  if (version.empty() && count > 0) {
+    in.Problem("matchConditionSubjectAccessReviewVersion",
+               "Required value: required if match conditions are specified");
+  } else if (!version.empty() && version != "v1") {
+    in.Problem("matchConditionSubjectAccessReviewVersion",
+               fmt::format("Unsupported value: {}: supported values: \"v1\"", k8s::Quote(version)));
+  }
+}
+
 void ReadWebhook(DocumentReader& in, AuthorizerConfig& out) {
   out.timeout = std::chrono::milliseconds(0);
   in.Read("timeout", out.timeout);
@@ -45,7 +77,6 @@ void ReadWebhook(DocumentReader& in, AuthorizerConfig& out) {
   ReadTtl(in, "authorizedTTL", "cacheAuthorizedRequests", out.webhook.authorized_ttl);
   ReadTtl(in, "unauthorizedTTL", "cacheUnauthorizedRequests", out.webhook.unauthorized_ttl);
   out.webhook.version = ReadChoice(in, "subjectAccessReviewVersion", "v1", "v1beta1");
-  in.Ignore({"matchConditionSubjectAccessReviewVersion"});
   out.webhook.deny_on_failure = ReadChoice(in, "failurePolicy", "Deny", "NoOpinion") == "Deny";
   in.Section("connectionInfo", [&](DocumentReader& connection) {
     const std::string type = ReadRequired(connection, "type");
@@ -54,7 +85,7 @@ void ReadWebhook(DocumentReader& in, AuthorizerConfig& out) {
     }
     out.kubeconfig_file = ReadRequired(connection, "kubeConfigFile");
   });
-  if (in.Has("matchConditions")) in.Problem("matchConditions", "expressions are not supported");
+  ReadConditions(in, out.webhook.conditions);
 }
 
 Error Bad(const std::string& why) { return Error(Code::kInvalid, why); }

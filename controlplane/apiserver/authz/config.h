@@ -1,5 +1,4 @@
-// --authorization-config: AuthorizationConfiguration of apiserver.config.k8s.io. Match conditions (CEL) are
-// not supported: a file with any is an error.
+// --authorization-config: AuthorizationConfiguration of apiserver.config.k8s.io.
 #pragma once
 
 #include <chrono>

@@ -98,16 +98,18 @@ class Webhook : public Authorizer {
 
   Decision Authorize(const Attributes& attributes) const override {
     json::object spec = Spec(attributes);
+    if (!options_.conditions.empty()) {
+      const Result<bool> match = options_.conditions.Match(spec, options_.name);
+      if (!match) return Failed(match.error());
+      if (!*match) return {};
+    }
     std::string key = json::serialize(spec);
     if (auto known = cache_.Find(key)) return *known;
     Result<Decision> decision = Ask(std::move(spec));
     if (!decision) {
       log::Warn("Authorization webhook cannot be asked",
                 {{"name", options_.name}, {"err", decision.error()}});
-      Decision failed;
-      failed.denied = options_.deny_on_failure;
-      failed.evaluation_error = decision.error().message();
-      return failed;
+      return Failed(decision.error());
     }
     if (key.size() <= kMaxKey) {
       cache_.Put(key, *decision, decision->allowed ? options_.authorized_ttl : options_.unauthorized_ttl);
@@ -120,6 +122,13 @@ class Webhook : public Authorizer {
   }
 
  private:
+  Decision Failed(const Error& error) const {
+    Decision failed;
+    failed.denied = options_.deny_on_failure;
+    failed.evaluation_error = error.message();
+    return failed;
+  }
+
   Result<Decision> Ask(json::object spec) const {
     json::object review{{"apiVersion", "authorization.k8s.io/" + options_.version},
                         {"kind", "SubjectAccessReview"},

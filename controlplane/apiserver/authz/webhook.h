@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "controlplane/apiserver/authz/authorizer.h"
+#include "controlplane/apiserver/authz/match_conditions.h"
 #include "controlplane/apiserver/webhook/client.h"
 #include "lib/base/clock.h"
 
@@ -15,7 +16,8 @@ struct WebhookAuthorizerOptions {
   std::string version = "v1beta1";  // of authorization.k8s.io
   std::chrono::milliseconds authorized_ttl{std::chrono::minutes(5)};
   std::chrono::milliseconds unauthorized_ttl{std::chrono::seconds(30)};
-  bool deny_on_failure = false;  // if false, the next authorizer decides
+  bool deny_on_failure = false;        // if false, the next authorizer decides
+  AuthorizationConditions conditions;  // requests that do not match them are left to the next authorizer
 };
 std::shared_ptr<const Authorizer> NewWebhookAuthorizer(std::unique_ptr<WebhookClient> client,
                                                        WebhookAuthorizerOptions options,

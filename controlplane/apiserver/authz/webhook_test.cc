@@ -90,6 +90,44 @@ TEST_F(WebhookTest, WhoCannotBeAskedLetsNobodyIn) {
   }
 }
 
+TEST_F(WebhookTest, GetsOnlyWhatMatchesItsConditions) {
+  answer_ = R"({"status":{"allowed":true}})";
+  WebhookAuthorizerOptions options;
+  options.version = "v1";
+  for (const char* condition :
+       {"has(request.resourceAttributes)", "request.resourceAttributes.namespace == 'prod'",
+        "!('system:masters' in request.groups)", "request.extra['scope'][0] == 'a' || request.uid == ''"}) {
+    ASSERT_TRUE(options.conditions.Add(condition));
+  }
+  auto authorizer = NewWebhookAuthorizer(Client(), options, clock_);
+  EXPECT_TRUE(authorizer->Authorize({jane_, Resource("get", "", "pods", "prod")}).allowed);
+  EXPECT_EQ(asked_, 1);
+  for (const RequestInfo& other : {Resource("get", "", "pods", "dev"), Path("get", "/metrics")}) {
+    const Decision decision = authorizer->Authorize({jane_, other});
+    EXPECT_FALSE(decision.allowed);
+    EXPECT_FALSE(decision.denied);
+    EXPECT_EQ(decision.evaluation_error, "");
+  }
+  EXPECT_EQ(asked_, 1);
+}
+
+TEST_F(WebhookTest, ConditionsThatFailAreJudgedByTheFailurePolicy) {
+  WebhookAuthorizerOptions options;
+  ASSERT_TRUE(options.conditions.Add("request.extra['none'][0] == 'x'"));
+  const RequestInfo get = Resource("get", "", "pods", "prod");
+  const Decision passed = NewWebhookAuthorizer(Client(), options, clock_)->Authorize({jane_, get});
+  EXPECT_FALSE(passed.denied);
+  EXPECT_EQ(passed.evaluation_error,
+            "cel evaluation error: expression 'request.extra['none'][0] == 'x'' resulted in error: no such "
+            "key: none");
+  options.deny_on_failure = true;
+  EXPECT_TRUE(NewWebhookAuthorizer(Client(), options, clock_)->Authorize({jane_, get}).denied);
+  // One that is false decides, whatever the others are.
+  ASSERT_TRUE(options.conditions.Add("request.user == 'joe'"));
+  EXPECT_FALSE(NewWebhookAuthorizer(Client(), options, clock_)->Authorize({jane_, get}).denied);
+  EXPECT_EQ(asked_, 0);
+}
+
 TEST_F(WebhookTest, OldVersionCallsGroupsGroup) {
   answer_ = R"({"status":{"allowed":true}})";
   RequestInfo get = Path("get", "/metrics");
@@ -130,8 +168,19 @@ TEST(AuthorizationConfig, Table) {
   } rows[] = {
       {"{type: Node, name: node}, {type: RBAC, name: rbac}", ""},
       {"{type: Webhook, name: w, " + webhook + "}}, {type: RBAC, name: rbac}", ""},
+      {"{type: Webhook, name: w, " + webhook +
+           ", matchConditionSubjectAccessReviewVersion: v1, matchConditions: [{expression: 'request.user == "
+           "\"a\"'}]}}",
+       ""},
       {"{type: Webhook, name: w, " + webhook + ", matchConditions: [{expression: 'true'}]}}",
-       "authorizers[0].webhook.matchConditions: expressions are not supported"},
+       "authorizers[0].webhook.matchConditionSubjectAccessReviewVersion: Required value: required if match "
+       "conditions are specified"},
+      {"{type: Webhook, name: w, " + webhook +
+           ", matchConditionSubjectAccessReviewVersion: v1, matchConditions: [{expression: request.user}, "
+           "{expression: ' '}, {expression: request.user}]}}",
+       "authorizers[0].webhook.matchConditions[0].expression: Invalid value: \"request.user\": must evaluate "
+       "to bool but got string, authorizers[0].webhook.matchConditions[1].expression: Required value, "
+       "authorizers[0].webhook.matchConditions[2].expression: Duplicate value: \"request.user\""},
       {"{type: RBAC, name: a}, {type: RBAC, name: b}", "authorizers[1].type: Duplicate value: \"RBAC\""},
       {"{type: ABAC, name: a}", "authorizers[0].type: Unsupported value: \"ABAC\""},
       {"{type: RBAC}", "authorizers[0].name: Required value"},
