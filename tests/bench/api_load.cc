@@ -1,11 +1,6 @@
 // Loads an API server over HTTPS: writes of every kind next to writes to a separate etcd on the same disk,
 // LISTs of many pods in every format, and memory per pod. Prints one line per measurement:
 //   NAME COUNT PER_SECOND P50_MS P99_MS SERVER_CPU_US_EACH [BYTES]
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstdio>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <thread>
@@ -19,11 +14,12 @@
 #include "lib/base/file.h"
 #include "lib/client/transport.h"
 #include "lib/http/client/client.h"
+#include "tests/bench/load.h"
 
 namespace keelson {
 namespace {
 
-using std::chrono::steady_clock;
+using bench::Json;
 
 struct Options {
   std::string kubeconfig, etcd_dir;
@@ -31,52 +27,10 @@ struct Options {
   int writes = 4000, pods = 10000, workers = 32, lists = 5;
 };
 
-std::string Json(std::string_view text) {  // with ' for ", for readability below
-  std::string out(text);
-  std::replace(out.begin(), out.end(), '\'', '"');
-  return out;
-}
-
-std::string Field(const std::string& path, std::string_view name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.compare(0, name.size(), name) == 0) return line.substr(name.size());
-  }
-  return "0";
-}
-
-class Servers {
- public:
-  explicit Servers(std::vector<int> pids) : pids_(std::move(pids)) {}
-
-  double CpuSeconds() const {
-    double ticks = 0;
-    for (int pid : pids_) {
-      Result<std::string> stat = ReadFile(fmt::format("/proc/{}/stat", pid));
-      if (!stat) continue;
-      unsigned long user = 0, system = 0;
-      // Behind the name in parentheses: state is field 3, utime 14.
-      std::sscanf(stat->c_str() + stat->rfind(')') + 1,
-                  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
-      ticks += static_cast<double>(user + system);
-    }
-    return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
-  }
-  // Of the first one.
-  double AnonymousMib() const {
-    return pids_.empty()
-               ? 0
-               : std::atof(Field(fmt::format("/proc/{}/status", pids_[0]), "RssAnon:").c_str()) / 1024;
-  }
-
- private:
-  std::vector<int> pids_;
-};
-
 class Load {
  public:
   Load(Options options, client::RestConfig config)
-      : options_(std::move(options)), config_(std::move(config)), servers_(options_.pids) {}
+      : options_(std::move(options)), client_(std::move(config), options_.pids) {}
 
   Result<> Run() {
     ns_ = fmt::format("api-load-{}", getpid());
@@ -98,83 +52,17 @@ class Load {
     return Pods();
   }
 
-  Result<std::unique_ptr<http::Client>> Connect() const {
-    http::ClientOptions options;
-    options.base_url = config_.server;
-    options.tls.ca_pem = config_.ca_pem;
-    options.tls.certificate_pem = config_.certificate_pem;
-    options.tls.key_pem = config_.key_pem;
-    options.http2 = false;
-    return http::Client::Create(options);
-  }
-
   http::ClientRequest Request(std::string method, std::string target, std::string body,
                               std::string type = "application/json") const {
-    http::ClientRequest request{std::move(method), std::move(target), {}, std::move(body)};
-    if (!request.body.empty()) request.headers.Add("Content-Type", std::move(type));
-    if (!config_.token.empty()) request.headers.Add("Authorization", "Bearer " + config_.token);
-    return request;
+    return client_.Request(std::move(method), std::move(target), std::move(body), std::move(type));
   }
-
-  static Result<size_t> Do(http::Client& client, const http::ClientRequest& request) {
-    KEELSON_ASSIGN_OR_RETURN(http::ClientResponse response, client.Do(request, std::chrono::seconds(60)));
-    if (response.status / 100 == 2) return response.body.size();
-    return Error(Code::kInternal, fmt::format("{} {}: {} {}", request.method, request.target, response.status,
-                                              response.body.substr(0, 300)));
-  }
-
   Result<> Send(std::string method, std::string target, std::string body) const {
-    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<http::Client> client, Connect());
-    KEELSON_ASSIGN_OR_RETURN([[maybe_unused]] size_t size,
-                             Do(*client, Request(std::move(method), std::move(target), std::move(body))));
-    return {};
+    Result<std::string> sent = client_.Send(std::move(method), std::move(target), std::move(body));
+    return sent ? Result<>() : sent.error();
   }
-
-  // Calls `one(worker, i)` for 0 <= i < count from all workers, and prints the duration.
-  Result<> Time(const std::string& name, int count, int workers,
-                const std::function<Result<size_t>(int, int)>& one) {
-    std::vector<std::vector<double>> times(workers);
-    std::vector<Result<>> results(workers);
-    std::atomic<int> next{0};
-    std::atomic<size_t> bytes{0};
-    double cpu = servers_.CpuSeconds();
-    auto begin = steady_clock::now();
-    std::vector<std::thread> threads;
-    for (int w = 0; w < workers; ++w) {
-      threads.emplace_back([&, w] {
-        for (int i; (i = next.fetch_add(1)) < count;) {
-          auto start = steady_clock::now();
-          Result<size_t> size = one(w, i);
-          if (!size) {
-            results[w] = size.error();
-            return;
-          }
-          bytes += *size;
-          times[w].push_back(std::chrono::duration<double, std::milli>(steady_clock::now() - start).count());
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    double seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
-    cpu = servers_.CpuSeconds() - cpu;
-    std::vector<double> all;
-    for (const auto& some : times) all.insert(all.end(), some.begin(), some.end());
-    for (const Result<>& result : results) KEELSON_RETURN_IF_ERROR(result);
-    std::sort(all.begin(), all.end());
-    auto at = [&](double p) { return all[std::min(all.size() - 1, static_cast<size_t>(p * all.size()))]; };
-    fmt::print("{:<34} {:>6} {:>9.1f}/s p50 {:>8.2f} ms p99 {:>8.2f} ms cpu {:>9.0f} us each {:>11} bytes\n",
-               name, count, count / seconds, at(0.5), at(0.99), cpu / count * 1e6, bytes.load() / count);
-    std::fflush(stdout);
-    return {};
-  }
-
-  Result<> TimeRequests(const std::string& name, int count, int workers, const Make& make) {
-    std::vector<std::unique_ptr<http::Client>> clients;
-    for (int w = 0; w < workers; ++w) {
-      KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<http::Client> client, Connect());
-      clients.push_back(std::move(client));
-    }
-    return Time(name, count, workers, [&](int w, int i) { return Do(*clients[w], make(i)); });
+  Result<> TimeRequests(const std::string& name, int count, int workers, const Make& make) const {
+    Result<double> timed = client_.TimeRequests(name, count, workers, make);
+    return timed ? Result<>() : timed.error();
   }
 
   // The lower bound: the same bytes written to an otherwise idle etcd.
@@ -188,8 +76,8 @@ class Load {
     ready.get_future().wait();
     etcd::Client client(supervisor->client_options());
     std::string value(600, 'x');
-    Result<> timed =
-        Time("etcd put, 600 bytes", options_.writes, options_.workers, [&](int, int i) -> Result<size_t> {
+    Result<double> timed = client_.Time(
+        "etcd put, 600 bytes", options_.writes, options_.workers, [&](int, int i) -> Result<size_t> {
           KEELSON_ASSIGN_OR_RETURN(
               etcd::TxnResult put,
               client.PutIf(fmt::format("/registry/configmaps/x/{}", i), value, 0, 0, {}));
@@ -198,7 +86,7 @@ class Load {
     thread.request_stop();
     thread.join();
     (void)RemoveTree(own.data_dir);
-    return timed;
+    return timed ? Result<>() : timed.error();
   }
 
   std::string ConfigMaps() const { return "/api/v1/namespaces/" + ns_ + "/configmaps"; }
@@ -270,11 +158,11 @@ class Load {
 
   Result<> Pods() {
     std::string path = "/api/v1/namespaces/" + ns_ + "/pods";
-    double before = servers_.AnonymousMib();
+    double before = client_.servers().AnonymousMib();
     KEELSON_RETURN_IF_ERROR(TimeRequests("create Pods", options_.pods, options_.workers,
                                          [&](int i) { return Request("POST", path, Pod(i)); }));
-    fmt::print("{:<34} {:.1f} MiB anonymous, from {:.1f}\n", "after the pods", servers_.AnonymousMib(),
-               before);
+    fmt::print("{:<34} {:.1f} MiB anonymous, from {:.1f}\n", "after the pods",
+               client_.servers().AnonymousMib(), before);
     struct {
       const char *name, *accept, *query;
       bool gzip;
@@ -298,13 +186,12 @@ class Load {
         return request;
       }));
     }
-    fmt::print("{:<34} {:.1f} MiB anonymous\n", "after the lists", servers_.AnonymousMib());
+    fmt::print("{:<34} {:.1f} MiB anonymous\n", "after the lists", client_.servers().AnonymousMib());
     return {};
   }
 
   Options options_;
-  client::RestConfig config_;
-  Servers servers_;
+  const bench::LoadClient client_;
   std::string ns_;
 };
 

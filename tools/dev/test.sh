@@ -75,6 +75,12 @@ run_bench() {
     PATH="$PATH:$(dirname "$(kubectl_path)")" "$BUILD/bench-tools/controllers_load" "${@:2}"
     return
   fi
+  if [ "${1:-}" = extensions ]; then
+    need_root
+    build kube-controlplane extensions_load
+    PATH="$PATH:$(dirname "$(kubectl_path)")" "$BUILD/bench-tools/extensions_load" "${@:2}"
+    return
+  fi
   build
   if [ "${1:-}" = cluster ] || [ "${1:-}" = kubelet ]; then
     need_root
