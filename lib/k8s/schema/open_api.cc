@@ -45,8 +45,10 @@ json::object Reference(std::string_view name, const char* description, OpenApiVe
 }
 
 json::value Raw(const std::string& text) {
+  json::parse_options options;
+  options.max_depth = kMaxObjectDepth;
   json::error_code error;
-  json::value value = json::parse(text, error);
+  json::value value = json::parse(text, error, {}, options);
   return error ? json::value() : value;
 }
 
@@ -100,12 +102,12 @@ class Publisher {
     if (!text.empty()) out[name] = Text(text);
   }
 
-  static void AddValues(const Props& props, json::object& out) {
+  void AddValues(const Props& props, json::object& out) const {
     AddText("description", props.description(), out);
     AddText("title", props.title(), out);
     AddText("format", props.format(), out);
     AddText("pattern", props.pattern(), out);
-    if (props.has_default_()) {
+    if (props.has_default_() && !IsV2()) {
       json::value value = Raw(props.default_().raw());
       if (!value.is_null()) out["default"] = std::move(value);
     }
@@ -235,9 +237,8 @@ json::array Kinds(std::string_view group, std::string_view version, std::string_
   return {json::object{{"group", Text(group)}, {"kind", Text(kind)}, {"version", Text(version)}}};
 }
 
-void AddSelectable(const apiextensionsv1::CustomResourceDefinitionVersion& version, OpenApiVersion open_api,
-                   json::object& schema) {
-  if (open_api == OpenApiVersion::kV2 || version.selectable_fields().empty()) return;
+void AddSelectable(const apiextensionsv1::CustomResourceDefinitionVersion& version, json::object& schema) {
+  if (version.selectable_fields().empty()) return;
   json::array& fields = schema["x-kubernetes-selectable-fields"].emplace_array();
   for (const auto& field : version.selectable_fields()) {
     fields.push_back(json::object{{"fieldPath", Text(TrimLeft(field.json_path(), "."))}});
@@ -291,7 +292,7 @@ std::vector<PublishedSchema> PublishSchemas(const apiextensionsv1::CustomResourc
   std::vector<PublishedSchema> out;
   const auto publish = [&](const std::string& kind, json::object schema) {
     schema["x-kubernetes-group-version-kind"] = Kinds(spec.group(), version, kind);
-    AddSelectable(*found, open_api, schema);
+    AddSelectable(*found, schema);
     out.push_back({PublishedName(spec.group(), version, kind), SortedJson(schema)});
   };
   publish(spec.names().kind(), KindSchema(definition, *found, open_api));

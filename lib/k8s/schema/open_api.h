@@ -16,8 +16,8 @@ struct PublishedSchema {
 };
 
 // The schemas of a version: the kind, and its list; nothing for a version that does not exist. They refer to ObjectMeta
-// and ListMeta by the names of built-in types. Version 2 of OpenAPI leaves out what it cannot say. Slow: keep the
-// result.
+// and ListMeta by the names of built-in types. Version 2 of OpenAPI leaves out what it cannot say, and
+// defaults. Slow: keep the result.
 std::vector<PublishedSchema> PublishSchemas(
     const api::apiextensions::v1::CustomResourceDefinition& definition, std::string_view version,
     api::OpenApiVersion open_api);

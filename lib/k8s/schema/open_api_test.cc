@@ -41,7 +41,7 @@ const Case kCases[] = {
      R"({"description":"Text","enum":["a"],"maxLength":3,"pattern":"^a$","type":"string"})",
      R"({"description":"Text","enum":["a"],"maxLength":3,"pattern":"^a$","type":"string"})"},
     {R"({"type":"integer","minimum":1,"default":5,"anyOf":[{"maximum":5}],"not":{"minimum":9}})",
-     R"({"default":5,"minimum":1,"type":"integer"})",
+     R"({"minimum":1,"type":"integer"})",
      R"({"anyOf":[{"maximum":5}],"default":5,"minimum":1,"not":{"minimum":9},"type":"integer"})"},
     {R"({"type":"object","nullable":true,"properties":{"a":{"type":"string"}}})", "{}",
      R"({"nullable":true,"properties":{"a":{"type":"string"}},"type":"object"})"},
@@ -101,8 +101,60 @@ TEST(PublishSchemas, LeavesOpenWhatKeepsUnknownFields) {
                      OpenApiVersion::kV2);
   EXPECT_EQ(
       published.at(0).json,
-      R"({"type":"object","x-kubernetes-group-version-kind":[{"group":"stable.example.com","kind":"Foo","version":"v1"}]})");
+      R"({"type":"object","x-kubernetes-group-version-kind":[{"group":"stable.example.com","kind":"Foo","version":"v1"}],)"
+      R"("x-kubernetes-selectable-fields":[{"fieldPath":"spec.color"}]})");
   EXPECT_TRUE(PublishSchemas(Definition(R"({"type":"object"})"), "v2", OpenApiVersion::kV2).empty());
+}
+
+// One schema with everything that needs thought, in both versions.
+TEST(PublishSchemas, Golden) {
+  const std::string spec =
+      R"({"type":"object","required":["port","template"],"properties":{)"
+      R"("port":{"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer"},{"type":"string"}]},)"
+      R"("percent":{"x-kubernetes-int-or-string":true,"anyOf":[{"minimum":1}]},)"
+      R"("template":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true},)"
+      R"("object":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"spec":{"type":"object"}}},)"
+      R"("free":{"type":"object","nullable":true,"x-kubernetes-preserve-unknown-fields":true,"properties":{"a":{"type":"string"}}},)"
+      R"("list":{"type":"array","x-kubernetes-preserve-unknown-fields":true,"items":{"type":"object"}},)"
+      R"("labels":{"type":"object","additionalProperties":{"type":"string","nullable":true},"required":["a"]},)"
+      R"("size":{"type":"object","default":{"count":2},"properties":{"count":{"type":"integer","format":"int32","default":1,"minimum":0}}}}})";
+  const std::string embedded_meta =
+      R"("apiVersion":{"description":"APIVersion defines the group and version of the schema that the object is written in.","type":"string"},)"
+      R"("kind":{"description":"Kind is the name of the object's type in CamelCase; it cannot be changed.","type":"string"},"metadata":)";
+  const std::string text =
+      R"("description":"Standard object's metadata: name, labels, annotations and more.")";
+  EXPECT_EQ(
+      Spec(spec, OpenApiVersion::kV2),
+      R"({"properties":{"free":{"x-kubernetes-preserve-unknown-fields":true},)"
+      R"("labels":{"additionalProperties":{},"type":"object"},)"
+      R"("list":{"x-kubernetes-preserve-unknown-fields":true},)"
+      R"("object":{"properties":{)" +
+          embedded_meta + R"({"$ref":"#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",)" +
+          text +
+          R"(},)"
+          R"("spec":{"type":"object"}},"required":["kind","apiVersion"],"type":"object","x-kubernetes-embedded-resource":true},)"
+          R"("percent":{"x-kubernetes-int-or-string":true},"port":{"x-kubernetes-int-or-string":true},)"
+          R"("size":{"properties":{"count":{"format":"int32","minimum":0,"type":"integer"}},"type":"object"},)"
+          R"("template":{"x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}},)"
+          R"("required":["port","template"],"type":"object"})");
+  const std::string reference =
+      R"({"allOf":[{"$ref":"#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}],)" +
+      text + "}";
+  EXPECT_EQ(
+      Spec(spec, OpenApiVersion::kV3),
+      R"({"properties":{"free":{"nullable":true,"properties":{"a":{"type":"string"}},"type":"object","x-kubernetes-preserve-unknown-fields":true},)"
+      R"("labels":{"additionalProperties":{"nullable":true,"type":"string"},"required":["a"],"type":"object"},)"
+      R"("list":{"items":{"type":"object"},"type":"array","x-kubernetes-preserve-unknown-fields":true},)"
+      R"("object":{"properties":{)" +
+          embedded_meta + reference +
+          R"(,"spec":{"type":"object"}},"required":["kind","apiVersion"],"type":"object","x-kubernetes-embedded-resource":true},)"
+          R"("percent":{"allOf":[{"anyOf":[{"type":"integer"},{"type":"string"}]}],"anyOf":[{"minimum":1}],"x-kubernetes-int-or-string":true},)"
+          R"("port":{"anyOf":[{"type":"integer"},{"type":"string"}],"x-kubernetes-int-or-string":true},)"
+          R"("size":{"default":{"count":2},"properties":{"count":{"default":1,"format":"int32","minimum":0,"type":"integer"}},"type":"object"},)"
+          R"("template":{"properties":{)" +
+          embedded_meta + reference +
+          R"(},"required":["kind","apiVersion"],"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}},)"
+          R"("required":["port","template"],"type":"object"})");
 }
 
 TEST(PublishSchemas, DescribesEmbeddedObjects) {
