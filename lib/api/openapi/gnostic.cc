@@ -39,6 +39,31 @@ void PutTexts(Sink& out, uint32_t field, const json::value& list) {
 
 bool IsExtension(std::string_view name) { return name.substr(0, 2) == "x-"; }
 
+// Members of schemas that are numbers or booleans.
+enum class ScalarType { kDouble, kInt, kBool };
+struct ScalarMember {
+  std::string_view name;
+  uint32_t field;
+  ScalarType type;
+};
+constexpr ScalarMember kScalars[] = {
+    {"multipleOf", 6, ScalarType::kDouble},      {"maximum", 7, ScalarType::kDouble},
+    {"exclusiveMaximum", 8, ScalarType::kBool},  {"minimum", 9, ScalarType::kDouble},
+    {"exclusiveMinimum", 10, ScalarType::kBool}, {"maxLength", 11, ScalarType::kInt},
+    {"minLength", 12, ScalarType::kInt},         {"maxItems", 14, ScalarType::kInt},
+    {"minItems", 15, ScalarType::kInt},          {"uniqueItems", 16, ScalarType::kBool},
+    {"maxProperties", 17, ScalarType::kInt},     {"minProperties", 18, ScalarType::kInt}};
+
+void PutScalar(Sink& out, std::string_view name, const json::value& value) {
+  for (const ScalarMember& member : kScalars) {
+    if (member.name != name) continue;
+    if (member.type == ScalarType::kDouble) PutGnosticDouble(out, member.field, value);
+    if (member.type == ScalarType::kInt) PutGnosticInt(out, member.field, value);
+    if (member.type == ScalarType::kBool && value == true) wire::PutInt(out, member.field, 1);
+    return;
+  }
+}
+
 void PutSchema(Sink& out, const json::object& schema) {
   for (const auto& member : schema) {
     std::string_view name = View(member.key());
@@ -47,18 +72,27 @@ void PutSchema(Sink& out, const json::object& schema) {
       wire::PutBytes(out, 1, Text(value));
     } else if (name == "format") {
       wire::PutBytes(out, 2, Text(value));
+    } else if (name == "title") {
+      wire::PutBytes(out, 3, Text(value));
     } else if (name == "description") {
       wire::PutBytes(out, 4, Text(value));
     } else if (name == "default") {
       PutAny(out, 5, value);
+    } else if (name == "pattern") {
+      wire::PutBytes(out, 13, Text(value));
     } else if (name == "required") {
       PutTexts(out, 19, value);
     } else if (name == "enum") {
       for (const json::value& item : value.as_array()) PutAny(out, 20, item);
     } else if (name == "additionalProperties") {
-      wire::Open either = wire::Begin(out, 21), inner = wire::Begin(out, 1);
-      PutSchema(out, value.as_object());
-      wire::End(out, inner);
+      wire::Open either = wire::Begin(out, 21);
+      if (const bool* allowed = value.if_bool()) {
+        wire::PutInt(out, 2, *allowed ? 1 : 0);
+      } else {
+        wire::Open inner = wire::Begin(out, 1);
+        PutSchema(out, value.as_object());
+        wire::End(out, inner);
+      }
       wire::End(out, either);
     } else if (name == "type") {
       wire::Open type = wire::Begin(out, 22);
@@ -82,6 +116,8 @@ void PutSchema(Sink& out, const json::object& schema) {
       wire::End(out, properties);
     } else if (IsExtension(name)) {
       PutExtension(out, 31, name, value);
+    } else {
+      PutScalar(out, name, value);
     }
   }
 }
@@ -161,7 +197,7 @@ void PutOperation(Sink& out, uint32_t field, const json::object& operation) {
 }  // namespace
 
 std::string GnosticSchema(std::string_view text) {
-  json::value schema = json::parse({text.data(), text.size()});
+  json::value schema = ParseOpenApi(text);
   std::string out;
   Sink sink(out);
   PutSchema(sink, schema.as_object());
@@ -185,6 +221,51 @@ std::string GnosticPathItem(std::string_view text) {
   }
   sink.Finish();
   return out;
+}
+
+std::string GnosticPartV2(const OpenApiNamed& paths, const OpenApiNamed& definitions) {
+  std::string out;
+  Sink sink(out);
+  auto named = [&](uint32_t field, std::string_view name, std::string_view value) {
+    wire::Open entry = wire::Begin(sink, field);
+    wire::PutBytes(sink, 1, name);
+    wire::PutBytes(sink, 2, value);
+    wire::End(sink, entry);
+  };
+  wire::Open all = wire::Begin(sink, 8);
+  for (const auto& [path, json] : paths) named(2, path, GnosticPathItem(json));
+  wire::End(sink, all);
+  all = wire::Begin(sink, 9);
+  for (const auto& [name, json] : definitions) named(1, name, GnosticSchema(json));
+  wire::End(sink, all);
+  sink.Finish();
+  return out;
+}
+
+json::value ParseOpenApi(std::string_view text) {
+  json::parse_options options;
+  options.max_depth = 1000;
+  return json::parse({text.data(), text.size()}, {}, options);
+}
+
+void PutGnosticDouble(Sink& out, uint32_t field, const json::value& value) {
+  if (!value.is_number()) return;
+  const auto number = value.to_number<double>();
+  uint64_t bits = 0;
+  std::memcpy(&bits, &number, sizeof bits);
+  wire::PutTag(out, field, wire::kFixed64);
+  char bytes[8];
+  for (char& byte : bytes) {
+    byte = static_cast<char>(bits & 0xff);
+    bits >>= 8;
+  }
+  out.Append({bytes, sizeof bytes});
+}
+
+void PutGnosticInt(Sink& out, uint32_t field, const json::value& value) {
+  json::error_code error;
+  const auto number = value.is_number() ? value.to_number<int64_t>(error) : 0;
+  if (!error && number != 0) wire::PutInt(out, field, static_cast<uint64_t>(number));
 }
 
 std::string GnosticSecurity(std::string_view text) {

@@ -60,16 +60,7 @@ void PutBool(Sink& out, uint32_t field, const json::value& value) {
 void PutDefault(Sink& out, uint32_t field, const json::value& value) {
   Nested(out, field, [&] {
     if (value.is_number()) {
-      auto number = value.to_number<double>();
-      uint64_t bits = 0;
-      std::memcpy(&bits, &number, sizeof bits);
-      wire::PutTag(out, 1, wire::kFixed64);
-      char bytes[8];
-      for (char& byte : bytes) {
-        byte = static_cast<char>(bits & 0xff);
-        bits >>= 8;
-      }
-      out.Append({bytes, sizeof bytes});
+      PutGnosticDouble(out, 1, value);
     } else if (value.is_bool()) {
       wire::PutInt(out, 2, value.get_bool() ? 1 : 0);
     } else {
@@ -86,7 +77,30 @@ void PutEach(Sink& out, uint32_t field, const json::value& schemas) {
   }
 }
 
+void PutSchemaMembers(Sink& out, const json::object& schema);
+
+// Members that limit values; false for others.
+bool PutLimit(Sink& out, std::string_view name, const json::value& value) {
+  static constexpr std::pair<std::string_view, uint32_t> kDoubles[] = {
+      {"multipleOf", 10}, {"maximum", 11}, {"minimum", 13}};
+  static constexpr std::pair<std::string_view, uint32_t> kInts[] = {
+      {"maxLength", 15}, {"minLength", 16},     {"maxItems", 18},
+      {"minItems", 19},  {"maxProperties", 21}, {"minProperties", 22}};
+  static constexpr std::pair<std::string_view, uint32_t> kBools[] = {{"exclusiveMaximum", 12},
+                                                                     {"exclusiveMinimum", 14}};
+  auto put = [&](const auto& members, const auto& write) {
+    for (const auto& [member, field] : members) {
+      if (member != name) continue;
+      write(out, field, value);
+      return true;
+    }
+    return false;
+  };
+  return put(kDoubles, PutGnosticDouble) || put(kInts, PutGnosticInt) || put(kBools, PutBool);
+}
+
 void PutSchemaMember(Sink& out, std::string_view name, const json::value& value) {
+  if (PutLimit(out, name, value)) return;
   if (name == "required") {
     for (const json::value& item : value.as_array()) wire::PutBytes(out, 23, Text(item));
   } else if (name == "uniqueItems") {
@@ -103,6 +117,12 @@ void PutSchemaMember(Sink& out, std::string_view name, const json::value& value)
     PutEach(out, 27, value);
   } else if (name == "anyOf") {
     PutEach(out, 28, value);
+  } else if (name == "not") {
+    Nested(out, 29, [&] { PutSchemaMembers(out, value.as_object()); });
+  } else if (name == "title") {
+    wire::PutBytes(out, 9, Text(value));
+  } else if (name == "pattern") {
+    wire::PutBytes(out, 17, Text(value));
   } else if (name == "items") {
     Nested(out, 30, [&] { Nested(out, 1, [&] { PutSchemaOrReference(out, value.as_object()); }); });
   } else if (name == "properties") {
@@ -125,14 +145,16 @@ void PutSchemaMember(Sink& out, std::string_view name, const json::value& value)
   }
 }
 
+void PutSchemaMembers(Sink& out, const json::object& schema) {
+  for (const auto& member : schema) PutSchemaMember(out, View(member.key()), member.value());
+  PutExtensions(out, 36, schema);
+}
+
 void PutSchemaOrReference(Sink& out, const json::object& schema) {
   if (const json::value* reference = schema.if_contains("$ref")) {
     return Nested(out, 2, [&] { wire::PutBytes(out, 1, Text(*reference)); });
   }
-  Nested(out, 1, [&] {
-    for (const auto& member : schema) PutSchemaMember(out, View(member.key()), member.value());
-    PutExtensions(out, 36, schema);
-  });
+  Nested(out, 1, [&] { PutSchemaMembers(out, schema); });
 }
 
 void PutContent(Sink& out, uint32_t field, const json::object& content) {
@@ -235,10 +257,29 @@ void PutSecurityScheme(Sink& out, const json::object& scheme) {
 
 }  // namespace
 
+std::string GnosticPartV3(const OpenApiNamed& paths, const OpenApiNamed& schemas) {
+  std::string out;
+  Sink sink(out);
+  Nested(sink, 4, [&] {
+    for (const auto& [path, json] : paths) {
+      const json::value item = ParseOpenApi(json);
+      Named(sink, 1, path, [&] { PutPathItem(sink, item.as_object()); });
+    }
+  });
+  Nested(sink, 5, [&] {
+    Nested(sink, 1, [&] {
+      for (const auto& [name, json] : schemas) {
+        const json::value schema = ParseOpenApi(json);
+        Named(sink, 1, name, [&] { PutSchemaOrReference(sink, schema.as_object()); });
+      }
+    });
+  });
+  sink.Finish();
+  return out;
+}
+
 std::string GnosticDocumentV3(std::string_view text) {
-  json::parse_options options;
-  options.max_depth = 100;
-  json::value parsed = json::parse({text.data(), text.size()}, {}, options);
+  const json::value parsed = ParseOpenApi(text);
   const json::object& document = parsed.as_object();
   std::string out;
   Sink sink(out);
@@ -262,8 +303,10 @@ std::string GnosticDocumentV3(std::string_view text) {
         }
       });
     }
+    const json::value* schemes = components.if_contains("securitySchemes");
+    if (!schemes) return;
     Nested(sink, 7, [&] {
-      for (const auto& scheme : components.at("securitySchemes").as_object()) {
+      for (const auto& scheme : schemes->as_object()) {
         Named(sink, 1, View(scheme.key()), [&] { PutSecurityScheme(sink, scheme.value().as_object()); });
       }
     });

@@ -15,6 +15,9 @@ namespace {
 
 std::string InfoJson() { return fmt::format(R"({{"title":"Kubernetes","version":"{}"}})", kGitVersion); }
 
+// Upstream's words for documents of custom resources alone.
+constexpr const char* kCustomInfo = R"({"title":"Kubernetes CRD Swagger","version":"v0.1.0"})";
+
 using GroupVersions = std::set<std::pair<std::string_view, std::string_view>>;
 
 GroupVersions ServedGroupVersions(const OpenApiFilter& filter) {
@@ -54,6 +57,7 @@ std::map<std::string, const Descriptor*> AllTypes(const OpenApiFilter& served) {
   for (const OpenApiPlace& place : OpenApiPlaces(served)) {
     if (place.reply) AddReferencedTypes(place.reply, types);
   }
+  types.merge(CustomOpenApiTypes(true));
   return ByName(types);
 }
 
@@ -74,18 +78,22 @@ void AddMember(std::string& out, std::string_view name, std::string_view json) {
 
 }  // namespace
 
-std::string OpenApiV2Json(const OpenApiFilter& served) {
-  std::string out = fmt::format(R"({{"swagger":"2.0","info":{},"paths":{{)", InfoJson());
+OpenApiParts OpenApiV2Parts(const OpenApiFilter& served) {
+  OpenApiParts out;
+  out.head = fmt::format(R"({{"swagger":"2.0","info":{},"paths":{{)", InfoJson());
   ForEachPathV2(served,
-                [&](const std::string& path, const std::string& json) { AddMember(out, path, json); });
-  out += "},\"definitions\":{";
+                [&](const std::string& path, const std::string& json) { AddMember(out.head, path, json); });
+  out.middle = "},\"definitions\":{";
   for (const auto& [name, type] : AllTypes(served)) {
-    AddMember(out, name, SchemaJson(type, OpenApiVersion::kV2));
+    AddMember(out.middle, name, SchemaJson(type, OpenApiVersion::kV2));
   }
-  AddMember(out, kVersionInfoSchema, NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2));
-  return out +
-         fmt::format(R"(}},"securityDefinitions":{},"security":[{{"BearerToken":[]}}]}})", kSecurityScheme);
+  AddMember(out.middle, kVersionInfoSchema, NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2));
+  out.tail =
+      fmt::format(R"(}},"securityDefinitions":{},"security":[{{"BearerToken":[]}}]}})", kSecurityScheme);
+  return out;
 }
+
+std::string OpenApiV2Json(const OpenApiFilter& served) { return OpenApiV2Parts(served).Joined(); }
 
 std::string OpenApiV2Protobuf(const OpenApiFilter& served) {
   std::string out;
@@ -95,34 +103,27 @@ std::string OpenApiV2Protobuf(const OpenApiFilter& served) {
   wire::PutBytes(sink, 1, "Kubernetes");
   wire::PutBytes(sink, 2, kGitVersion);
   wire::End(sink, info);
-  auto named = [&](uint32_t field, std::string_view name, std::string_view value) {
-    wire::Open entry = wire::Begin(sink, field);
-    wire::PutBytes(sink, 1, name);
-    wire::PutBytes(sink, 2, value);
-    wire::End(sink, entry);
-  };
-  wire::Open paths = wire::Begin(sink, 8);
-  ForEachPathV2(served, [&](const std::string& path, const std::string& json) {
-    named(2, path, GnosticPathItem(json));
-  });
-  wire::End(sink, paths);
-  wire::Open definitions = wire::Begin(sink, 9);
+  OpenApiNamed paths, definitions;
+  ForEachPathV2(served,
+                [&](const std::string& path, const std::string& json) { paths.emplace_back(path, json); });
   for (const auto& [name, type] : AllTypes(served)) {
-    named(1, name, GnosticSchema(SchemaJson(type, OpenApiVersion::kV2)));
+    definitions.emplace_back(name, SchemaJson(type, OpenApiVersion::kV2));
   }
-  named(1, kVersionInfoSchema, GnosticSchema(NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2)));
-  wire::End(sink, definitions);
+  definitions.emplace_back(kVersionInfoSchema, NamedSchema(kVersionInfoSchema, OpenApiVersion::kV2));
+  sink.Append(GnosticPartV2(paths, definitions));
   sink.Append(GnosticSecurity(kSecurityScheme));
   sink.Finish();
   return out;
 }
 
-std::string OpenApiV3Json(std::string_view document, const OpenApiFilter& served) {
+OpenApiParts OpenApiV3PartsWith(std::string_view document, const std::set<const Descriptor*>& more,
+                                const OpenApiFilter& served) {
   std::string paths = "{", schemas = "{";
-  std::set<const Descriptor*> types;
-  if (auto group_version = GroupVersionOf(document, served)) {
+  std::set<const Descriptor*> types = more;
+  const auto group_version = GroupVersionOf(document, served);
+  if (group_version) {
     const auto& [group, version] = *group_version;
-    types = TypesOf(group, version, served);
+    types.merge(TypesOf(group, version, served));
     ForEachPath(group, version, OpenApiVersion::kV3, served,
                 [&](const std::string& path, const std::string& json) { AddMember(paths, path, json); });
   } else {
@@ -134,14 +135,24 @@ std::string OpenApiV3Json(std::string_view document, const OpenApiFilter& served
         AddMember(schemas, place.named_reply, NamedSchema(place.named_reply, OpenApiVersion::kV3));
       }
     }
-    if (paths == "{") return "";
   }
+  const bool built_in = paths != "{";
+  if (!built_in && more.empty()) return {};
   for (const auto& [name, type] : ByName(types)) {
     AddMember(schemas, name, SchemaJson(type, OpenApiVersion::kV3));
   }
-  return fmt::format(
-      R"({{"openapi":"3.0.0","info":{},"paths":{}}},"components":{{"schemas":{}}},"securitySchemes":{}}}}})",
-      InfoJson(), paths, schemas, kSecurityScheme);
+  return {
+      fmt::format(R"({{"openapi":"3.0.0","info":{},"paths":{})", built_in ? InfoJson() : kCustomInfo, paths),
+      fmt::format(R"(}},"components":{{"schemas":{})", schemas),
+      built_in ? fmt::format(R"(}},"securitySchemes":{}}}}})", kSecurityScheme) : "}}}", built_in};
+}
+
+OpenApiParts OpenApiV3Parts(std::string_view document, const OpenApiFilter& served) {
+  return OpenApiV3PartsWith(document, {}, served);
+}
+
+std::string OpenApiV3Json(std::string_view document, const OpenApiFilter& served) {
+  return OpenApiV3Parts(document, served).Joined();
 }
 
 std::string OpenApiV3Protobuf(std::string_view document, const OpenApiFilter& served) {

@@ -16,7 +16,17 @@ enum class OpenApiVersion { kV2, kV3 };
 // Whether the documents include a resource; null: all.
 using OpenApiFilter = std::function<bool(const ResourceInfo&)>;
 
+// A document in parts, between which custom resources fit (custom.h): paths between head and middle, schemas between
+// middle and tail. Without them, the three are the document.
+struct OpenApiParts {
+  std::string head, middle, tail;
+  bool has_paths = true;  // a comma has to stand before the next path; before a schema always
+
+  std::string Joined() const { return head + middle + tail; }
+};
+
 // /openapi/v2 as application/json.
+OpenApiParts OpenApiV2Parts(const OpenApiFilter& served = {});
 std::string OpenApiV2Json(const OpenApiFilter& served = {});
 // /openapi/v2 as application/com.github.proto-openapi.spec.v2.v1.0+protobuf (also spelled spec.v2@v1.0),
 // the only form that client-go requests: openapi.v2.Document of google/gnostic.
@@ -26,6 +36,7 @@ std::string OpenApiV2Protobuf(const OpenApiFilter& served = {});
 // like: "api", "apis", "apis/{group}", "version".
 std::vector<std::string> OpenApiV3Paths(const OpenApiFilter& served = {});
 // One of these documents; empty when there is no such document.
+OpenApiParts OpenApiV3Parts(std::string_view document, const OpenApiFilter& served = {});
 std::string OpenApiV3Json(std::string_view document, const OpenApiFilter& served = {});
 // The same document as openapi.v3.Document of google/gnostic:
 // application/com.github.proto-openapi.spec.v3.v1.0+protobuf.

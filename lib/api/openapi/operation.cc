@@ -67,22 +67,21 @@ json::object OperationJson(const OpenApiOperation& operation, OpenApiVersion ver
                    {"operationId", operation.id},
                    {"tags", json::array{json::value(operation.tag)}}};
   json::array parameters = ParametersJson(operation.parameters, version);
+  const bool has_body = !operation.body_schema.empty();
   json::value body;
-  if (operation.body) body = json::parse(SchemaRef(operation.body, version));
+  if (has_body) body = json::parse(operation.body_schema);
   if (version == OpenApiVersion::kV2) {
     constexpr std::string_view kAnything[] = {"*/*"};
-    bool patches = operation.method == "patch" && operation.body;
-    bool told = operation.body == nullptr && !operation.consumes.empty();
-    out.emplace("consumes",
-                Texts(patches || told ? operation.consumes : std::span<const std::string_view>(kAnything)));
+    const std::span<const std::string_view> anything(kAnything);
+    out.emplace("consumes", Texts(operation.consumes.empty() ? anything : operation.consumes));
     out.emplace("produces", Texts(operation.produces));
     out.emplace("schemes", json::array{"https"});
-    if (operation.body) {
+    if (has_body) {
       json::object parameter{{"in", "body"}, {"name", "body"}, {"schema", body}};
       if (operation.body_required) parameter.emplace("required", true);
       parameters.insert(parameters.begin(), std::move(parameter));
     }
-  } else if (operation.body) {
+  } else if (has_body) {
     json::object request{{"content", Content(operation.consumes, body)}};
     if (operation.body_required) request.emplace("required", true);
     out.emplace("requestBody", std::move(request));

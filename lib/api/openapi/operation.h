@@ -20,6 +20,8 @@ struct OpenApiParameter {
   auto operator<=>(const OpenApiParameter&) const = default;
 };
 
+// The parameter of get.
+OpenApiParameter ResourceVersionParameter();
 // Parameters of list and watch. Deleting a collection takes the same, except for those about watching.
 std::vector<OpenApiParameter> ListParameters();
 std::vector<OpenApiParameter> DeleteCollectionParameters();
@@ -37,7 +39,7 @@ struct OpenApiOperation {
   std::string method;  // get, put, ...
   std::string id, tag, description;
   std::vector<OpenApiParameter> parameters;
-  const Descriptor* body = nullptr;
+  std::string body_schema;  // JSON; empty: there is no body
   bool body_required = true;
   std::span<const std::string_view> consumes, produces;   // media types; in version 3 those of the body
   std::string reply_schema;                               // JSON

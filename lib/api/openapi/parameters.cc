@@ -30,6 +30,8 @@ OpenApiParameter PrettyParameter() {
   return {"pretty", "string", "query", "Whether JSON is indented for people: true or false."};
 }
 
+OpenApiParameter ResourceVersionParameter() { return Query("resourceVersion", "string"); }
+
 std::vector<OpenApiParameter> ListParameters() {
   std::vector<OpenApiParameter> all = DeleteCollectionParameters();
   std::erase_if(all, [](const OpenApiParameter& p) {

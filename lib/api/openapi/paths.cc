@@ -54,12 +54,6 @@ constexpr std::string_view kStreamMethods[] = {"get", "post"};
 // Where an operation looks for objects; part of its id.
 enum class Scope { kOwn, kAllNamespaces };
 
-std::string Capitalized(std::string_view word) {
-  std::string out(word);
-  if (!out.empty()) out[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(out[0])));
-  return out;
-}
-
 bool IsConnect(const ResourceInfo& info) { return info.kind.ends_with("Options"); }
 
 const Descriptor* ListOf(const ResourceInfo& info) {
@@ -201,12 +195,14 @@ class ResourcePaths {
   void AddBody(const Action& action, OpenApiOperation& out) const {
     out.consumes = kAnything;
     if (action.method == "delete") {
-      out.body = metav1::DeleteOptions::descriptor();
+      out.body_schema = SchemaRef(metav1::DeleteOptions::descriptor(), version_);
       out.body_required = false;
     }
-    if (action.action == "post" || action.action == "put") out.body = info_.descriptor();
+    if (action.action == "post" || action.action == "put") {
+      out.body_schema = SchemaRef(info_.descriptor(), version_);
+    }
     if (action.action == "patch") {
-      out.body = metav1::Patch::descriptor();
+      out.body_schema = SchemaRef(metav1::Patch::descriptor(), version_);
       out.consumes = kPatchTypes;
     }
   }
@@ -240,6 +236,12 @@ class ResourcePaths {
 };
 
 }  // namespace
+
+std::string Capitalized(std::string_view word) {
+  std::string out(word);
+  if (!out.empty()) out[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(out[0])));
+  return out;
+}
 
 std::string OpenApiGroupName(std::string_view group) {
   constexpr std::string_view kDomain = ".k8s.io";
