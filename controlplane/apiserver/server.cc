@@ -59,7 +59,10 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       usage_handler(registry, usage),
       discovery(ExternalAddress(options), options.enablement, &registry),
       health(HealthChecks()),
-      openapi(Clock::Real(), options.enablement),
+      openapi(Clock::Real(), options.enablement,
+              [this](const auto& each) {
+                store.ForEach(api::ResourceOf<apiextensionsv1::CustomResourceDefinition>(), each);
+              }),
       pages({options.flags, health.Paths(), options.profiling, options.statusz, options.flagz,
              options.limits.priority_and_fairness ? &flow : nullptr}),
       read_only(options.limits.max_read_only),

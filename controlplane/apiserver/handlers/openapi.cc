@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/endpoints/response.h"
-#include "lib/api/openapi/openapi.h"
+#include "lib/api/openapi/custom.h"
+#include "lib/base/build_info.h"
 #include "lib/base/text.h"
+#include "lib/base/version.h"
 #include "lib/crypto/digest.h"
 #include "lib/http/gzip.h"
 
@@ -22,7 +24,24 @@ constexpr std::string_view kV3Protobuf = "application/com.github.proto-openapi.s
 constexpr std::string_view kOldV2Protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 constexpr std::string_view kOldV3Protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf";
 
+constexpr const char *kV2JsonKey = "v2 json", *kV2ProtobufKey = "v2 protobuf";
+
 constexpr std::chrono::minutes kIdle{5};
+
+bool IsProtobuf(OpenApiForm form) {
+  return form == OpenApiForm::kV2Protobuf || form == OpenApiForm::kV3Protobuf;
+}
+
+std::string_view ContentType(OpenApiForm form) {
+  if (form == OpenApiForm::kV2Protobuf) return kV2Protobuf;
+  return form == OpenApiForm::kV3Protobuf ? kV3Protobuf : kJson;
+}
+
+// A document that does not come in parts.
+api::OpenApiParts Whole(std::string text) { return {std::move(text), "", ""}; }
+
+// Documents of custom resources are told apart by what they are made of: the definitions, and this program.
+std::string Program() { return fmt::format("{} {}\n", kGitVersion, Build().git_commit); }
 
 enum class Wanted { kJson, kProtobuf, kNeither };
 
@@ -69,26 +88,31 @@ void NotAcceptable(Context& context) {
 
 }  // namespace
 
-OpenApiHandler::DocumentPtr OpenApiHandler::Find(const std::string& key, std::string_view content_type,
-                                                 const std::string& hash,
-                                                 const std::function<std::string()>& make) {
+OpenApiHandler::DocumentPtr OpenApiHandler::Find(const std::string& key, const std::string& of,
+                                                 const std::function<api::OpenApiParts()>& make) {
   {
     MutexLock lock(mutex_);
-    if (auto it = documents_.find(key); it != documents_.end()) {
+    if (auto it = documents_.find(key); it != documents_.end() && it->second.of == of) {
       it->second.used = clock_.SteadyNow();
       return it->second.document;
     }
   }
-  std::string text = make();
+  const api::OpenApiParts parts = make();
   auto made = std::make_shared<Document>();
-  made->content_type = content_type;
-  made->hash = hash.empty() ? crypto::Sha256Hex(text) : hash;
-  made->gzip = http::Gzip({std::make_shared<const std::string>(std::move(text))});
+  crypto::Sha256Sum hash;
+  for (const std::string* part : {&parts.head, &parts.middle, &parts.tail}) hash.Add(*part);
+  made->hash = Hex(hash.Finish());
+  made->head = http::CompressPiece(parts.head);
+  made->middle = http::CompressPiece(parts.middle);
+  made->tail = http::CompressPiece(parts.tail);
+  made->has_paths = parts.has_paths;
   MutexLock lock(mutex_);
-  return documents_.insert_or_assign(key, Kept{std::move(made), clock_.SteadyNow()}).first->second.document;
+  return documents_.insert_or_assign(key, Kept{std::move(made), of, clock_.SteadyNow()})
+      .first->second.document;
 }
 
 void OpenApiHandler::DropIdle() {
+  custom_.DropIdle(kIdle);
   MutexLock lock(mutex_);
   SteadyTime now = clock_.SteadyNow();
   for (auto it = documents_.begin(); it != documents_.end();) {
@@ -101,35 +125,79 @@ size_t OpenApiHandler::kept() const {
   return documents_.size();
 }
 
-void OpenApiHandler::Reply(Context& context, const Document& document, http::Headers headers) const {
-  headers.Set("ETag", Quoted(document.hash));
+bool OpenApiHandler::ReplyUnchanged(Context& context, const std::string& hash, http::Headers& headers) const {
+  headers.Set("ETag", Quoted(hash));
   if (!headers.Has("Cache-Control")) headers.Add("Cache-Control", "no-cache, private");
-  if (Matches(context.request->headers.Get("If-None-Match"), Quoted(document.hash))) {
-    context.status = 304;
-    context.writer->Reply(304, std::move(headers), "");
-    return;
+  if (!Matches(context.request->headers.Get("If-None-Match"), Quoted(hash))) return false;
+  context.status = 304;
+  context.writer->Reply(304, std::move(headers), "");
+  return true;
+}
+
+void OpenApiHandler::Reply(Context& context, const Document& document, Parts parts, OpenApiForm form,
+                           http::Headers headers) const {
+  static const http::GzipPiece* const comma = new http::GzipPiece(http::CompressPiece(","));
+  std::vector<std::shared_ptr<const CustomFragment>> fragments;
+  fragments.reserve(parts.size());
+  for (const CustomOpenApi::Part& part : parts) fragments.push_back(custom_.Fragment(part, form));
+  std::vector<const http::GzipPiece*> pieces = {&document.head};
+  bool first = !document.has_paths;
+  for (const auto& fragment : fragments) {
+    if (!IsProtobuf(form) && !first) pieces.push_back(comma);
+    first = false;
+    pieces.push_back(&fragment->paths);
   }
+  pieces.push_back(&document.middle);
+  for (const auto& fragment : fragments) {
+    if (IsProtobuf(form)) break;
+    pieces.push_back(comma);
+    pieces.push_back(&fragment->schemas);
+  }
+  pieces.push_back(&document.tail);
+  std::string gzip = http::JoinPieces(pieces);
   context.status = 200;
-  headers.Add("Content-Type", document.content_type);
+  headers.Add("Content-Type", std::string(ContentType(form)));
   if (context.output.gzip) {
     headers.Add("Content-Encoding", "gzip");
-    context.writer->Reply(200, std::move(headers), document.gzip);
+    context.writer->Reply(200, std::move(headers), std::move(gzip));
   } else {
-    context.writer->Reply(200, std::move(headers), http::Gunzip(document.gzip));
+    context.writer->Reply(200, std::move(headers), http::Gunzip(gzip));
   }
+}
+
+std::string OpenApiHandler::HashV2(OpenApiForm form, const Published& published) {
+  const std::string key(form == OpenApiForm::kV2Json ? kV2JsonKey : kV2ProtobufKey);
+  std::string hash;
+  {
+    MutexLock lock(mutex_);
+    if (auto it = hashes_.find(key); it != hashes_.end()) hash = it->second;
+  }
+  if (hash.empty()) {
+    hash = FindV2(form)->hash;
+    MutexLock lock(mutex_);
+    hashes_.emplace(key, hash);
+  }
+  return published->all.empty() ? hash : crypto::Sha256Hex(Program() + hash + published->identity);
+}
+
+OpenApiHandler::DocumentPtr OpenApiHandler::FindV2(OpenApiForm form) {
+  if (form == OpenApiForm::kV2Json) {
+    return Find(kV2JsonKey, "", [this] { return api::OpenApiV2Parts(served_); });
+  }
+  return Find(kV2ProtobufKey, "", [this] { return Whole(api::OpenApiV2Protobuf(served_)); });
 }
 
 void OpenApiHandler::HandleV2(Context& context) {
-  Wanted wanted = WantedForm(context, kV2Protobuf, kOldV2Protobuf);
+  const Wanted wanted = WantedForm(context, kV2Protobuf, kOldV2Protobuf);
   if (wanted == Wanted::kNeither) return NotAcceptable(context);
-  DocumentPtr document =
-      wanted == Wanted::kProtobuf
-          ? Find("v2 protobuf", kV2Protobuf, "", [this] { return api::OpenApiV2Protobuf(served_); })
-          : Find("v2 json", kJson, "", [this] { return api::OpenApiV2Json(served_); });
-  Reply(context, *document, {{"Vary", "Accept, Accept-Encoding"}});
+  const OpenApiForm form = wanted == Wanted::kProtobuf ? OpenApiForm::kV2Protobuf : OpenApiForm::kV2Json;
+  const Published published = custom_.Current();
+  http::Headers headers{{"Vary", "Accept, Accept-Encoding"}};
+  if (ReplyUnchanged(context, HashV2(form, published), headers)) return;
+  Reply(context, *FindV2(form), published->all, form, std::move(headers));
 }
 
-std::string OpenApiHandler::HashOf(const std::string& path) {
+std::string OpenApiHandler::BuiltInHash(const std::string& path) {
   {
     MutexLock lock(mutex_);
     if (auto it = hashes_.find(path); it != hashes_.end()) return it->second;
@@ -139,28 +207,70 @@ std::string OpenApiHandler::HashOf(const std::string& path) {
   return hashes_.emplace(path, std::move(hash)).first->second;
 }
 
+std::string OpenApiHandler::HashV3(const std::string& path, bool built_in, Parts parts) {
+  std::string hash = built_in ? BuiltInHash(path) : "";
+  if (parts.empty()) return hash;
+  hash = Program() + hash;
+  for (const CustomOpenApi::Part& part : parts) hash += part.definition->identity;
+  return Upper(crypto::Sha256Hex(hash));
+}
+
 void OpenApiHandler::HandleIndex(Context& context) {
-  auto make = [this] {
-    std::string out = "{\"paths\":{";
+  const Published published = custom_.Current();
+  auto make = [&] {
+    std::map<std::string, std::string> hashes;
     for (const std::string& path : api::OpenApiV3Paths(served_)) {
-      if (out.back() != '{') out += ',';
-      out +=
-          fmt::format(R"("{}":{{"serverRelativeURL":"/openapi/v3/{}?hash={}"}})", path, path, HashOf(path));
+      const auto custom = published->documents.find(path);
+      hashes[path] = HashV3(path, true, custom == published->documents.end() ? Parts() : custom->second);
     }
-    return out + "}}";
+    for (const auto& [path, parts] : published->documents) {
+      if (!hashes.contains(path)) hashes[path] = HashV3(path, false, parts);
+    }
+    std::string out = "{\"paths\":{";
+    for (const auto& [path, hash] : hashes) {
+      if (out.back() != '{') out += ',';
+      out += fmt::format(R"("{}":{{"serverRelativeURL":"/openapi/v3/{}?hash={}"}})", path, path, hash);
+    }
+    return Whole(out + "}}");
   };
-  Reply(context, *Find("v3", kJson, "", make), {{"Vary", "Accept-Encoding"}});
+  const DocumentPtr document = Find("v3", published->identity, make);
+  http::Headers headers{{"Vary", "Accept-Encoding"}};
+  if (ReplyUnchanged(context, document->hash, headers)) return;
+  Reply(context, *document, {}, OpenApiForm::kV3Json, std::move(headers));
+}
+
+OpenApiHandler::DocumentPtr OpenApiHandler::FindV3(const std::string& path, bool built_in, Parts parts,
+                                                   OpenApiForm form) {
+  const bool protobuf = form == OpenApiForm::kV3Protobuf;
+  const char* suffix = protobuf ? " protobuf" : "";
+  if (parts.empty()) {
+    return Find(path + suffix, "", [&] {
+      return protobuf ? Whole(api::OpenApiV3Protobuf(path, served_)) : api::OpenApiV3Parts(path, served_);
+    });
+  }
+  const bool scale = std::any_of(parts.begin(), parts.end(), [](const CustomOpenApi::Part& part) {
+    return part.definition->versions[part.version].has_scale;
+  });
+  // One document serves all groups that are not built in.
+  return Find(fmt::format("{} custom{}{}", built_in ? path : "", scale ? " scale" : "", suffix), "", [&] {
+    return protobuf ? Whole(api::OpenApiV3ProtobufForCustom(path, scale, served_))
+                    : api::OpenApiV3PartsForCustom(path, scale, served_);
+  });
 }
 
 void OpenApiHandler::HandleV3(Context& context, const std::string& path) {
   // Unknown names are not cached.
-  std::vector<std::string> served = api::OpenApiV3Paths(served_);
-  if (std::find(served.begin(), served.end(), path) == served.end()) {
+  const std::vector<std::string> served = api::OpenApiV3Paths(served_);
+  const bool built_in = std::find(served.begin(), served.end(), path) != served.end();
+  const Published published = custom_.Current();
+  const auto custom = published->documents.find(path);
+  const Parts parts = custom == published->documents.end() ? Parts() : custom->second;
+  if (!built_in && parts.empty()) {
     return ReplyText(context, 404, "text/plain; charset=utf-8", "404 page not found\n");
   }
-  Wanted wanted = WantedForm(context, kV3Protobuf, kOldV3Protobuf);
+  const Wanted wanted = WantedForm(context, kV3Protobuf, kOldV3Protobuf);
   if (wanted == Wanted::kNeither) return NotAcceptable(context);
-  std::string hash = HashOf(path);
+  const std::string hash = HashV3(path, built_in, parts);
   http::Headers headers{{"Vary", "Accept, Accept-Encoding"}};
   if (std::string_view asked = context.query().Get("hash"); !asked.empty()) {
     if (asked != hash) {
@@ -173,11 +283,9 @@ void OpenApiHandler::HandleV3(Context& context, const std::string& path) {
     headers.Add("Cache-Control", "public, immutable");
     headers.Add("Expires", InAYear(clock_.Now()));
   }
-  DocumentPtr document =
-      wanted == Wanted::kProtobuf
-          ? Find(path + " protobuf", kV3Protobuf, hash, [&] { return api::OpenApiV3Protobuf(path, served_); })
-          : Find(path, kJson, hash, [&] { return api::OpenApiV3Json(path, served_); });
-  Reply(context, *document, std::move(headers));
+  if (ReplyUnchanged(context, hash, headers)) return;
+  const OpenApiForm form = wanted == Wanted::kProtobuf ? OpenApiForm::kV3Protobuf : OpenApiForm::kV3Json;
+  Reply(context, *FindV3(path, built_in, parts, form), parts, form, std::move(headers));
 }
 
 bool OpenApiHandler::Handle(Context& context) {

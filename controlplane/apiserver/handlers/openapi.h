@@ -4,57 +4,80 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "controlplane/apiserver/endpoints/context.h"
+#include "controlplane/apiserver/handlers/custom_openapi.h"
 #include "controlplane/apiserver/request/api_enablement.h"
 #include "lib/api/openapi/openapi.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
+#include "lib/http/gzip_pieces.h"
 
 namespace keelson::apiserver {
 
 // Documents have several megabytes. They are created on first use, cached compressed, and dropped when idle.
-// Their hashes, which the index of version 3 needs, stay.
+// Their hashes, which the index of version 3 needs, stay. The parts of custom resources join them at each request.
 class OpenApiHandler {  // thread safe
  public:
-  explicit OpenApiHandler(Clock& clock = Clock::Real(), ApiEnablement enablement = {})
-      : clock_(clock), served_([enablement = std::move(enablement)](const api::ResourceInfo& info) {
+  explicit OpenApiHandler(Clock& clock = Clock::Real(), ApiEnablement enablement = {},
+                          CustomOpenApi::Definitions definitions = {})
+      : clock_(clock),
+        served_([enablement = std::move(enablement)](const api::ResourceInfo& info) {
           return enablement.Serves(info);
-        }) {}
+        }),
+        custom_(std::move(definitions), clock) {}
 
   // Returns false for other paths.
   bool Handle(Context& context);
   // Drops documents that were not requested recently.
   void DropIdle();
-  // The number of cached documents.
+  // The number of cached documents, without parts of custom resources.
   size_t kept() const;
 
  private:
+  using Parts = std::span<const CustomOpenApi::Part>;
+  using Published = std::shared_ptr<const CustomOpenApi::Published>;
+
+  // Between the pieces stand the paths and the schemas of custom resources.
   struct Document {
-    std::string gzip, content_type;
-    std::string hash;  // of the contents; equal for both encodings
+    http::GzipPiece head, middle, tail;
+    bool has_paths = true;
+    std::string hash;  // of the contents
   };
   using DocumentPtr = std::shared_ptr<const Document>;
   struct Kept {
     DocumentPtr document;
+    std::string of;  // what it was made of
     SteadyTime used;
   };
 
-  DocumentPtr Find(const std::string& key, std::string_view content_type, const std::string& hash,
-                   const std::function<std::string()>& make);
-  void Reply(Context& context, const Document& document, http::Headers headers) const;
+  // The kept document if it was made of `of`.
+  DocumentPtr Find(const std::string& key, const std::string& of,
+                   const std::function<api::OpenApiParts()>& make);
+  // Replies 304 when the client has the document.
+  bool ReplyUnchanged(Context& context, const std::string& hash, http::Headers& headers) const;
+  void Reply(Context& context, const Document& document, Parts parts, OpenApiForm form,
+             http::Headers headers) const;
   void HandleV2(Context& context);
   void HandleIndex(Context& context);
   void HandleV3(Context& context, const std::string& path);
-  std::string HashOf(const std::string& path);
+  DocumentPtr FindV2(OpenApiForm form);
+  DocumentPtr FindV3(const std::string& path, bool built_in, Parts parts, OpenApiForm form);
+  std::string HashV2(OpenApiForm form, const Published& published);
+  // Of a built-in document.
+  std::string BuiltInHash(const std::string& path);
+  std::string HashV3(const std::string& path, bool built_in, Parts parts);
 
   Clock& clock_;
   const api::OpenApiFilter served_;
+  CustomOpenApi custom_;
   mutable Mutex mutex_;
   std::map<std::string, Kept> documents_ KEELSON_GUARDED_BY(mutex_);
-  std::map<std::string, std::string> hashes_
-      KEELSON_GUARDED_BY(mutex_);  // hashes of version 3's documents, by path
+  // Of built-in documents: those of version 3 by path, those of version 2 by form.
+  std::map<std::string, std::string> hashes_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::apiserver

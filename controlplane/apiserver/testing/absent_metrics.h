@@ -8,7 +8,6 @@ namespace keelson::apiserver {
 namespace absence {
 
 inline constexpr char kNoAggregation[] = "no API server stands behind this one";
-inline constexpr char kNoDefinitions[] = "there are no custom resources yet";
 inline constexpr char kNoCel[] = "there is no CEL yet";
 inline constexpr char kNoDelegation[] = "it asks nobody else who somebody is";
 inline constexpr char kNoEgress[] = "there is no egress selector";
@@ -25,7 +24,7 @@ inline constexpr char kOther[] = "of other programs that share the library";
 
 inline constexpr metrics::Exception kAbsentMetrics[] = {
     {"aggregator_", absence::kNoAggregation},
-    {"apiextensions_", absence::kNoDefinitions},
+    {"apiextensions_apiserver_validation_ratcheting_seconds", absence::kNotCounted},
     {"apiserver_admission_match_", absence::kNoCel},
     {"apiserver_admission_step_admission_duration_seconds_summary", "the histogram of this name has more"},
     {"apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info", absence::kNotCounted},
