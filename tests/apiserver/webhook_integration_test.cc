@@ -111,6 +111,29 @@ TEST_F(Webhooks, MutationIsDefaultedAndValidated) {
       HasSubstr("the namespace of the provided object does not match the namespace sent on the request"));
 }
 
+TEST_F(Webhooks, SchemasApplyToPatchesOfCustomResources) {
+  Kubectl({"create", "-f", "-"}, R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+      "metadata":{"name":"gadgets.hooks.example.com"},"spec":{"group":"hooks.example.com","scope":"Namespaced",
+      "names":{"plural":"gadgets","kind":"Gadget"},"versions":[{"name":"v1","served":true,"storage":true,
+      "schema":{"openAPIV3Schema":{"type":"object","properties":{"data":{"type":"object","properties":{
+        "first":{"type":"string"},"second":{"type":"string","default":"given"}}}}}}}]}})");
+  Kubectl({"wait", "--for=condition=Established", "crd/gadgets.hooks.example.com", "--timeout=10s"});
+  server_.On("/a-change", [](const json::value&) {
+    return HookServer::Patch(R"([{"op":"add","path":"/data/unknown","value":1},
+                                 {"op":"remove","path":"/data/second"}])");
+  });
+  server_.On("/b-see", [](const json::value&) { return std::string(); });
+  Configure("Mutating", "gadgets", "/a-change");
+  Configure("Mutating", "gadgets", "/b-see");
+  Kubectl({"create", "-f", "-"},
+          R"({"apiVersion":"hooks.example.com/v1","kind":"Gadget","metadata":{"name":"g"},
+      "data":{"first":"f","second":"s"}})");
+  const json::object seen = server_.Seen("/b-see")[0].at("object").at("data").as_object();
+  EXPECT_EQ(json::serialize(seen), R"({"first":"f","second":"given"})");
+  EXPECT_EQ(Kubectl({"get", "gadget", "g", "-o", "jsonpath={.data}"}), R"({"first":"f","second":"given"})");
+  Kubectl({"delete", "crd", "gadgets.hooks.example.com"});
+}
+
 TEST_F(Webhooks, ConnectionsScalesAndTokensAreAsked) {
   server_.On("/all", [](const json::value& request) {
     if (request.at("operation").as_string() == "CONNECT") {

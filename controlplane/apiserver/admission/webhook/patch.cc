@@ -4,6 +4,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "controlplane/apiextensions/custom_objects.h"
 #include "controlplane/apiserver/admission/webhook/dispatch.h"
 #include "controlplane/registry/managed_fields.h"
 #include "lib/api/codec/codec.h"
@@ -80,7 +81,14 @@ Result<std::unique_ptr<api::Message>> ApplyPatch(const api::Message& object, std
         type.api_version, type.kind, gvk.ApiVersion(), gvk.kind));
   }
   KeepManagedFields(object, *out, notes);
-  k8s::SetDefaults(*out);
+  if (const apiextensions::CustomRow* custom = apiextensions::CustomOf(row)) {
+    // The schema applies to what the webhook has added and taken away.
+    if (Result<std::vector<std::string>> coerced = apiextensions::Coerce(*custom, *out); !coerced) {
+      return InternalError(coerced.error().message());
+    }
+  } else {
+    k8s::SetDefaults(*out);
+  }
   return out;
 }
 
