@@ -25,6 +25,7 @@ struct Exchange {
   bool finished KEELSON_GUARDED_BY(mutex) = false;  // the response is complete
   bool closed KEELSON_GUARDED_BY(mutex) = false;    // writer or reader is gone
   std::vector<std::function<void()>> on_close KEELSON_GUARDED_BY(mutex);
+  std::function<void()> readable KEELSON_GUARDED_BY(mutex);
 
   // Ends the exchange; callbacks run without the lock.
   void Close(bool complete) KEELSON_EXCLUDES(mutex) {
@@ -37,6 +38,16 @@ struct Exchange {
       changed.notify_all();
     }
     for (const auto& callback : callbacks) callback();
+    TellReader();
+  }
+
+  void TellReader() KEELSON_EXCLUDES(mutex) {
+    std::function<void()> tell;
+    {
+      MutexLock lock(mutex);
+      tell = readable;
+    }
+    if (tell) tell();
   }
 };
 
@@ -63,10 +74,13 @@ class LocalWriter : public http::ResponseWriter {
     exchange_->changed.notify_all();
   }
   bool Write(Bytes data) override {
-    MutexLock lock(exchange_->mutex);
-    if (exchange_->closed) return false;
-    Push(std::move(data));
-    exchange_->changed.notify_all();
+    {
+      MutexLock lock(exchange_->mutex);
+      if (exchange_->closed) return false;
+      Push(std::move(data));
+      exchange_->changed.notify_all();
+    }
+    exchange_->TellReader();
     return true;
   }
   void Finish() override { exchange_->Close(true); }
@@ -135,7 +149,10 @@ Error Interrupted(std::stop_token stop) {
 class LocalStream : public client::ApiStream {
  public:
   explicit LocalStream(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
-  ~LocalStream() override { exchange_->Close(false); }
+  ~LocalStream() override {
+    OnReadable(nullptr);
+    exchange_->Close(false);
+  }
 
   Result<std::string> Read(std::stop_token stop, milliseconds idle) override {
     MutexLock lock(exchange_->mutex);
@@ -150,6 +167,16 @@ class LocalStream : public client::ApiStream {
     }
     exchange_->queued = 0;
     return out;
+  }
+
+  void OnReadable(std::function<void()> readable) override {
+    bool already = false;
+    {
+      MutexLock lock(exchange_->mutex);
+      exchange_->readable = std::move(readable);
+      already = exchange_->readable && (!exchange_->body.empty() || exchange_->closed);
+    }
+    if (already) exchange_->TellReader();
   }
 
  private:

@@ -59,6 +59,31 @@ TEST(LocalTransport, StreamsUntilFinished) {
   EXPECT_EQ(*(*stream)->Read({}, seconds(5)), "");
 }
 
+TEST(LocalTransport, StreamsTellWhenThereIsSomethingToRead) {
+  std::shared_ptr<http::ResponseWriter> kept;
+  auto transport = NewLocalTransport([&](auto, auto writer) {
+    writer->Start(200, {});
+    writer->Write(std::make_shared<const std::string>("one"));
+    kept = writer;
+  });
+  auto stream = transport->Open({}, {});
+  ASSERT_TRUE(stream);
+  int told = 0;
+  (*stream)->OnReadable([&] { ++told; });
+  EXPECT_EQ(told, 1) << "something was there before";
+  EXPECT_EQ(*(*stream)->Read({}, milliseconds(0)), "one");
+  EXPECT_EQ((*stream)->Read({}, milliseconds(0)).error().code(), Code::kTimeout);
+  kept->Write(std::make_shared<const std::string>("two"));
+  EXPECT_EQ(told, 2);
+  EXPECT_EQ(*(*stream)->Read({}, milliseconds(0)), "two");
+  kept->Finish();
+  EXPECT_EQ(told, 3);
+  EXPECT_EQ(*(*stream)->Read({}, milliseconds(0)), "");
+  stream->reset();
+  kept.reset();
+  EXPECT_EQ(told, 3) << "nobody reads any more";
+}
+
 TEST(LocalTransport, DroppedStreamTellsTheWriter) {
   std::shared_ptr<http::ResponseWriter> kept;
   int closed = 0;

@@ -258,6 +258,7 @@ class PiecesTransport : public client::Transport {
     Result<std::string> Read(std::stop_token, std::chrono::milliseconds) override {
       return next_ < pieces_.size() ? pieces_[next_++] : "";
     }
+    void OnReadable(std::function<void()> readable) override { readable(); }
 
    private:
     const std::vector<std::string> pieces_;

@@ -84,6 +84,7 @@ class HttpStream final : public ApiStream {
   Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) override {
     return reader_->Read(std::move(stop), idle);
   }
+  void OnReadable(std::function<void()> readable) override { reader_->OnReadable(std::move(readable)); }
 
  private:
   std::shared_ptr<http::Client> client_;  // keeps the connection open after a reload

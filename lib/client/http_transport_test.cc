@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <future>
+#include <semaphore>
 #include <thread>
 
 #include "lib/api/codec/codec.h"
@@ -97,6 +98,31 @@ TEST_F(HttpTransportTest, TokenFileWins) {
   auto transport = NewHttpTransport(config_);
   ASSERT_TRUE(transport);
   EXPECT_EQ(Who(**transport), "-|Bearer from-file|test/1");
+}
+
+TEST_F(HttpTransportTest, StreamsTellWhenThereIsSomethingToRead) {
+  auto transport = NewHttpTransport(config_);
+  ASSERT_TRUE(transport);
+  ApiRequest request;
+  request.target = "/watch";
+  auto stream = (*transport)->Open(request, {});
+  ASSERT_TRUE(stream) << stream.error().message();
+  const auto readable = std::make_shared<std::counting_semaphore<>>(0);
+  (*stream)->OnReadable([readable] { readable->release(); });
+  std::string text;
+  for (bool ended = false; !ended;) {
+    ASSERT_TRUE(readable->try_acquire_for(kSoon)) << text;
+    for (;;) {
+      Result<std::string> piece = (*stream)->Read({}, std::chrono::milliseconds(0));
+      if (!piece) {
+        ASSERT_TRUE(piece.error().Is(Code::kTimeout)) << piece.error().message();
+        break;
+      }
+      if (ended = piece->empty(); ended) break;
+      text += *piece;
+    }
+  }
+  EXPECT_EQ(text, "event");
 }
 
 TEST_F(HttpTransportTest, StreamsAndErrors) {

@@ -1,10 +1,9 @@
 #include "lib/client/rest.h"
 
-#include <random>
-
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/percent.h"
+#include "lib/client/request.h"
 #include "lib/client/watch.h"
 #include "lib/client/wire.h"
 
@@ -14,30 +13,9 @@ namespace {
 using google::protobuf::Message;
 
 constexpr std::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
-constexpr std::string_view kMetadataOnly =
-    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
-    "application/vnd.kubernetes.protobuf";
 constexpr std::string_view kMetadataListOnly =
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
     "application/vnd.kubernetes.protobuf";
-
-std::string PathOf(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
-                   std::string_view subresource) {
-  std::string path = info.group.empty() ? "/api/" : "/apis/" + std::string(info.group) + "/";
-  path += info.version;
-  if (info.namespaced && !ns.empty()) {
-    path += "/namespaces/";
-    path += PercentEncode(ns);
-  }
-  path += '/';
-  path += info.resource;
-  for (std::string_view part : {name, subresource}) {
-    if (part.empty()) continue;
-    path += '/';
-    path += PercentEncode(part);
-  }
-  return path;
-}
 
 class Query {
  public:
@@ -64,41 +42,10 @@ Query SelectionOf(const ListOptions& options) {
   return query;
 }
 
-Error ErrorOf(const ApiResponse& response) {
-  Result<api::Envelope> envelope = api::OpenEnvelope(response.body);
-  if (envelope && envelope->type_meta.kind == "Status") {
-    metav1::Status status;
-    if (api::DecodeRaw(envelope->raw, status)) return api::FromStatus(status);
-  }
-  // From a proxy, or a server too busy to negotiate: the text is all there is.
-  std::string text = response.body.substr(0, 512);
-  if (text.empty()) text = "the server answered with status " + std::to_string(response.status);
-  return Error(CodeOf(response.status, ""), std::move(text));
-}
-
-Result<ApiResponse> Exchange(Transport& transport, const ApiRequest& request,
-                             std::chrono::milliseconds timeout, std::stop_token stop) {
-  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, transport.Do(request, timeout, std::move(stop)));
-  if (response.status < 200 || response.status > 299) return ErrorOf(response);
-  return response;
-}
-
 Result<> DecodeReply(const ApiResponse& response, Message& out) {
   Result<> decoded = api::DecodeProtobuf(response.body, out);
   if (!decoded) return Error(Code::kInternal, decoded.error().Wrap("reply of the API server").message());
   return {};
-}
-
-std::string_view ContentTypeOf(PatchType type) {
-  switch (type) {
-    case PatchType::kJson:
-      return "application/json-patch+json";
-    case PatchType::kMerge:
-      return "application/merge-patch+json";
-    case PatchType::kStrategicMerge:
-      break;
-  }
-  return "application/strategic-merge-patch+json";
 }
 
 // Parses one page of a list: passes items to `each`, and fills `meta`.
@@ -109,12 +56,6 @@ Result<> ReadList(std::string_view raw, metav1::ListMeta& meta,
     if (number == 2) return each(payload);
     return {};
   });
-}
-
-// Servers close watches after a while anyway. Randomised, so that clients do not reconnect all at once.
-int WatchTimeoutSeconds() {
-  thread_local std::minstd_rand random(std::random_device{}());
-  return std::uniform_int_distribution<int>(300, 600)(random);
 }
 
 }  // namespace
@@ -131,8 +72,8 @@ RestClient RestClient::With(std::stop_token stop) const {
 Result<> RestClient::GetInto(const api::ResourceInfo& info, std::string_view ns, std::string_view name,
                              Message& out) const {
   ApiRequest request;
-  request.target = PathOf(info, ns, name, "");
-  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  request.target = ResourcePath(info, ns, name, "");
+  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Answered(*transport_, request, timeout_, stop_));
   return DecodeReply(response, out);
 }
 
@@ -143,10 +84,11 @@ Result<> RestClient::Write(std::string_view method, const Message& object, std::
   bool create = method == "POST";
   ApiRequest request;
   request.method = method;
-  request.target = PathOf(info, meta.namespace_(), create ? std::string_view() : meta.name(), subresource);
+  request.target =
+      ResourcePath(info, meta.namespace_(), create ? std::string_view() : meta.name(), subresource);
   request.content_type = kProtobuf;
   request.body = api::EncodeProtobuf(object, info.Gvk());
-  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Answered(*transport_, request, timeout_, stop_));
   return DecodeReply(response, out);
 }
 
@@ -154,10 +96,10 @@ Result<> RestClient::CreateSub(const api::ResourceInfo& parent, std::string_view
                                std::string_view subresource, const Message& body, Message* out) const {
   ApiRequest request;
   request.method = "POST";
-  request.target = PathOf(parent, ns, name, subresource);
+  request.target = ResourcePath(parent, ns, name, subresource);
   request.content_type = kProtobuf;
   request.body = api::EncodeProtobuf(body, api::GvkOf(body.GetDescriptor()));
-  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Answered(*transport_, request, timeout_, stop_));
   return out ? DecodeReply(response, *out) : Result<>();
 }
 
@@ -166,10 +108,10 @@ Result<> RestClient::PatchInto(const api::ResourceInfo& info, std::string_view n
                                Message& out) const {
   ApiRequest request;
   request.method = "PATCH";
-  request.target = PathOf(info, ns, name, subresource);
+  request.target = ResourcePath(info, ns, name, subresource);
   request.content_type = ContentTypeOf(type);
   request.body = std::move(body);
-  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+  KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Answered(*transport_, request, timeout_, stop_));
   return DecodeReply(response, out);
 }
 
@@ -184,10 +126,10 @@ Result<> RestClient::DeleteObject(const api::ResourceInfo& info, std::string_vie
   }
   ApiRequest request;
   request.method = "DELETE";
-  request.target = PathOf(info, ns, name, "");
+  request.target = ResourcePath(info, ns, name, "");
   request.content_type = kProtobuf;
   request.body = api::EncodeProtobuf(body, api::GvkOf(body.GetDescriptor()));
-  KEELSON_RETURN_IF_ERROR(Exchange(*transport_, request, timeout_, stop_));
+  KEELSON_RETURN_IF_ERROR(Answered(*transport_, request, timeout_, stop_));
   return {};
 }
 
@@ -200,9 +142,9 @@ Result<> RestClient::ListEach(const api::ResourceInfo& info, std::string_view ns
     if (page.limit > 0) query.Add("limit", std::to_string(page.limit));
     query.Add("continue", page.continue_token);
     ApiRequest request;
-    request.target = PathOf(info, ns, "", "") + query.text();
+    request.target = ResourcePath(info, ns, "", "") + query.text();
     if (options.metadata_only) request.accept = kMetadataListOnly;
-    KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Exchange(*transport_, request, timeout_, stop_));
+    KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Answered(*transport_, request, timeout_, stop_));
     KEELSON_ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(response.body));
     metav1::ListMeta meta;
     KEELSON_RETURN_IF_ERROR(ReadList(envelope.raw, meta, each));
@@ -221,7 +163,7 @@ Result<std::unique_ptr<WatchStream>> RestClient::Watch(const api::ResourceInfo& 
       .Add("allowWatchBookmarks", "true")
       .Add("timeoutSeconds", std::to_string(WatchTimeoutSeconds()));
   ApiRequest request;
-  request.target = PathOf(info, ns, "", "") + query.text();
+  request.target = ResourcePath(info, ns, "", "") + query.text();
   if (options.metadata_only) request.accept = kMetadataOnly;
   KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<ApiStream> stream, transport_->Open(request, stop_));
   return NewWatchStream(std::move(stream), stop_);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -30,6 +31,10 @@ class ApiStream {
   virtual ~ApiStream() = default;
   // Blocks for the next bytes; empty at the end. kTimeout after `idle` of silence, kCancelled on `stop`.
   virtual Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) = 0;
+  // For readers without a thread of their own, which Read() with no patience: calls `readable` when bytes, the end or
+  // a failure have come since the last Read(). Calls come from any thread, perhaps from within this one, must not
+  // block, and may be more than there is to read; one may still be under way when the stream is gone.
+  virtual void OnReadable(std::function<void()> readable) = 0;
 };
 
 class Transport {

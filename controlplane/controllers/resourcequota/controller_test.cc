@@ -223,6 +223,7 @@ class LateMetadata : public client::Transport {
       }
       return inner->Read(stop, idle);
     }
+    void OnReadable(std::function<void()> readable) override { inner->OnReadable(std::move(readable)); }
     LateMetadata& owner;
     std::unique_ptr<ApiStream> inner;
   };

@@ -8,6 +8,7 @@
 #include "lib/api/codec/codec.h"
 #include "lib/api/patch/patch.h"
 #include "lib/api/selector.h"
+#include "lib/client/testing/fake_custom.h"
 #include "lib/client/testing/fake_request.h"
 #include "lib/client/testing/fake_store.h"
 #include "lib/client/watch.h"
@@ -54,6 +55,17 @@ std::string Encode(const Message& object, bool metadata_only) {
   return api::EncodeProtobuf(object, api::GvkOf(object.GetDescriptor()));
 }
 
+bool WantsMetadata(const ApiRequest& request) {
+  return request.accept.find("as=PartialObjectMetadata") != std::string::npos;
+}
+
+// The object alone, or what of it the request asks for.
+ApiResponse AnswerTo(const ApiRequest& request, const Message& object) {
+  const bool metadata =
+      WantsMetadata(request) || object.GetDescriptor() == metav1::PartialObjectMetadata::descriptor();
+  return {200, kProtobuf, Encode(object, metadata)};
+}
+
 Result<std::unique_ptr<Message>> DecodeBody(const api::Descriptor* type, const std::string& body) {
   std::unique_ptr<Message> object = api::NewObject(type);
   KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf(body, *object));
@@ -96,20 +108,12 @@ struct FakeApi::Impl {
   std::vector<std::string> requests KEELSON_GUARDED_BY(mutex);
   uint64_t watch_epoch KEELSON_GUARDED_BY(mutex) = 0;     // EndWatches() ends streams of older epochs
   uint64_t bookmark_epoch KEELSON_GUARDED_BY(mutex) = 0;  // SendBookmarks()
-  std::set<const Stream*> streams KEELSON_GUARDED_BY(mutex);
+  std::set<Stream*> streams KEELSON_GUARDED_BY(mutex);
+  FakeCustom custom KEELSON_GUARDED_BY(mutex);
 
   // Wakes the readers of everything logged since `position`.
-  void WakeSince(size_t position) KEELSON_REQUIRES(mutex) {
-    const api::ResourceInfo* last = nullptr;
-    for (; position < store.log_end(); ++position) {
-      const api::ResourceInfo* info = store.At(position).info;
-      if (info != last) changed[info].notify_all();
-      last = info;
-    }
-  }
-  void WakeAll() KEELSON_REQUIRES(mutex) {
-    for (auto& [info, readers] : changed) readers.notify_all();
-  }
+  void WakeSince(size_t position) KEELSON_REQUIRES(mutex);
+  void WakeAll() KEELSON_REQUIRES(mutex);
 
   std::optional<Result<ApiResponse>> Intercept(const ApiRequest& request) {
     Interceptor intercept;
@@ -158,17 +162,42 @@ class FakeApi::Stream : public ApiStream {
     });
     const auto deadline = std::chrono::steady_clock::now() + idle;
     MutexLock lock(impl_->mutex);
+    waiting_ = false;
     for (;;) {
       if (stop.stop_requested()) return Error(Code::kCancelled, "watch stopped");
       if (!ended_ && epoch_ == impl_->watch_epoch) Collect();
       if (!pending_.empty()) return std::exchange(pending_, {});
       if (ended_ || epoch_ != impl_->watch_epoch) return std::string();
-      if (std::chrono::steady_clock::now() >= deadline) return Error(Code::kTimeout, "watch idle");
+      if (std::chrono::steady_clock::now() >= deadline) {
+        // Another reader than one that blocks will be told.
+        waiting_ = readable_ != nullptr;
+        impl_->waiting.notify_all();
+        return Error(Code::kTimeout, "watch idle");
+      }
       waiting_ = true;
       impl_->waiting.notify_all();
       impl_->changed[info_].wait_until(impl_->mutex, deadline);
       waiting_ = false;
     }
+  }
+
+  void OnReadable(std::function<void()> readable) override {
+    {
+      MutexLock lock(impl_->mutex);
+      readable_ = readable;
+    }
+    if (readable) readable();
+  }
+  void Tell(const api::ResourceInfo* info) const KEELSON_REQUIRES(impl_->mutex) {
+    if (readable_ && (!info || info == info_)) readable_();
+  }
+
+  // Ends the stream after the changes so far, if it is of that resource.
+  void EndIf(std::string_view group, std::string_view resource) KEELSON_REQUIRES(impl_->mutex) {
+    if (info_->group != group || info_->resource != resource || ended_) return;
+    Collect();
+    ended_ = true;
+    Tell(nullptr);
   }
 
   // Skips entries of other resources, for which nobody wakes this reader.
@@ -226,7 +255,25 @@ class FakeApi::Stream : public ApiStream {
   std::string pending_;
   bool ended_ = false;
   bool waiting_ = false;
+  std::function<void()> readable_;
 };
+
+// Each stream's impl_ is this one, which the analysis cannot know.
+void FakeApi::Impl::WakeSince(size_t position) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
+  const api::ResourceInfo* last = nullptr;
+  for (; position < store.log_end(); ++position) {
+    const api::ResourceInfo* info = store.At(position).info;
+    if (info == last) continue;
+    changed[info].notify_all();
+    for (const Stream* stream : streams) stream->Tell(info);
+    last = info;
+  }
+}
+
+void FakeApi::Impl::WakeAll() KEELSON_NO_THREAD_SAFETY_ANALYSIS {
+  for (auto& [info, readers] : changed) readers.notify_all();
+  for (const Stream* stream : streams) stream->Tell(nullptr);
+}
 
 FakeApi::FakeApi(Clock& clock) : impl_(std::make_shared<Impl>(clock)) {}
 FakeApi::~FakeApi() = default;
@@ -287,15 +334,19 @@ Result<ApiResponse> FakeApi::Impl::Patch(const FakeRequest& at, const ApiRequest
   KEELSON_ASSIGN_OR_RETURN(Object before, store.Get(*at.info, at.Key()));
   KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> after, Patched(*before, request));
   KEELSON_ASSIGN_OR_RETURN(Object stored, store.Update(*at.info, at.subresource, *after));
-  return Answer(*stored);
+  return AnswerTo(request, *stored);
 }
 
 Result<ApiResponse> FakeApi::Impl::Delete(const FakeRequest& at, const ApiRequest& request) {
   metav1::DeleteOptions options;
-  if (!request.body.empty()) KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf(request.body, options));
+  if (request.content_type == "application/json") {
+    KEELSON_RETURN_IF_ERROR(api::DecodeJson(request.body, options));
+  } else if (!request.body.empty()) {
+    KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf(request.body, options));
+  }
   if (!at.name.empty()) {
     KEELSON_ASSIGN_OR_RETURN(Object last, store.Delete(*at.info, at.Key(), options));
-    return Answer(*last);
+    return AnswerTo(request, *last);
   }
   KEELSON_ASSIGN_OR_RETURN(Selection selection, Selection::From(at, request));
   for (const Object& object : store.List(*at.info, at.ns)) {
@@ -348,7 +399,8 @@ Result<ApiResponse> FakeApi::Impl::List(const FakeRequest& at, const ApiRequest&
 }
 
 Result<ApiResponse> FakeApi::Impl::Serve(const ApiRequest& request) {
-  KEELSON_ASSIGN_OR_RETURN(FakeRequest at, FakeRequest::Parse(request.target));
+  if (request.method == "GET" && request.target == "/apis") return custom.Discovery();
+  KEELSON_ASSIGN_OR_RETURN(FakeRequest at, FakeRequest::Parse(request.target, custom.rows()));
   if (request.method == "POST") return at.subresource.empty() ? Post(at, request) : PostSub(at, request);
   if (request.method == "PUT") return Put(at, request);
   if (request.method == "PATCH") return Patch(at, request);
@@ -356,7 +408,7 @@ Result<ApiResponse> FakeApi::Impl::Serve(const ApiRequest& request) {
   if (request.method != "GET") return Error(Code::kMethodNotAllowed, "method not allowed");
   if (at.name.empty()) return List(at, request);
   KEELSON_ASSIGN_OR_RETURN(Object object, store.Get(*at.info, at.Key()));
-  return Answer(*object);
+  return AnswerTo(request, *object);
 }
 
 Result<ApiResponse> FakeApi::Do(const ApiRequest& request, std::chrono::milliseconds, std::stop_token stop) {
@@ -376,7 +428,11 @@ Result<std::unique_ptr<ApiStream>> FakeApi::Open(const ApiRequest& request, std:
     KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf((*answer)->body, status));
     return api::FromStatus(status);
   }
-  KEELSON_ASSIGN_OR_RETURN(FakeRequest at, FakeRequest::Parse(request.target));
+  FakeRequest at;
+  {
+    MutexLock lock(impl_->mutex);
+    KEELSON_ASSIGN_OR_RETURN(at, FakeRequest::Parse(request.target, impl_->custom.rows()));
+  }
   KEELSON_ASSIGN_OR_RETURN(Selection selection, Selection::From(at, request));
   if (!at.name.empty()) return Error(Code::kMethodNotAllowed, "watch of one object by its path");
   const std::string from = at.query["resourceVersion"];
@@ -406,6 +462,33 @@ void FakeApi::PutInto(const Message& object, Message& stored) {
   const size_t before = impl_->store.log_end();
   stored.CopyFrom(*impl_->store.Put(api::ResourceOf(object.GetDescriptor()), object));
   impl_->WakeSince(before);
+}
+
+// Each stream's impl_ is this one, which the analysis cannot know.
+void FakeApi::Serve(const Custom& custom) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
+  MutexLock lock(impl_->mutex);
+  const size_t before = impl_->store.log_end();
+  if (custom.versions.empty()) {
+    if (const api::ResourceInfo* row = impl_->custom.Find(custom.group, custom.resource)) {
+      for (const Object& object : impl_->store.List(*row, "")) {
+        [[maybe_unused]] auto gone = impl_->store.Delete(*row, api::KeyOf(*object), metav1::DeleteOptions());
+      }
+    }
+  }
+  impl_->WakeSince(before);
+  for (Stream* stream : impl_->streams) stream->EndIf(custom.group, custom.resource);
+  impl_->custom.Serve(custom);
+}
+
+metav1::ObjectMeta FakeApi::PutCustom(std::string_view group, std::string_view resource,
+                                      const metav1::ObjectMeta& meta) {
+  metav1::PartialObjectMetadata object;
+  *object.mutable_metadata() = meta;
+  MutexLock lock(impl_->mutex);
+  const size_t before = impl_->store.log_end();
+  const Object stored = impl_->store.Put(*impl_->custom.Find(group, resource), object);
+  impl_->WakeSince(before);
+  return api::Meta(*stored);
 }
 
 void FakeApi::SetInterceptor(Interceptor interceptor) {

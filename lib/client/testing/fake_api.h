@@ -41,6 +41,18 @@ class FakeApi : public Transport {  // thread safe
   void SetInterceptor(Interceptor interceptor);
   static ApiResponse Answer(const google::protobuf::Message& object, int status = 200);
   static ApiResponse Refuse(const Error& error);
+  // Serves a resource beside the built-in ones, in one or more versions, and shows it in discovery. Objects are
+  // PartialObjectMetadata. Serving it again replaces the versions, the preferred one first; none: it is gone with its
+  // objects, and watches end.
+  struct Custom {
+    std::string group, resource, kind;
+    bool namespaced = true;
+    std::vector<std::string> versions;
+  };
+  void Serve(const Custom& custom);
+  // Creates or replaces an object of such a resource. Returns the stored metadata.
+  metav1::ObjectMeta PutCustom(std::string_view group, std::string_view resource,
+                               const metav1::ObjectMeta& meta);
   // Forgets the log: watches from earlier versions get 410.
   void Compact();
   // Ends all watch streams, like a restarting server.

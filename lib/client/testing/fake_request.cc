@@ -1,5 +1,6 @@
 #include "lib/client/testing/fake_request.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "lib/api/meta.h"
@@ -8,7 +9,8 @@
 
 namespace keelson::client {
 
-Result<FakeRequest> FakeRequest::Parse(std::string_view target) {
+Result<FakeRequest> FakeRequest::Parse(std::string_view target,
+                                       const std::vector<const api::ResourceInfo*>& more) {
   const Error not_found(Code::kNotFound, "the server could not find the requested resource");
   FakeRequest request;
   size_t question = std::min(target.find('?'), target.size());
@@ -34,6 +36,15 @@ Result<FakeRequest> FakeRequest::Parse(std::string_view target) {
     parts.erase(parts.begin(), parts.begin() + 2);
   }
   request.info = api::FindResource(group, version, parts[0]);
+  const bool served = std::any_of(more.begin(), more.end(), [&](const api::ResourceInfo* row) {
+    return row->group == group && row->version == version && row->resource == parts[0];
+  });
+  if (served) {
+    // All versions are one resource: the first row stands for it.
+    request.info = *std::find_if(more.begin(), more.end(), [&](const api::ResourceInfo* row) {
+      return row->group == group && row->resource == parts[0];
+    });
+  }
   if (!request.info || parts.size() > 3) return not_found;
   if (parts.size() > 1) request.name = parts[1];
   if (parts.size() > 2) request.subresource = parts[2];

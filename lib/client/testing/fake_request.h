@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "lib/api/scheme.h"
 #include "lib/base/error.h"
@@ -14,8 +15,9 @@ struct FakeRequest {
   std::string ns, name, subresource;
   std::map<std::string, std::string> query;
 
-  // kNotFound when it is not a path of the API.
-  static Result<FakeRequest> Parse(std::string_view target);
+  // kNotFound when it is not a path of the API. `more`: resources beside the static table.
+  static Result<FakeRequest> Parse(std::string_view target,
+                                   const std::vector<const api::ResourceInfo*>& more = {});
   std::string Key() const;
 };
 

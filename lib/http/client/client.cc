@@ -104,12 +104,16 @@ namespace {
 class Reader final : public ResponseReader {
  public:
   explicit Reader(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
-  ~Reader() override { exchange_->GiveUp(); }
+  ~Reader() override {
+    exchange_->OnReadable(nullptr);
+    exchange_->GiveUp();
+  }
   int status() const override { return exchange_->status(); }
   const Headers& headers() const override { return exchange_->headers(); }
   Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) override {
     return exchange_->Read(std::move(stop), idle);
   }
+  void OnReadable(std::function<void()> readable) override { exchange_->OnReadable(std::move(readable)); }
 
  private:
   std::shared_ptr<Exchange> exchange_;

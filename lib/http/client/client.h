@@ -40,6 +40,9 @@ class ResponseReader {
   // Blocks for the next piece; empty at the end. kTimeout after `idle` without a byte (max(): never),
   // kCancelled on `stop`.
   virtual Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle) = 0;
+  // Calls `readable` when bytes, the end or a failure have come since the last Read(): from any thread, perhaps from
+  // within this call, and perhaps once more than there is to read. It must not block; it may outlive the reader.
+  virtual void OnReadable(std::function<void()> readable) = 0;
 };
 
 // Receives a response that Client::Send() has asked for. Calls come in order, on an I/O thread, and must not

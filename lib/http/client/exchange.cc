@@ -40,12 +40,16 @@ bool Exchange::OnBody(std::string_view bytes) {
   if (over_) return false;
   if (sink_) return std::shared_ptr(sink_)->OnBody(bytes);
   if (!streaming && TooLong(bytes.size())) return false;
-  MutexLock lock(mutex_);
-  body_ += bytes;
-  if (!streaming) return false;
-  changed_.notify_all();
-  behind_ = body_.size() >= kReadAhead;
-  return behind_;
+  bool behind = false;
+  {
+    MutexLock lock(mutex_);
+    body_ += bytes;
+    if (!streaming) return false;
+    changed_.notify_all();
+    behind = behind_ = body_.size() >= kReadAhead;
+  }
+  TellReader();
+  return behind;
 }
 
 // Ends an exchange whose response is too long with these bytes.
@@ -79,9 +83,12 @@ void Exchange::OnEnd() {
   auto sink = sink_;
   End();
   if (sink) return sink->OnEnd();
-  MutexLock lock(mutex_);
-  ended_ = true;
-  changed_.notify_all();
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  TellReader();
 }
 
 void Exchange::OnFail(Error error) {
@@ -89,9 +96,31 @@ void Exchange::OnFail(Error error) {
   auto sink = sink_;
   End();
   if (sink) return sink->OnFail(error);
-  MutexLock lock(mutex_);
-  failure_ = std::move(error);
-  changed_.notify_all();
+  {
+    MutexLock lock(mutex_);
+    failure_ = std::move(error);
+    changed_.notify_all();
+  }
+  TellReader();
+}
+
+void Exchange::TellReader() {
+  std::function<void()> readable;
+  {
+    MutexLock lock(mutex_);
+    readable = readable_;
+  }
+  if (readable) readable();
+}
+
+void Exchange::OnReadable(std::function<void()> readable) {
+  bool already = false;
+  {
+    MutexLock lock(mutex_);
+    readable_ = std::move(readable);
+    already = readable_ && (!body_.empty() || ended_ || failure_);
+  }
+  if (already) TellReader();
 }
 
 Exchange::Deadline Exchange::DeadlineIn(std::chrono::milliseconds timeout) {

@@ -58,6 +58,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   Result<> AwaitHead(Deadline deadline, std::stop_token stop);
   Result<> AwaitEnd(Deadline deadline, std::stop_token stop);
   Result<std::string> Read(std::stop_token stop, std::chrono::milliseconds idle);
+  void OnReadable(std::function<void()> readable);
   void GiveUp();  // the carrier drops it, unless it has ended
   void Resume();  // the sink has caught up
   // Valid after AwaitHead() / AwaitEnd().
@@ -70,6 +71,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   bool TooLong(size_t more);
   Result<> Await(Deadline deadline, std::stop_token stop, const std::function<bool()>& ready);
   void End();  // nothing follows; loop thread
+  void TellReader() KEELSON_EXCLUDES(mutex_);
   Mutex mutex_;
   CondVar changed_;
   bool head_seen_ = false, over_ = false;  // loop thread
@@ -82,6 +84,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   Headers headers_;
   std::string body_;  // KEELSON_GUARDED_BY(mutex_) until the end
   bool behind_ KEELSON_GUARDED_BY(mutex_) = false;
+  std::function<void()> readable_ KEELSON_GUARDED_BY(mutex_);
   std::shared_ptr<StreamCore> stream_ KEELSON_GUARDED_BY(mutex_);
 };
 
