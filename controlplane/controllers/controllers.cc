@@ -1,5 +1,6 @@
 #include "controlplane/controllers/controllers.h"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <thread>
@@ -47,6 +48,7 @@
 #include "controlplane/controllers/volumebinding/volumes.h"
 #include "controlplane/controllers/volumeexpand/controller.h"
 #include "lib/base/log.h"
+#include "lib/client/discovered_informers.h"
 
 namespace keelson::controllers {
 namespace {
@@ -58,6 +60,7 @@ struct Manager {
   client::RestClient api;
   Clock& clock;
   client::InformerFactory informers;
+  std::unique_ptr<client::DiscoveredInformers> discovered;  // null: no controller needs it
   std::vector<std::unique_ptr<client::EventRecorder>> recorders;
   std::unique_ptr<EndpointPods> endpoint_pods;
   struct Running {
@@ -88,11 +91,26 @@ void Work(const Manager::Running& one, std::stop_token stop) {
       [&one](const std::string& key, std::stop_token s) { return one.controller->Reconcile(key, s); });
 }
 
+// The controllers of all kinds, custom ones included.
+void BuildGeneric(Manager& manager, const Options& options) {
+  constexpr std::string_view kNames[] = {"namespace-controller", "resourcequota-controller",
+                                         "garbage-collector-controller"};
+  const bool any = std::any_of(std::begin(kNames), std::end(kNames),
+                               [&](std::string_view name) { return options.selection.Has(name); });
+  if (!any) return;
+  manager.discovered =
+      std::make_unique<client::DiscoveredInformers>(manager.api, manager.informers, manager.clock);
+  manager.Add<NamespaceController>(options, kNames[0], "namespace-controller", *manager.discovered);
+  manager.Add<ResourceQuotaController>(options, kNames[1], "resourcequota-controller", *manager.discovered,
+                                       options.resource_quota_sync_period);
+  manager.Add<GarbageCollector>(options, kNames[2], "garbage-collector-controller", *manager.discovered);
+}
+
 Result<> Build(Manager& manager, const Options& options) {
   const bool slices = options.selection.Has("endpointslice-controller"),
              endpoints = options.selection.Has("endpoints-controller");
   if (slices || endpoints) manager.endpoint_pods = std::make_unique<EndpointPods>(manager.informers);
-  manager.Add<NamespaceController>(options, "namespace-controller", "namespace-controller");
+  BuildGeneric(manager, options);
   manager.Add<ServiceAccountController>(options, "serviceaccount-controller", "serviceaccount-controller");
   if (!options.root_ca_pem.empty()) {
     manager.Add<RootCaPublisher>(options, "root-ca-certificate-publisher-controller",
@@ -120,8 +138,6 @@ Result<> Build(Manager& manager, const Options& options) {
   if (!pool) return pool.error().Wrap("--load-balancer-addresses");
   manager.Add<LoadBalancerController>(options, "service-lb-controller", "service-controller",
                                       *std::move(pool));
-  manager.Add<ResourceQuotaController>(options, "resourcequota-controller", "resourcequota-controller",
-                                       options.resource_quota_sync_period);
   manager.Add<ClaimProtectionController>(options, "persistentvolumeclaim-protection-controller",
                                          "pvc-protection-controller");
   manager.Add<VolumeProtectionController>(options, "persistentvolume-protection-controller",
@@ -135,7 +151,6 @@ Result<> Build(Manager& manager, const Options& options) {
       options, "persistentvolume-attach-detach-controller", "attachdetach-controller",
       options.disable_force_detach ? std::chrono::seconds(0) : kForceDetachAfter);
   manager.Add<EphemeralVolumeController>(options, "ephemeral-volume-controller", "ephemeral_volume");
-  manager.Add<GarbageCollector>(options, "garbage-collector-controller", "garbage-collector-controller");
   manager.Add<NodeLifecycleController>(options, "node-lifecycle-controller", "node-controller", options);
   manager.Add<TaintEvictionController>(options, "taint-eviction-controller", "taint-eviction-controller");
   manager.Add<PodGcController>(options, "pod-garbage-collector-controller", "pod-garbage-collector",
@@ -198,6 +213,10 @@ Result<> Run(client::RestClient api, const Options& options, std::stop_token sto
   std::vector<std::jthread> threads;
   for (auto& recorder : manager.recorders) {
     threads.emplace_back([&recorder, stop] { recorder->Run(stop); });
+  }
+  // Nobody waits for custom resources here: the controllers that need them know what is missing.
+  if (manager.discovered) {
+    threads.emplace_back([&manager, stop] { (void)manager.discovered->Run(stop, nullptr); });
   }
   std::vector<std::jthread> workers;
   metrics::Family& running = TheMetrics().running_controllers;

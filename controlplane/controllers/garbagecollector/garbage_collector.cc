@@ -6,6 +6,7 @@
 
 #include "controlplane/controllers/common/deletable_resources.h"
 #include "controlplane/controllers/common/ownership.h"
+#include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/json_quote.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr char kForeground[] = "foregroundDeletion";
 constexpr char kOrphan[] = "orphan";
+constexpr std::chrono::milliseconds kUnsettled{200};
 
 bool HasFinalizer(const metav1::ObjectMeta& meta, std::string_view finalizer) {
   return std::find(meta.finalizers().begin(), meta.finalizers().end(), finalizer) != meta.finalizers().end();
@@ -32,22 +34,48 @@ GraphNode NodeOf(const api::ResourceInfo& info, const metav1::ObjectMeta& meta) 
   return node;
 }
 
-Result<metav1::ObjectMeta> ReadMeta(const client::RestClient& api, const api::ResourceInfo& info,
-                                    const std::string& ns, const std::string& name) {
-  std::unique_ptr<google::protobuf::Message> object(info.prototype().New());
-  KEELSON_RETURN_IF_ERROR(api.GetInto(info, ns, name, *object));
-  return api::Meta(*object);
+// Servers patch lists by key only where they know the types.
+bool HasMergeKeys(const api::ResourceInfo& info) {
+  return info.prototype().GetDescriptor() != metav1::PartialObjectMetadata::descriptor();
+}
+
+using Owners = google::protobuf::RepeatedPtrField<metav1::OwnerReference>;
+
+// Replaces the owner references, if the object is still the one that was read.
+Result<metav1::ObjectMeta> ReplaceOwners(const client::MetadataClient& api, const GraphNode& node,
+                                         const metav1::ObjectMeta& live, const Owners& owners) {
+  std::string references;
+  for (const metav1::OwnerReference& owner : owners) {
+    references += (references.empty() ? "" : ",") + api::EncodeJson(owner);
+  }
+  return api.Patch(*node.info, node.ns, node.name, client::PatchType::kMerge,
+                   fmt::format(R"({{"metadata":{{"resourceVersion":{},"uid":{},"ownerReferences":[{}]}}}})",
+                               JsonQuoted(live.resource_version()), JsonQuoted(node.uid), references));
 }
 
 }  // namespace
 
 GarbageCollector::GarbageCollector(client::RestClient api, client::InformerFactory& informers,
-                                   client::EventRecorder& events, Clock& clock)
-    : Controller("garbage_collector_attempt_to_delete", clock, 4), api_(std::move(api)), events_(events) {
+                                   client::EventRecorder& events, Clock& clock,
+                                   client::DiscoveredInformers& discovered)
+    : Controller("garbage_collector_attempt_to_delete", clock, 4),
+      api_(std::move(api)),
+      events_(events),
+      discovered_(discovered) {
   for (const api::ResourceInfo* info : DeletableResources()) {
     if (info->resource == "events") continue;  // many, short-lived, and never owned
     informers.GetMetadata(*info).AddHandler([this, info](const auto& change) { Observe(*info, change); });
   }
+  discovered_.AddHandler(
+      [this](const api::ResourceInfo& info, const auto& change) { Observe(info, change); });
+  discovered_.AddDiscoveryHandler([this] {
+    std::set<std::string> again;
+    {
+      MutexLock lock(mutex_);
+      again.swap(of_unknown_kinds_);
+    }
+    for (const std::string& uid : again) queue().Add(uid);
+  });
 }
 
 void GarbageCollector::Observe(const api::ResourceInfo& info,
@@ -72,14 +100,19 @@ void GarbageCollector::Observe(const api::ResourceInfo& info,
   for (const std::string& uid : affected) queue().Add(uid);
 }
 
-Result<bool> GarbageCollector::IsAbsent(const client::RestClient& api, const GraphNode& node,
-                                        const metav1::OwnerReference& owner) {
-  const api::ResourceInfo* info = RestMapping(owner.api_version(), owner.kind());
-  if (!info) return false;                                // a custom resource: unknown
-  if (info->namespaced && node.ns.empty()) return false;  // invalid; upstream ignores such objects
-  const std::string ns = info->namespaced ? node.ns : "";
+const api::ResourceInfo* GarbageCollector::ResourceOf(const metav1::OwnerReference& owner) const {
+  if (const api::ResourceInfo* info = RestMapping(owner.api_version(), owner.kind())) return info;
+  auto [group, version] = api::SplitApiVersion(owner.api_version());
+  const auto discovered = discovered_.discovered();
+  return discovered ? discovered->FindKind(group, version, owner.kind()) : nullptr;
+}
+
+Result<bool> GarbageCollector::IsAbsent(const client::MetadataClient& api, const api::ResourceInfo& info,
+                                        const GraphNode& node, const metav1::OwnerReference& owner) {
+  if (info.namespaced && node.ns.empty()) return false;  // invalid; upstream ignores such objects
+  const std::string ns = info.namespaced ? node.ns : "";
   if (absent_.Has(ns, owner)) return true;
-  Result<metav1::ObjectMeta> live = ReadMeta(api, *info, ns, owner.name());
+  Result<metav1::ObjectMeta> live = api.Get(info, ns, owner.name());
   if (!live && !live.error().Is(Code::kNotFound)) return live.error().Wrap("read owner");
   if (live && live->uid() == owner.uid()) return false;
   absent_.Add(ns, owner);
@@ -99,12 +132,17 @@ void GarbageCollector::TellMisplaced(const GraphNode& node, const metav1::OwnerR
                   owner.api_version(), owner.kind(), node.ns, owner.name(), owner.uid(), node.ns));
 }
 
-Result<GarbageCollector::Owners> GarbageCollector::Classify(const client::RestClient& api,
-                                                            const GraphNode& node,
-                                                            const metav1::ObjectMeta& live) {
-  Owners owners;
+Result<GarbageCollector::Classes> GarbageCollector::Classify(const client::MetadataClient& api,
+                                                             const GraphNode& node,
+                                                             const metav1::ObjectMeta& live) {
+  Classes owners;
   for (const metav1::OwnerReference& owner : live.owner_references()) {
-    KEELSON_ASSIGN_OR_RETURN(bool absent, IsAbsent(api, node, owner));
+    const api::ResourceInfo* info = ResourceOf(owner);
+    if (!info) {
+      owners.unknown = true;
+      return owners;
+    }
+    KEELSON_ASSIGN_OR_RETURN(bool absent, IsAbsent(api, *info, node, owner));
     std::optional<GraphNode> known = graph_.Find(owner.uid());
     if (known && known->info->namespaced && known->ns != node.ns) TellMisplaced(node, owner);
     if (absent) {
@@ -118,42 +156,52 @@ Result<GarbageCollector::Owners> GarbageCollector::Classify(const client::RestCl
   return owners;
 }
 
-Result<> GarbageCollector::RemoveOwners(const client::RestClient& api, const GraphNode& node,
+Result<> GarbageCollector::RemoveOwners(const client::MetadataClient& api, const GraphNode& node,
                                         const std::vector<std::string>& uids) {
+  auto told = [](const Error& error) -> Result<> {
+    if (error.Is(Code::kNotFound)) return {};
+    return error.Wrap("remove owner references");
+  };
+  if (!HasMergeKeys(*node.info)) {
+    Result<metav1::ObjectMeta> live = api.Get(*node.info, node.ns, node.name);
+    if (!live) return told(live.error());
+    if (live->uid() != node.uid) return {};
+    Owners kept = live->owner_references();
+    kept.erase(std::remove_if(
+                   kept.begin(), kept.end(),
+                   [&](const auto& owner) { return std::count(uids.begin(), uids.end(), owner.uid()) > 0; }),
+               kept.end());
+    if (kept.size() == live->owner_references_size()) return {};
+    Result<metav1::ObjectMeta> stored = ReplaceOwners(api, node, *live, kept);
+    return stored ? Result<>() : told(stored.error());
+  }
   std::string references;
   for (const std::string& uid : uids) {
     references +=
         (references.empty() ? "" : ",") + std::string(R"({"$patch":"delete","uid":)") + JsonQuoted(uid) + "}";
   }
-  std::unique_ptr<google::protobuf::Message> stored(node.info->prototype().New());
-  Result<> patched = api.PatchInto(
-      *node.info, node.ns, node.name, "", client::PatchType::kStrategicMerge,
-      R"({"metadata":{"ownerReferences":[)" + references + R"(],"uid":)" + JsonQuoted(node.uid) + "}}",
-      *stored);
-  if (!patched && !patched.error().Is(Code::kNotFound)) {
-    return patched.error().Wrap("remove owner references");
-  }
-  return {};
+  Result<metav1::ObjectMeta> stored = api.Patch(
+      *node.info, node.ns, node.name, client::PatchType::kStrategicMerge,
+      R"({"metadata":{"ownerReferences":[)" + references + R"(],"uid":)" + JsonQuoted(node.uid) + "}}");
+  return stored ? Result<>() : told(stored.error());
 }
 
-Result<> GarbageCollector::RemoveFinalizer(const client::RestClient& api, const GraphNode& node,
+Result<> GarbageCollector::RemoveFinalizer(const client::MetadataClient& api, const GraphNode& node,
                                            const metav1::ObjectMeta& live, const std::string& finalizer) {
   std::string kept;
   for (const std::string& other : live.finalizers()) {
     if (other != finalizer) kept += (kept.empty() ? "" : ",") + JsonQuoted(other);
   }
-  std::unique_ptr<google::protobuf::Message> stored(node.info->prototype().New());
   // The resourceVersion guards finalizers that were added meanwhile.
-  Result<> patched =
-      api.PatchInto(*node.info, node.ns, node.name, "", client::PatchType::kMerge,
-                    R"({"metadata":{"resourceVersion":)" + JsonQuoted(live.resource_version()) +
-                        R"(,"finalizers":[)" + kept + "]}}",
-                    *stored);
+  Result<metav1::ObjectMeta> patched =
+      api.Patch(*node.info, node.ns, node.name, client::PatchType::kMerge,
+                R"({"metadata":{"resourceVersion":)" + JsonQuoted(live.resource_version()) +
+                    R"(,"finalizers":[)" + kept + "]}}");
   if (!patched && !patched.error().Is(Code::kNotFound)) return patched.error().Wrap("remove finalizer");
   return {};
 }
 
-Result<> GarbageCollector::FinishForeground(const client::RestClient& api, const GraphNode& node,
+Result<> GarbageCollector::FinishForeground(const client::MetadataClient& api, const GraphNode& node,
                                             const metav1::ObjectMeta& live) {
   bool blocked = false;
   for (const GraphNode& dependent : graph_.Dependents(node.uid)) {
@@ -167,7 +215,7 @@ Result<> GarbageCollector::FinishForeground(const client::RestClient& api, const
   return RemoveFinalizer(api, node, live, kForeground);
 }
 
-Result<> GarbageCollector::Orphan(const client::RestClient& api, const GraphNode& node,
+Result<> GarbageCollector::Orphan(const client::MetadataClient& api, const GraphNode& node,
                                   const metav1::ObjectMeta& live) {
   for (const GraphNode& dependent : graph_.Dependents(node.uid)) {
     KEELSON_RETURN_IF_ERROR(RemoveOwners(api, dependent, {node.uid}));
@@ -175,41 +223,49 @@ Result<> GarbageCollector::Orphan(const client::RestClient& api, const GraphNode
   return RemoveFinalizer(api, node, live, kOrphan);
 }
 
-Result<metav1::ObjectMeta> GarbageCollector::UnblockOwners(const client::RestClient& api,
+Result<metav1::ObjectMeta> GarbageCollector::UnblockOwners(const client::MetadataClient& api,
                                                            const GraphNode& node,
                                                            const metav1::ObjectMeta& live) {
+  Owners owners = live.owner_references();
   std::string references;
-  for (const metav1::OwnerReference& owner : live.owner_references()) {
+  for (metav1::OwnerReference& owner : owners) {
     if (!owner.block_owner_deletion()) continue;
+    owner.set_block_owner_deletion(false);
     references += fmt::format(R"({}{{"uid":{},"blockOwnerDeletion":false}})", references.empty() ? "" : ",",
                               JsonQuoted(owner.uid()));
   }
   if (references.empty()) return live;
-  std::unique_ptr<google::protobuf::Message> stored(node.info->prototype().New());
-  Result<> patched = api.PatchInto(
-      *node.info, node.ns, node.name, "", client::PatchType::kStrategicMerge,
-      fmt::format(R"({{"metadata":{{"ownerReferences":[{}],"uid":{}}}}})", references, JsonQuoted(node.uid)),
-      *stored);
-  if (!patched) return patched.error().Wrap("unblock owners");
-  return api::Meta(*stored);
+  Result<metav1::ObjectMeta> stored =
+      HasMergeKeys(*node.info)
+          ? api.Patch(*node.info, node.ns, node.name, client::PatchType::kStrategicMerge,
+                      fmt::format(R"({{"metadata":{{"ownerReferences":[{}],"uid":{}}}}})", references,
+                                  JsonQuoted(node.uid)))
+          : ReplaceOwners(api, node, live, owners);
+  if (!stored) return stored.error().Wrap("unblock owners");
+  return stored;
 }
 
-Result<> GarbageCollector::DeleteNode(const client::RestClient& api, const GraphNode& node,
+Result<> GarbageCollector::DeleteNode(const client::MetadataClient& api, const GraphNode& node,
                                       const metav1::ObjectMeta& live, const char* policy) {
   client::DeleteOptions options;
   options.propagation_policy = policy;
   options.uid = node.uid;
   // Delete only if the owners are still those that were checked
   options.resource_version = live.resource_version();
-  Result<> deleted = api.DeleteObject(*node.info, node.ns, node.name, options);
+  Result<> deleted = api.Delete(*node.info, node.ns, node.name, options);
   if (!deleted && !deleted.error().Is(Code::kNotFound)) return deleted.error().Wrap("delete");
   return {};
 }
 
-Result<> GarbageCollector::Collect(const client::RestClient& api, const GraphNode& node,
+Result<> GarbageCollector::Collect(const client::MetadataClient& api, const GraphNode& node,
                                    const metav1::ObjectMeta& live) {
   if (live.owner_references().empty()) return {};
-  KEELSON_ASSIGN_OR_RETURN(Owners owners, Classify(api, node, live));
+  KEELSON_ASSIGN_OR_RETURN(const Classes owners, Classify(api, node, live));
+  if (owners.unknown) {
+    MutexLock lock(mutex_);
+    of_unknown_kinds_.insert(node.uid);
+    return {};
+  }
   std::vector<std::string> removable = owners.absent;
   removable.insert(removable.end(), owners.waiting.begin(), owners.waiting.end());
   if (removable.empty()) return {};
@@ -236,8 +292,10 @@ Result<Requeue> GarbageCollector::Reconcile(const std::string& key, std::stop_to
   if (node->deleting && !node->foreground && !node->orphaning) return Requeue{};
   if (!node->deleting && (node->owners.empty() || graph_.AllOwnersStand(*node))) return Requeue{};
 
-  const client::RestClient api = api_.With(stop);
-  Result<metav1::ObjectMeta> live = ReadMeta(api, *node->info, node->ns, node->name);
+  // Dependents that are not known yet would be missed.
+  if (!discovered_.settled()) return Requeue{kUnsettled};
+  const client::MetadataClient api = api_.With(stop);
+  Result<metav1::ObjectMeta> live = api.Get(*node->info, node->ns, node->name);
   if (!live && live.error().Is(Code::kNotFound)) return Requeue{};
   if (!live) return live.error();
   if (live->uid() != node->uid) return Requeue{};

@@ -5,6 +5,7 @@
 
 #include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/meta.h"
+#include "lib/client/metadata_client.h"
 
 namespace keelson::controllers {
 namespace {
@@ -41,7 +42,7 @@ class GarbageCollectorTest : public ::testing::Test {
   }
 
   TestCluster cluster_;
-  GarbageCollector& collector_ = cluster_.Make<GarbageCollector>();
+  GarbageCollector& collector_ = cluster_.Make<GarbageCollector>(cluster_.discovered());
 };
 
 TEST_F(GarbageCollectorTest, BackgroundDeletionReachesAllGenerations) {
@@ -184,6 +185,166 @@ TEST_F(GarbageCollectorTest, UnknownKindsOfOwnersAreTrusted) {
   ASSERT_TRUE(cluster_.api.Create(map));
   Start();
   EXPECT_EQ(Left(), Names{"child"});
+}
+
+class CustomOwnersTest : public GarbageCollectorTest {
+ protected:
+  CustomOwnersTest() { cluster_.ServeCustom(kWidgets); }
+
+  static metav1::OwnerReference RefTo(const metav1::ObjectMeta& owner, const std::string& version = "v1") {
+    metav1::OwnerReference reference;
+    reference.set_api_version("example.com/" + version);
+    reference.set_kind("Widget");
+    reference.set_name(owner.name());
+    reference.set_uid(owner.uid());
+    reference.set_block_owner_deletion(true);
+    return reference;
+  }
+  metav1::ObjectMeta Widget(const std::string& name, const std::vector<metav1::OwnerReference>& owners = {},
+                            const std::string& finalizer = "") {
+    metav1::ObjectMeta meta;
+    meta.set_name(name);
+    meta.set_namespace_("default");
+    if (!finalizer.empty()) meta.add_finalizers(finalizer);
+    for (const auto& owner : owners) *meta.add_owner_references() = owner;
+    return cluster_.fake->PutCustom("example.com", "widgets", meta);
+  }
+  corev1::ConfigMap MapOf(const std::string& name, const std::vector<metav1::OwnerReference>& owners) {
+    corev1::ConfigMap map;
+    map.mutable_metadata()->set_name(name);
+    map.mutable_metadata()->set_namespace_("default");
+    for (const auto& owner : owners) *map.mutable_metadata()->add_owner_references() = owner;
+    return *cluster_.api.Create(map);
+  }
+  const api::ResourceInfo& Row() {
+    return *cluster_.discovered().discovered()->FindKind("example.com", "v1", "Widget");
+  }
+  void DeleteWidget(const std::string& name, const char* policy) {
+    Result<> deleted =
+        client::MetadataClient(cluster_.api).Delete(Row(), "default", name, {.propagation_policy = policy});
+    ASSERT_TRUE(deleted) << deleted.error().message();
+    cluster_.Drain({&collector_});
+  }
+  Names Widgets() {
+    Names names;
+    const auto left = client::MetadataClient(cluster_.api).List(Row(), "");
+    for (const metav1::ObjectMeta& meta : *left) names.insert(meta.name());
+    return names;
+  }
+
+  const client::FakeApi::Custom kWidgets{"example.com", "widgets", "Widget", true, {"v1", "v1alpha1"}};
+};
+
+TEST_F(CustomOwnersTest, CascadesThroughAllKinds) {
+  const auto root = Widget("root");
+  const auto child = Widget("child", {RefTo(root)});
+  const auto map = MapOf("map", {RefTo(child)});
+  auto last = RefTo(root);
+  last.set_api_version("v1");
+  last.set_kind("ConfigMap");
+  last.set_name("map");
+  last.set_uid(map.metadata().uid());
+  Widget("last", {last});
+  Widget("unrelated");
+  Start();
+  EXPECT_EQ(Widgets().size(), 4u);
+  DeleteWidget("root", "Background");
+  EXPECT_EQ(Widgets(), Names{"unrelated"});
+  EXPECT_EQ(Left(), Names{});
+  EXPECT_TRUE(cluster_.errors.empty());
+}
+
+TEST_F(CustomOwnersTest, OwnersInAnotherVersion) {
+  const auto root = Widget("root");
+  MapOf("child", {RefTo(root, "v1alpha1")});
+  MapOf("stays", {RefTo(root, "v9")});  // not served: nothing is known
+  Start();
+  EXPECT_EQ(Left(), (Names{"child", "stays"}));
+  DeleteWidget("root", "Background");
+  EXPECT_EQ(Left(), Names{"stays"});
+  // As soon as the version is there, the owner is known to be gone.
+  auto more = kWidgets;
+  more.versions.push_back("v9");
+  cluster_.ServeCustom(more);
+  cluster_.Drain({&collector_});
+  EXPECT_EQ(Left(), Names{});
+}
+
+TEST_F(CustomOwnersTest, OneLivingOwnerIsEnough) {
+  const auto a = Widget("a"), b = Widget("b");
+  Widget("child", {RefTo(a), RefTo(b)});
+  Start();
+  DeleteWidget("a", "Background");
+  EXPECT_EQ(Widgets(), (Names{"b", "child"}));
+  const auto child = client::MetadataClient(cluster_.api).Get(Row(), "default", "child");
+  ASSERT_EQ(child->owner_references_size(), 1);
+  EXPECT_EQ(child->owner_references(0).name(), "b");
+  EXPECT_TRUE(child->owner_references(0).block_owner_deletion());
+}
+
+TEST_F(CustomOwnersTest, ForegroundWaitsForCustomDependents) {
+  const auto root = Widget("root");
+  Widget("child", {RefTo(root)}, "example.com/hold");
+  Start();
+  DeleteWidget("root", "Foreground");
+  EXPECT_EQ(Widgets(), (Names{"root", "child"}));
+  ASSERT_TRUE(client::MetadataClient(cluster_.api)
+                  .Patch(Row(), "default", "child", client::PatchType::kMerge,
+                         R"({"metadata":{"finalizers":null}})"));
+  cluster_.Drain({&collector_});
+  EXPECT_EQ(Widgets(), Names{});
+}
+
+TEST_F(CustomOwnersTest, CirclesAreOpened) {
+  auto a = Widget("a");
+  *a.add_owner_references() = RefTo(Widget("b", {RefTo(a)}));
+  cluster_.fake->PutCustom("example.com", "widgets", a);
+  Start();
+  EXPECT_EQ(Widgets().size(), 2u);
+  DeleteWidget("a", "Foreground");
+  EXPECT_EQ(Widgets(), Names{});
+}
+
+TEST_F(CustomOwnersTest, OrphanCutsTheTies) {
+  const auto root = Widget("root"), other = Widget("other");
+  Widget("child", {RefTo(root), RefTo(other)});
+  MapOf("map", {RefTo(root)});
+  Start();
+  DeleteWidget("root", "Orphan");
+  EXPECT_EQ(Widgets(), (Names{"child", "other"}));
+  EXPECT_EQ(Left(), Names{"map"});
+  EXPECT_EQ(client::MetadataClient(cluster_.api).Get(Row(), "default", "child")->owner_references_size(), 1);
+  EXPECT_EQ(cluster_.Get<corev1::ConfigMap>("default", "map").metadata().owner_references_size(), 0);
+}
+
+TEST_F(CustomOwnersTest, KindsThatComeLaterAndGo) {
+  Start();
+  const client::FakeApi::Custom gadgets{"example.com", "gadgets", "Gadget", true, {"v1"}};
+  metav1::OwnerReference absent;
+  absent.set_api_version("example.com/v1");
+  absent.set_kind("Gadget");
+  absent.set_name("g");
+  absent.set_uid("u");
+  MapOf("early", {absent});
+  cluster_.Drain({&collector_});
+  EXPECT_EQ(Left(), Names{"early"});
+  cluster_.ServeCustom(gadgets);
+  cluster_.Drain({&collector_});
+  EXPECT_EQ(Left(), Names{}) << "there are gadgets now, but not this one";
+
+  metav1::ObjectMeta meta;
+  meta.set_name("g");
+  meta.set_namespace_("default");
+  const auto gadget = cluster_.fake->PutCustom("example.com", "gadgets", meta);
+  absent.set_uid(gadget.uid());
+  MapOf("child", {absent});
+  cluster_.Drain({&collector_});
+  EXPECT_EQ(Left(), Names{"child"});
+  auto none = gadgets;
+  none.versions.clear();
+  cluster_.ServeCustom(none);
+  cluster_.Drain({&collector_});
+  EXPECT_EQ(Left(), Names{"child"}) << "nothing can be said of a kind that is not served";
 }
 
 TEST_F(GarbageCollectorTest, DifferentKindsAndNodesAsOwners) {

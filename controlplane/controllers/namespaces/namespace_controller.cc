@@ -7,6 +7,7 @@
 #include "lib/api/meta.h"
 #include "lib/base/text.h"
 #include "lib/base/wall_time.h"
+#include "lib/client/metadata_client.h"
 
 namespace keelson::controllers {
 namespace {
@@ -39,8 +40,13 @@ void SetCondition(corev1::NamespaceStatus& status, const char* type, bool bad, c
 
 void SetDeletionConditions(const NamespaceController::Content& content, WallTime now,
                            corev1::NamespaceStatus& status) {
-  SetCondition(status, "NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered",
-               "All resources successfully discovered", now);
+  if (content.discovery_failure.empty()) {
+    SetCondition(status, "NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered",
+                 "All resources successfully discovered", now);
+  } else {
+    SetCondition(status, "NamespaceDeletionDiscoveryFailure", true, "DiscoveryFailed",
+                 content.discovery_failure, now);
+  }
   SetCondition(status, "NamespaceDeletionGroupVersionParsingFailure", false, "ParsedGroupVersions",
                "All legacy kube types successfully parsed", now);
   if (content.failures.empty()) {
@@ -76,7 +82,8 @@ void SetDeletionConditions(const NamespaceController::Content& content, WallTime
 }
 
 NamespaceController::NamespaceController(client::RestClient api, client::InformerFactory& informers,
-                                         client::EventRecorder&, Clock& clock)
+                                         client::EventRecorder&, Clock& clock,
+                                         client::DiscoveredInformers& discovered)
     : Controller("namespace", clock, 2),
       api_(std::move(api)),
       namespaces_(informers.Get<corev1::Namespace>()) {
@@ -84,34 +91,32 @@ NamespaceController::NamespaceController(client::RestClient api, client::Informe
     if (change.new_object && change.new_object->metadata().has_deletion_timestamp()) queue().Add(change.key);
   });
   // Informer events report when the last object is gone, so no polling is needed.
+  using ObjectChange = client::Change<metav1::PartialObjectMetadata>;
+  auto left = [this](const ObjectChange& change) {
+    if (change.new_object) return;
+    std::string ns = api::SplitKey(change.key).first;
+    auto owner = namespaces_.Get(ns);
+    if (owner && owner->metadata().has_deletion_timestamp()) queue().Add(ns);
+  };
   for (const api::ResourceInfo* info : DeletableResources()) {
     if (!info->namespaced || info->resource == "events") continue;  // events go at once
-    informers.GetMetadata(*info).AddHandler(
-        [this](const client::Change<metav1::PartialObjectMetadata>& change) {
-          if (change.new_object) return;
-          std::string ns = api::SplitKey(change.key).first;
-          auto owner = namespaces_.Get(ns);
-          if (owner && owner->metadata().has_deletion_timestamp()) queue().Add(ns);
-        });
+    informers.GetMetadata(*info).AddHandler(left);
   }
+  discovered.AddHandler([left](const api::ResourceInfo& info, const ObjectChange& change) {
+    if (info.namespaced) left(change);
+  });
 }
 
 Result<> NamespaceController::DeleteContent(const client::RestClient& api, const api::ResourceInfo& info,
                                             const std::string& ns, Content& content) {
-  std::vector<metav1::ObjectMeta> objects;
-  KEELSON_RETURN_IF_ERROR(
-      api.ListEach(info, ns, {.metadata_only = true}, nullptr, [&](std::string_view raw) -> Result<> {
-        metav1::PartialObjectMetadata object;
-        KEELSON_RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
-        objects.push_back(std::move(*object.mutable_metadata()));
-        return {};
-      }));
+  const client::MetadataClient metadata(api);
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<metav1::ObjectMeta> objects, metadata.List(info, ns));
   Mutex mutex;
   std::optional<Error> failure;
   ParallelFor(objects.size(), [&](size_t i) {
     if (objects[i].has_deletion_timestamp()) return;
-    Result<> deleted = api.DeleteObject(info, ns, objects[i].name(),
-                                        {.propagation_policy = "Background", .uid = objects[i].uid()});
+    Result<> deleted = metadata.Delete(info, ns, objects[i].name(),
+                                       {.propagation_policy = "Background", .uid = objects[i].uid()});
     if (deleted || deleted.error().Is(Code::kNotFound) || deleted.error().Is(Code::kConflict)) return;
     MutexLock lock(mutex);
     failure = deleted.error();
@@ -120,20 +125,33 @@ Result<> NamespaceController::DeleteContent(const client::RestClient& api, const
   if (objects.empty()) return {};
 
   // Most objects are gone by now; the rest takes its time.
-  int left = 0;
-  KEELSON_RETURN_IF_ERROR(
-      api.ListEach(info, ns, {.metadata_only = true}, nullptr, [&](std::string_view raw) -> Result<> {
-        metav1::PartialObjectMetadata object;
-        KEELSON_RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
-        ++left;
-        for (const std::string& finalizer : object.metadata().finalizers()) ++content.finalizers[finalizer];
-        content.grace = std::max(content.grace, Span(object.metadata().deletion_grace_period_seconds()));
-        return {};
-      }));
-  if (left > 0) {
-    content.remaining[std::string(info.resource) + "." + std::string(info.group)] += left;
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<metav1::ObjectMeta> left, metadata.List(info, ns));
+  for (const metav1::ObjectMeta& object : left) {
+    for (const std::string& finalizer : object.finalizers()) ++content.finalizers[finalizer];
+    content.grace = std::max(content.grace, Span(object.deletion_grace_period_seconds()));
+  }
+  if (!left.empty()) {
+    content.remaining[std::string(info.resource) + "." + std::string(info.group)] +=
+        static_cast<int>(left.size());
   }
   return {};
+}
+
+std::vector<const api::ResourceInfo*> NamespaceController::Discovered(const client::RestClient& api,
+                                                                      std::stop_token stop,
+                                                                      Content& content) const {
+  Result<client::DiscoveredResources> found = client::Discover(api, stop);
+  if (!found) {
+    content.discovery_failure = found.error().message();
+    return {};
+  }
+  if (!found->failures.empty()) {
+    content.discovery_failure = fmt::format("Discovery failed for some groups, {} failing: {}",
+                                            found->failures.size(), found->FailureMessage());
+  }
+  std::vector<const api::ResourceInfo*> out = found->Unknown({"list", "delete"});
+  std::erase_if(out, [](const api::ResourceInfo* info) { return !info->namespaced; });
+  return out;
 }
 
 Result<> NamespaceController::WriteStatus(const client::RestClient& api, const corev1::Namespace& ns,
@@ -163,6 +181,9 @@ Result<> NamespaceController::DeleteAll(const client::RestClient& api, const std
       KEELSON_RETURN_IF_ERROR(delete_kind(*info));
     }
   }
+  for (const api::ResourceInfo* info : Discovered(api, stop, content)) {
+    KEELSON_RETURN_IF_ERROR(delete_kind(*info));
+  }
   std::sort(content.failures.begin(), content.failures.end());
   return {};
 }
@@ -176,9 +197,10 @@ Result<Requeue> NamespaceController::Reconcile(const std::string& key, std::stop
 
   Content content;
   KEELSON_RETURN_IF_ERROR(DeleteAll(api, key, stop, content));
-  if (!content.remaining.empty() || !content.failures.empty()) {
+  if (!content.remaining.empty() || !content.failures.empty() || !content.discovery_failure.empty()) {
     Result<> written = WriteStatus(api, *ns, content);
     if (!written && !written.error().Is(Code::kConflict)) return written.error();
+    if (!content.discovery_failure.empty()) content.failures.push_back(content.discovery_failure);
     if (!content.failures.empty()) return Error(Code::kUnavailable, Join(content.failures, ", "));
     // The informers say when something goes; this is for the case that they miss it.
     return Requeue{content.grace / 2 + std::chrono::seconds(15)};

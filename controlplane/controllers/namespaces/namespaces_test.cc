@@ -5,6 +5,7 @@
 #include "controlplane/controllers/namespaces/root_ca_publisher.h"
 #include "controlplane/controllers/namespaces/service_account_controller.h"
 #include "controlplane/controllers/testing/cluster.h"
+#include "lib/client/metadata_client.h"
 
 namespace keelson::controllers {
 namespace {
@@ -20,7 +21,7 @@ void CreateNamespace(TestCluster& cluster, const std::string& name) {
 class NamespaceTest : public ::testing::Test {
  protected:
   TestCluster cluster_;
-  NamespaceController& controller_ = cluster_.Make<NamespaceController>();
+  NamespaceController& controller_ = cluster_.Make<NamespaceController>(cluster_.discovered());
 };
 
 TEST_F(NamespaceTest, DeletesContentThenItself) {
@@ -41,6 +42,80 @@ TEST_F(NamespaceTest, DeletesContentThenItself) {
   EXPECT_EQ(cluster_.List<corev1::ConfigMap>().size(), 1u);
   EXPECT_EQ(cluster_.List<corev1::Secret>().size(), 1u);
   EXPECT_TRUE(cluster_.errors.empty());
+}
+
+metav1::ObjectMeta MetaOf(const std::string& ns, const std::string& name) {
+  metav1::ObjectMeta meta;
+  meta.set_namespace_(ns);
+  meta.set_name(name);
+  return meta;
+}
+
+TEST_F(NamespaceTest, CustomObjectsGoToo) {
+  CreateNamespace(cluster_, "team");
+  cluster_.ServeCustom({"example.com", "widgets", "Widget", true, {"v1"}});
+  cluster_.ServeCustom({"example.com", "planets", "Planet", false, {"v1"}});
+  metav1::ObjectMeta held = MetaOf("team", "held");
+  held.add_finalizers("example.com/hold");
+  cluster_.fake->PutCustom("example.com", "widgets", held);
+  cluster_.fake->PutCustom("example.com", "widgets", MetaOf("team", "w"));
+  cluster_.fake->PutCustom("example.com", "widgets", MetaOf("other", "w"));
+  cluster_.fake->PutCustom("example.com", "planets", MetaOf("", "p"));
+  cluster_.Start();
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Namespace>("", "team"));
+  cluster_.Drain({&controller_});
+  const auto ns = cluster_.Get<corev1::Namespace>("", "team");
+  std::map<std::string, std::string> messages;
+  for (const auto& condition : ns.status().conditions()) messages[condition.type()] = condition.message();
+  EXPECT_EQ(messages["NamespaceContentRemaining"],
+            "Some resources are remaining: widgets.example.com has 1 resource instances");
+  EXPECT_EQ(messages["NamespaceDeletionDiscoveryFailure"], "All resources successfully discovered");
+
+  // The event of the last deletion continues the work.
+  const auto found = cluster_.discovered().discovered();
+  const client::MetadataClient metadata(cluster_.api);
+  const api::ResourceInfo& widgets = *found->FindKind("example.com", "v1", "Widget");
+  ASSERT_TRUE(metadata.Patch(widgets, "team", "held", client::PatchType::kMerge,
+                             R"({"metadata":{"finalizers":null}})"));
+  cluster_.Drain({&controller_});
+  EXPECT_FALSE(cluster_.api.Get<corev1::Namespace>("", "team"));
+  EXPECT_EQ(metadata.List(widgets, "")->size(), 1u);
+  EXPECT_EQ(metadata.List(*found->FindKind("example.com", "v1", "Planet"), "")->size(), 1u);
+}
+
+TEST_F(NamespaceTest, AFailureOfDiscoveryHoldsTheNamespace) {
+  CreateNamespace(cluster_, "team");
+  corev1::ConfigMap map;
+  *map.mutable_metadata() = MetaOf("team", "m");
+  ASSERT_TRUE(cluster_.api.Create(map));
+  cluster_.Start();
+  cluster_.fake->SetInterceptor([](const client::ApiRequest& request)
+                                    -> std::optional<Result<client::ApiResponse>> {
+    if (request.target != "/apis") return std::nullopt;
+    return Result<client::ApiResponse>(client::ApiResponse{
+        200, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        R"({"items":[{"metadata":{"name":"metrics.k8s.io"},"versions":[{"version":"v1beta1","freshness":"Stale"}]},
+                {"metadata":{"name":"a.io"},"versions":[{"version":"v1","resources":[{"resource":"as"}]}]}]})"});
+  });
+  ASSERT_TRUE(cluster_.api.Delete<corev1::Namespace>("", "team"));
+  cluster_.Drain({&controller_});
+  EXPECT_TRUE(cluster_.List<corev1::ConfigMap>("team").empty()) << "what is known goes";
+  const auto ns = cluster_.Get<corev1::Namespace>("", "team");
+  bool told = false;
+  for (const auto& condition : ns.status().conditions()) {
+    if (condition.type() != "NamespaceDeletionDiscoveryFailure") continue;
+    told = true;
+    EXPECT_EQ(condition.status(), "True");
+    EXPECT_EQ(condition.reason(), "DiscoveryFailed");
+    EXPECT_EQ(
+        condition.message(),
+        "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: "
+        "metrics.k8s.io/v1beta1: stale GroupVersion discovery: metrics.k8s.io/v1beta1");
+  }
+  EXPECT_TRUE(told);
+  cluster_.fake->SetInterceptor(nullptr);
+  cluster_.Advance(std::chrono::minutes(1), {&controller_});
+  EXPECT_FALSE(cluster_.api.Get<corev1::Namespace>("", "team"));
 }
 
 TEST_F(NamespaceTest, WaitsForPodsAndSaysSo) {

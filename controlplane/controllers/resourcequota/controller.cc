@@ -1,5 +1,7 @@
 #include "controlplane/controllers/resourcequota/controller.h"
 
+#include <algorithm>
+
 #include "controlplane/controllers/common/deletable_resources.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/resource_v1.pb.h"
@@ -9,6 +11,9 @@ namespace keelson::controllers {
 namespace {
 
 constexpr char kIndex[] = "quota-namespace";
+constexpr std::string_view kCount = "count/";
+// How soon to look again for objects of a custom resource that has just come.
+constexpr std::chrono::seconds kNotKnown{1};
 
 bool Same(const k8s::ResourceList& a, const k8s::ResourceList& b) { return a == b; }
 
@@ -16,9 +21,11 @@ bool Same(const k8s::ResourceList& a, const k8s::ResourceList& b) { return a == 
 
 ResourceQuotaController::ResourceQuotaController(client::RestClient api, client::InformerFactory& informers,
                                                  client::EventRecorder&, Clock& clock,
+                                                 client::DiscoveredInformers& discovered,
                                                  std::chrono::nanoseconds sync_period)
     : Controller("resourcequota_primary", clock, 2),
       api_(std::move(api)),
+      discovered_(discovered),
       sync_period_(sync_period),
       quotas_(informers.Get<corev1::ResourceQuota>()) {
   quotas_.AddIndex(
@@ -39,6 +46,21 @@ ResourceQuotaController::ResourceQuotaController(client::RestClient api, client:
   for (const api::ResourceInfo* info : DeletableResources()) {
     if (info->namespaced && info->resource != "events" && !k8s::QuotaMeasures(*info)) Count(informers, *info);
   }
+  discovered_.AddHandler([this](const api::ResourceInfo& info, const auto& change) {
+    if (!info.namespaced) return;
+    if (!change.new_object) return Enqueue(change.old_object->metadata().namespace_());
+    if (!change.old_object) NoteCame(change.new_object->metadata());
+  });
+  // Quotas may name resources that were not there before.
+  discovered_.AddDiscoveryHandler([this] {
+    for (const auto& quota : quotas_.List()) {
+      const auto& hard = quota->spec().hard();
+      if (std::any_of(hard.begin(), hard.end(),
+                      [](const auto& limit) { return limit.first.starts_with(kCount); })) {
+        queue().Add(api::KeyOf(*quota));
+      }
+    }
+  });
 }
 
 template <typename T>
@@ -82,7 +104,22 @@ void ResourceQuotaController::NoteCame(const metav1::ObjectMeta& meta) {
   }
 }
 
-void ResourceQuotaController::FillStatus(const corev1::ResourceQuota& quota,
+bool ResourceQuotaController::CountDiscovered(const std::string& ns, const k8s::ResourceList& hard,
+                                              bool scoped, k8s::ResourceList& used) const {
+  bool known = true;
+  for (const auto& [name, limit] : hard) {
+    if (!name.starts_with(kCount) || used.contains(name)) continue;
+    const Result<std::optional<size_t>> count = discovered_.CountIn(name.substr(kCount.size()), ns);
+    if (!count) {
+      known = false;
+    } else if (*count) {
+      used[name] = api::Amount::FromInt(scoped ? 0 : static_cast<int64_t>(**count));
+    }
+  }
+  return known;
+}
+
+bool ResourceQuotaController::FillStatus(const corev1::ResourceQuota& quota,
                                          corev1::ResourceQuotaStatus& status) {
   const k8s::ResourceList hard = k8s::ToResourceList(quota.spec().hard());
   const std::vector<k8s::QuotaScope> scopes = k8s::QuotaScopes(quota.spec());
@@ -109,6 +146,7 @@ void ResourceQuotaController::FillStatus(const corev1::ResourceQuota& quota,
     }
     for (const std::string& name : names) used[name] = k8s::AmountOf(usage, name);
   }
+  const bool known = CountDiscovered(ns, hard, !scopes.empty(), used);
   // Resources without an evaluator keep their values.
   for (const auto& [name, amount] : k8s::ToResourceList(quota.status().used())) {
     if (hard.count(name)) used.insert({name, amount});
@@ -116,22 +154,24 @@ void ResourceQuotaController::FillStatus(const corev1::ResourceQuota& quota,
   status.Clear();
   k8s::FromResourceList(hard, *status.mutable_hard());
   k8s::FromResourceList(used, *status.mutable_used());
+  return known;
 }
 
 Result<Requeue> ResourceQuotaController::Reconcile(const std::string& key, std::stop_token stop) {
   auto quota = quotas_.Get(key);
   if (!quota) return Requeue{};
   corev1::ResourceQuota changed = *quota;
-  FillStatus(*quota, *changed.mutable_status());
+  const std::chrono::nanoseconds again =
+      FillStatus(*quota, *changed.mutable_status()) ? sync_period_ : kNotKnown;
   const corev1::ResourceQuotaStatus &before = quota->status(), &after = changed.status();
   if (Same(k8s::ToResourceList(before.hard()), k8s::ToResourceList(after.hard())) &&
       Same(k8s::ToResourceList(before.used()), k8s::ToResourceList(after.used()))) {
-    return Requeue{sync_period_};
+    return Requeue{again};
   }
   // The write has the resourceVersion of the count: a charge by admission meanwhile makes it a conflict.
   Result<corev1::ResourceQuota> stored = api_.With(stop).UpdateStatus(changed);
   if (!stored && !stored.error().Is(Code::kNotFound)) return stored.error();
-  return Requeue{sync_period_};
+  return Requeue{again};
 }
 
 }  // namespace keelson::controllers

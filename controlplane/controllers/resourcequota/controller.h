@@ -6,6 +6,8 @@
 
 #include "controlplane/controllers/common/controller.h"
 #include "lib/api/types.h"
+#include "lib/client/discovered_informers.h"
+#include "lib/k8s/pods/pod_resources.h"
 
 namespace keelson::controllers {
 
@@ -13,6 +15,7 @@ class ResourceQuotaController : public Controller {
  public:
   ResourceQuotaController(client::RestClient api, client::InformerFactory& informers,
                           client::EventRecorder& events, Clock& clock,
+                          client::DiscoveredInformers& discovered,
                           std::chrono::nanoseconds sync_period = std::chrono::minutes(5));
   Result<Requeue> Reconcile(const std::string& key, std::stop_token stop) override;
 
@@ -32,9 +35,14 @@ class ResourceQuotaController : public Controller {
   // the quota, and its informer may deliver it after the quota was counted, because informers are
   // independent. The same holds for the quota itself.
   void NoteCame(const metav1::ObjectMeta& meta);
-  void FillStatus(const corev1::ResourceQuota& quota, corev1::ResourceQuotaStatus& status);
+  // False: objects of a custom resource are not known yet; its usage stays what it was.
+  bool FillStatus(const corev1::ResourceQuota& quota, corev1::ResourceQuotaStatus& status);
+  // Counts the custom resources that `hard` names. False as above.
+  bool CountDiscovered(const std::string& ns, const k8s::ResourceList& hard, bool scoped,
+                       k8s::ResourceList& used) const;
 
   client::RestClient api_;
+  client::DiscoveredInformers& discovered_;
   // Recounts all quotas with this period, regardless of events.
   const std::chrono::nanoseconds sync_period_;
   client::Informer<corev1::ResourceQuota>& quotas_;

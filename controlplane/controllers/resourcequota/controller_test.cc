@@ -50,8 +50,34 @@ class ResourceQuotaTest : public ::testing::Test {
   }
 
   TestCluster cluster_;
-  ResourceQuotaController& controller_ = cluster_.Make<ResourceQuotaController>();
+  ResourceQuotaController& controller_ = cluster_.Make<ResourceQuotaController>(cluster_.discovered());
 };
+
+TEST_F(ResourceQuotaTest, CountsCustomObjects) {
+  const client::FakeApi::Custom widgets{"example.com", "widgets", "Widget", true, {"v1"}};
+  const auto put = [&](const std::string& ns, const std::string& name) {
+    metav1::ObjectMeta meta;
+    meta.set_namespace_(ns);
+    meta.set_name(name);
+    cluster_.fake->PutCustom("example.com", "widgets", meta);
+  };
+  cluster_.ServeCustom(widgets);
+  put("default", "a");
+  put("default", "b");
+  put("other", "c");
+  ASSERT_TRUE(cluster_.api.Create(
+      QuotaNamed("q", {{"count/widgets.example.com", "5"}, {"count/gadgets.example.com", "5"}})));
+  Start();
+  EXPECT_EQ(Used("q"), "count/widgets.example.com=2") << "there are no gadgets to count";
+  const api::ResourceInfo& row = *cluster_.discovered().discovered()->FindKind("example.com", "v1", "Widget");
+  ASSERT_TRUE(cluster_.api.DeleteObject(row, "default", "a", {}));
+  cluster_.Drain({&controller_});
+  EXPECT_EQ(Used("q"), "count/widgets.example.com=1");
+  cluster_.ServeCustom({"example.com", "gadgets", "Gadget", true, {"v1"}});
+  cluster_.Drain({&controller_});
+  EXPECT_EQ(Used("q"), "count/gadgets.example.com=0 count/widgets.example.com=1");
+  EXPECT_TRUE(cluster_.errors.empty());
+}
 
 TEST_F(ResourceQuotaTest, CountsWhatIsThere) {
   AddPod("a", "100m");
@@ -174,7 +200,7 @@ TEST_F(ResourceQuotaTest, FollowsTheSpecAndLooksAgain) {
 
 TEST(ResourceQuotaSyncTest, ThePeriodIsASetting) {
   TestCluster cluster;
-  auto& controller = cluster.Make<ResourceQuotaController>(1min);
+  auto& controller = cluster.Make<ResourceQuotaController>(cluster.discovered(), 1min);
   ASSERT_TRUE(cluster.api.Create(QuotaNamed("q", {{"services", "2"}})));
   cluster.Start();
   cluster.Drain({&controller});
@@ -240,7 +266,8 @@ TEST(ResourceQuotaRaceTest, CountsWhatIsSeenAfterTheQuota) {
   client::RestClient api(late);
   client::InformerFactory informers(api, clock);
   client::EventRecorder events(api, "test", "", clock);
-  ResourceQuotaController controller(api, informers, events, clock);
+  client::DiscoveredInformers discovered(api, informers);
+  ResourceQuotaController controller(api, informers, events, clock, discovered);
   std::latch ready(1), quota(1), metadata(1);
   informers.Get<corev1::ResourceQuota>().AddHandler([&](const auto& change) {
     if (!change.old_object) quota.count_down();

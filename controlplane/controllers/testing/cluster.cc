@@ -1,10 +1,12 @@
 #include "controlplane/controllers/testing/cluster.h"
 
 #include <algorithm>
+#include <latch>
 
 #include <gtest/gtest.h>
 
 #include "lib/api/meta.h"
+#include "lib/api/proto/apiextensions_v1.pb.h"
 #include "lib/k8s/defaulting/defaulting.h"
 #include "lib/k8s/pods/pod_util.h"
 
@@ -14,6 +16,34 @@ TestCluster::TestCluster() = default;
 TestCluster::~TestCluster() = default;
 
 void TestCluster::Deny(const std::string& what) { ADD_FAILURE() << what; }
+
+client::DiscoveredInformers& TestCluster::discovered() {
+  if (!discovered_) discovered_ = std::make_unique<client::DiscoveredInformers>(api, informers);
+  return *discovered_;
+}
+
+void TestCluster::ServeCustom(const client::FakeApi::Custom& custom) {
+  fake->Serve(custom);
+  const std::string name = custom.resource + "." + custom.group;
+  if (custom.versions.empty()) {
+    custom_.erase(name);
+  } else {
+    custom_.insert(name);
+  }
+  if (!discovered_runner_.joinable()) return;
+  // The fake makes nothing of a definition; its change is what counts.
+  api::apiextensions::v1::CustomResourceDefinition definition;
+  definition.mutable_metadata()->set_name(name);
+  (void)fake->Put(definition);
+  auto known = [&] {
+    if (discovered_->size() != custom_.size() || !discovered_->settled()) return false;
+    const auto found = discovered_->discovered();
+    return std::all_of(custom.versions.begin(), custom.versions.end(), [&](const std::string& version) {
+      return found->FindKind(custom.group, version, custom.kind) != nullptr;
+    });
+  };
+  while (!known()) std::this_thread::yield();
+}
 
 void TestCluster::Start() {
   Mutex mutex;
@@ -30,17 +60,25 @@ void TestCluster::Start() {
     MutexLock lock(mutex);
     while (!ready) changed.wait(mutex);
   }
+  if (discovered_) {
+    std::latch settled(1);
+    discovered_runner_ = std::jthread(
+        [&, this](std::stop_token stop) { (void)discovered_->Run(stop, [&] { settled.count_down(); }); });
+    settled.wait();
+  }
   Settle();
 }
 
 void TestCluster::Stop() {
+  discovered_runner_ = std::jthread();
   runner_ = std::jthread();
+  discovered_.reset();
   owned_.clear();
   std::destroy_at(&informers);
   std::construct_at(&informers, api, clock);
 }
 
-void TestCluster::Settle() { fake->AwaitIdle(informers.size()); }
+void TestCluster::Settle() { fake->AwaitIdle(informers.size() + (discovered_ ? discovered_->size() : 0)); }
 
 void TestCluster::Drain(const std::vector<Controller*>& controllers) {
   for (bool busy = true; busy;) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/testing/rbac_transport.h"
+#include "lib/client/discovered_informers.h"
 #include "lib/client/testing/fake_api.h"
 
 namespace keelson::controllers {
@@ -33,6 +35,11 @@ class TestCluster {
     owned_.push_back(object);
     return *object;
   }
+  // Informers of custom resources, for controllers that want them. They live in real time.
+  client::DiscoveredInformers& discovered();
+  // Makes the API serve a custom resource, or other versions of it; no versions: no longer. After Start() this returns
+  // when the controllers know.
+  void ServeCustom(const client::FakeApi::Custom& custom);
   // Starts the informers that the controllers requested; call after the controllers are created.
   void Start();
   // Stops informers and destroys the controllers. New ones may be created and started afterwards.
@@ -74,7 +81,9 @@ class TestCluster {
 
   int next_address_ = 1;
   std::vector<std::shared_ptr<void>> owned_;
-  std::jthread runner_;
+  std::unique_ptr<client::DiscoveredInformers> discovered_;
+  std::set<std::string> custom_;  // what is served
+  std::jthread runner_, discovered_runner_;
 };
 
 corev1::Pod PodNamed(const std::string& name, const std::map<std::string, std::string>& labels = {},
