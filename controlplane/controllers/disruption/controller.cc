@@ -3,6 +3,8 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include "controlplane/controllers/common/deletable_resources.h"
+#include "controlplane/controllers/common/kind_resources.h"
+#include "controlplane/controllers/common/scale_client.h"
 #include "lib/api/meta.h"
 #include "lib/api/selector.h"
 #include "lib/base/log.h"
@@ -22,6 +24,27 @@ Result<api::LabelSelector> SelectorOf(const api::policy::v1::PodDisruptionBudget
 template <typename T>
 int64_t ReplicasOf(const T& object) {
   return object.spec().has_replicas() ? object.spec().replicas() : 1;
+}
+
+Error NoScale(const std::string& resource) {
+  return Error(Code::kInvalid, resource + " does not implement the scale subresource");
+}
+
+// The scale of an owner that is no built-in kind, from the API: no informer has it.
+Result<std::pair<std::string, int64_t>> CustomScaleOf(const client::RestClient& api, const std::string& ns,
+                                                      const metav1::OwnerReference& owner,
+                                                      const std::string& pod) {
+  const Error none(Code::kNotFound, "found no controllers for pod \"" + pod + "\"");
+  KEELSON_ASSIGN_OR_RETURN(const ResourceName resource,
+                           ResourceInVersion(api, owner.api_version(), owner.kind()));
+  Result<FoundScale> found = ScaleClient(api).GetOf(resource, ns, owner.name());
+  if (!found && found.error().Is(Code::kNotFound)) {
+    KEELSON_ASSIGN_OR_RETURN(const bool scales, HasSubresource(api, resource, "scale"));
+    return scales ? none : NoScale(resource.GroupResource());
+  }
+  if (!found) return found.error();
+  if (found->scale.metadata().uid() != owner.uid()) return none;
+  return std::pair(owner.uid(), static_cast<int64_t>(found->scale.spec().replicas()));
 }
 
 }  // namespace
@@ -81,8 +104,10 @@ Result<disruption::Pods> DisruptionController::PodsOf(const Budget& budget) cons
 }
 
 // Returns the UID of the scaled object, and its scale. For a Deployment's ReplicaSet that is the Deployment.
-Result<std::pair<std::string, int64_t>> DisruptionController::ScaleOf(
-    const std::string& ns, const metav1::OwnerReference& owner) const {
+Result<std::pair<std::string, int64_t>> DisruptionController::ScaleOf(const client::RestClient& api,
+                                                                      const std::string& ns,
+                                                                      const metav1::OwnerReference& owner,
+                                                                      const std::string& pod) const {
   const std::string key = api::KeyOf(ns, owner.name());
   const api::ResourceInfo* info = RestMapping(owner.api_version(), owner.kind());
   auto missing = [&] { return std::pair(owner.uid(), int64_t{0}); };
@@ -107,12 +132,12 @@ Result<std::pair<std::string, int64_t>> DisruptionController::ScaleOf(
     if (!controller || controller->metadata().uid() != owner.uid()) return missing();
     return std::pair(owner.uid(), ReplicasOf(*controller));
   }
-  return Error(Code::kInvalid,
-               (info ? info->GroupResource() : owner.kind()) + " does not implement the scale subresource");
+  if (!info) return CustomScaleOf(api, ns, owner, pod);
+  return NoScale(info->GroupResource());
 }
 
-Result<int64_t> DisruptionController::ExpectedScale(const std::string& ns, const disruption::Pods& pods,
-                                                    int& unmanaged) const {
+Result<int64_t> DisruptionController::ExpectedScale(const client::RestClient& api, const std::string& ns,
+                                                    const disruption::Pods& pods, int& unmanaged) const {
   std::map<std::string, int64_t> scales;
   std::set<std::string> asked;
   for (const auto& pod : pods) {
@@ -122,7 +147,7 @@ Result<int64_t> DisruptionController::ExpectedScale(const std::string& ns, const
       continue;
     }
     if (!asked.insert(owner->uid()).second) continue;
-    Result<std::pair<std::string, int64_t>> scale = ScaleOf(ns, *owner);
+    Result<std::pair<std::string, int64_t>> scale = ScaleOf(api, ns, *owner, pod->metadata().name());
     if (!scale) return scale.error();
     scales.insert(*scale);
   }
@@ -147,7 +172,7 @@ Result<Requeue> DisruptionController::Sync(const client::RestClient& api, const 
   int64_t expected = static_cast<int64_t>(pods.size());
   int unmanaged = 0;
   if (disruption::NeedsScale(budget)) {
-    Result<int64_t> scale = ExpectedScale(budget.metadata().namespace_(), pods, unmanaged);
+    Result<int64_t> scale = ExpectedScale(api, budget.metadata().namespace_(), pods, unmanaged);
     if (!scale) {
       events_.Record(budget, "Warning", "CalculateExpectedPodCountFailed",
                      "Failed to calculate the number of expected pods: " + scale.error().message());

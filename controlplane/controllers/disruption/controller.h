@@ -18,9 +18,12 @@ class DisruptionController : public Controller {
   void EnqueueBudgetsOf(const corev1::Pod& pod);
   Result<disruption::Pods> PodsOf(const Budget& budget) const;
   // Sums the scale of the pods' controllers. Counts pods without a controller in `unmanaged`.
-  Result<int64_t> ExpectedScale(const std::string& ns, const disruption::Pods& pods, int& unmanaged) const;
-  Result<std::pair<std::string, int64_t>> ScaleOf(const std::string& ns,
-                                                  const metav1::OwnerReference& owner) const;
+  Result<int64_t> ExpectedScale(const client::RestClient& api, const std::string& ns,
+                                const disruption::Pods& pods, int& unmanaged) const;
+  // `pod`: the name of a pod of the owner, for messages.
+  Result<std::pair<std::string, int64_t>> ScaleOf(const client::RestClient& api, const std::string& ns,
+                                                  const metav1::OwnerReference& owner,
+                                                  const std::string& pod) const;
   Result<Requeue> Sync(const client::RestClient& api, const Budget& budget);
   Result<> Store(const client::RestClient& api, const Budget& budget,
                  const api::policy::v1::PodDisruptionBudgetStatus& status);

@@ -176,6 +176,57 @@ TEST_F(DisruptionTest, WhatCannotBeCountedAllowsNothing) {
                                  "number of expected pods: jobs.batch does not implement")));
 }
 
+TEST_F(DisruptionTest, OwnersOfCustomKinds) {
+  const std::string group = "/apis/example.com/v1";
+  std::string resources = R"({"name":"widgets","kind":"Widget","namespaced":true,"verbs":["get"]})";
+  std::string scale = R"({"metadata":{"name":"w","uid":"u"},"spec":{"replicas":4}})";
+  int status = 200;
+  cluster_.fake->SetInterceptor(
+      [&](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+        if (request.target == group) {
+          return client::ApiResponse{200, "application/json", R"({"resources":[)" + resources + "]}"};
+        }
+        if (request.target != group + "/namespaces/default/widgets/w/scale") return std::nullopt;
+        return client::ApiResponse{
+            status, "application/json",
+            status == 200 ? scale
+                          : R"({"kind":"Status","message":"not found","reason":"NotFound","code":404})"};
+      });
+  for (const char* name : {"p0", "p1", "p2"}) {
+    corev1::Pod pod = PodNamed(name, {{"app", "web"}}, "n1");
+    metav1::OwnerReference& owner = *pod.mutable_metadata()->add_owner_references();
+    owner.set_api_version("example.com/v1");
+    owner.set_kind("Widget");
+    owner.set_name("w");
+    owner.set_uid("u");
+    owner.set_controller(true);
+    MakeReady(pod, cluster_.clock.Now());
+    cluster_.fake->Put(pod);
+  }
+  Budget budget = BudgetNamed("b");
+  *budget.mutable_spec()->mutable_max_unavailable() = k8s::FromInt(2);
+  Start(budget);
+  EXPECT_EQ(Status().expected_pods(), 4);
+  EXPECT_EQ(Status().disruptions_allowed(), 1);
+
+  const auto failure = [&] {
+    controller_.queue().Add("default/b");
+    cluster_.Drain({&controller_});
+    const auto now = Status();
+    EXPECT_EQ(now.disruptions_allowed(), 0);
+    return k8s::FindCondition(now.conditions(), k8s::kDisruptionAllowed)->message();
+  };
+  status = 404;
+  EXPECT_EQ(failure(), "widgets.example.com does not implement the scale subresource");
+  resources += R"(,{"name":"widgets/scale","kind":"Scale","namespaced":true,"verbs":["get"]})";
+  EXPECT_EQ(failure(), "found no controllers for pod \"p0\"");
+  status = 200;
+  scale = R"({"metadata":{"name":"w","uid":"another"},"spec":{"replicas":4}})";
+  EXPECT_EQ(failure(), "found no controllers for pod \"p0\"");
+  resources = R"({"name":"gears","kind":"Gear"})";
+  EXPECT_EQ(failure(), "no matches for kind \"Widget\" in version \"example.com/v1\"");
+}
+
 TEST(StaleDisruptionTest, WhatDoesNotHappenIsTakenBack) {
   TestCluster cluster;
   StaleDisruptionController& controller = cluster.Make<StaleDisruptionController>();

@@ -281,7 +281,7 @@ Result<PodAutoscalerController::Computed> PodAutoscalerController::Compute(
   return out;
 }
 
-Result<> PodAutoscalerController::PutScale(podautoscaler::FoundScale found, int32_t replicas) const {
+Result<> PodAutoscalerController::PutScale(FoundScale found, int32_t replicas) const {
   constexpr int kTries = 5;
   const int32_t current = found.scale.spec().replicas();
   for (int i = 1;; ++i) {
@@ -294,7 +294,7 @@ Result<> PodAutoscalerController::PutScale(podautoscaler::FoundScale found, int3
   }
 }
 
-Result<Action> PodAutoscalerController::Rescale(Sync& sync, podautoscaler::FoundScale found, int32_t replicas,
+Result<Action> PodAutoscalerController::Rescale(Sync& sync, FoundScale found, int32_t replicas,
                                                 const std::string& reason) {
   const int32_t current = found.scale.spec().replicas();
   if (Result<> put = PutScale(std::move(found), replicas); !put) {

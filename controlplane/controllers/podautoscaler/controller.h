@@ -8,10 +8,10 @@
 
 #include "controlplane/controllers/common/controller.h"
 #include "controlplane/controllers/common/options.h"
+#include "controlplane/controllers/common/scale_client.h"
 #include "controlplane/controllers/podautoscaler/behavior.h"
 #include "controlplane/controllers/podautoscaler/meters.h"
 #include "controlplane/controllers/podautoscaler/metric_source.h"
-#include "controlplane/controllers/podautoscaler/scale_client.h"
 #include "lib/api/proto/autoscaling_v2.pb.h"
 #include "lib/api/selector.h"
 #include "lib/base/mutex.h"
@@ -57,8 +57,8 @@ class PodAutoscalerController : public Controller {
   Result<Computed> Compute(Sync& sync, const autoscalingv1::Scale& scale);
   Result<podautoscaler::Pods> PodsOf(Sync& sync, const std::string& selector);
   // Retries a conflict as long as spec.replicas is unchanged.
-  Result<> PutScale(podautoscaler::FoundScale found, int32_t replicas) const;
-  Result<podautoscaler::Action> Rescale(Sync& sync, podautoscaler::FoundScale found, int32_t replicas,
+  Result<> PutScale(FoundScale found, int32_t replicas) const;
+  Result<podautoscaler::Action> Rescale(Sync& sync, FoundScale found, int32_t replicas,
                                         const std::string& reason);
   void SetReplicas(Sync& sync, int32_t current, int32_t desired);
   Result<> WriteStatus(Sync& sync, const Autoscaler& before);
@@ -68,7 +68,7 @@ class PodAutoscalerController : public Controller {
   const PodAutoscalerOptions options_;
   client::Informer<Autoscaler>& autoscalers_;
   client::Informer<corev1::Pod>& pods_;
-  podautoscaler::ScaleClient scales_;
+  ScaleClient scales_;
   std::unique_ptr<podautoscaler::MetricsClient> metrics_;
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<Known>> known_ KEELSON_GUARDED_BY(mutex_);

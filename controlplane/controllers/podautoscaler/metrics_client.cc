@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <boost/json.hpp>
 
-#include "controlplane/controllers/podautoscaler/json_api.h"
-#include "controlplane/controllers/podautoscaler/resources.h"
+#include "controlplane/controllers/common/json_api.h"
+#include "controlplane/controllers/common/kind_resources.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/metrics_v1beta1.pb.h"

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controlplane/controllers/podautoscaler/resources.h"
-#include "controlplane/controllers/podautoscaler/scale_client.h"
+#include "controlplane/controllers/common/kind_resources.h"
+#include "controlplane/controllers/common/scale_client.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/api/proto/metrics_v1beta1.pb.h"

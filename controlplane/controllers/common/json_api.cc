@@ -1,11 +1,11 @@
-#include "controlplane/controllers/podautoscaler/json_api.h"
+#include "controlplane/controllers/common/json_api.h"
 
 #include <cctype>
 
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
-namespace keelson::controllers::podautoscaler {
+namespace keelson::controllers {
 namespace {
 
 constexpr char kJson[] = "application/json";
@@ -49,4 +49,4 @@ Error NoSuchPath(const std::string& what) {
   return Error(Code::kNotFound, std::string(kNoSuchPath) + " (get " + what + ")");
 }
 
-}  // namespace keelson::controllers::podautoscaler
+}  // namespace keelson::controllers

@@ -1,28 +1,27 @@
-#include "controlplane/controllers/podautoscaler/scale_client.h"
+#include "controlplane/controllers/common/scale_client.h"
 
 #include <optional>
 
-#include "controlplane/controllers/podautoscaler/json_api.h"
-#include "controlplane/controllers/podautoscaler/resources.h"
+#include "controlplane/controllers/common/json_api.h"
 #include "lib/api/codec/codec.h"
 
-namespace keelson::controllers::podautoscaler {
+namespace keelson::controllers {
 
 Result<FoundScale> ScaleClient::Get(std::string_view ns, const std::string& api_version,
                                     const std::string& kind, const std::string& name) const {
   KEELSON_ASSIGN_OR_RETURN(const std::vector<ResourceName> resources, ResourcesOf(api_, api_version, kind));
   std::optional<Error> first;
   for (const ResourceName& resource : resources) {
-    FoundScale found;
-    found.path = resource.Path(ns, name) + "/scale";
-    Result<std::string> text = Fetch(api_, found.path);
-    if (text) {
-      KEELSON_RETURN_IF_ERROR(api::DecodeJson(*text, found.scale));
-      return found;
-    }
-    if (!first) first = text.error();
+    Result<FoundScale> found = GetOf(resource, ns, name);
+    if (found) return found;
+    if (!first) first = found.error();
   }
   return *first;
+}
+
+Result<FoundScale> ScaleClient::GetOf(const ResourceName& resource, std::string_view ns,
+                                      const std::string& name) const {
+  return Again({resource.Path(ns, name) + "/scale", {}});
 }
 
 Result<FoundScale> ScaleClient::Again(const FoundScale& found) const {
@@ -39,4 +38,4 @@ Result<> ScaleClient::Put(const FoundScale& found) const {
   return {};
 }
 
-}  // namespace keelson::controllers::podautoscaler
+}  // namespace keelson::controllers

@@ -7,7 +7,7 @@
 
 #include "lib/client/rest.h"
 
-namespace keelson::controllers::podautoscaler {
+namespace keelson::controllers {
 
 struct ResourceName {
   std::string group, version, resource;
@@ -21,5 +21,11 @@ struct ResourceName {
 // kind.
 Result<std::vector<ResourceName>> ResourcesOf(const client::RestClient& api, const std::string& api_version,
                                               const std::string& kind);
+// The same in that version only.
+Result<ResourceName> ResourceInVersion(const client::RestClient& api, const std::string& api_version,
+                                       const std::string& kind);
+// Whether the server serves that part of the resource: "scale".
+Result<bool> HasSubresource(const client::RestClient& api, const ResourceName& resource,
+                            std::string_view subresource);
 
-}  // namespace keelson::controllers::podautoscaler
+}  // namespace keelson::controllers

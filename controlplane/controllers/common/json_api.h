@@ -6,7 +6,7 @@
 
 #include "lib/client/rest.h"
 
-namespace keelson::controllers::podautoscaler {
+namespace keelson::controllers {
 
 // Returns the JSON body of a 2xx response. Other responses are errors with the message of their Status.
 Result<std::string> Call(const client::RestClient& api, std::string method, std::string target,
@@ -20,4 +20,4 @@ inline Result<std::string> Fetch(const client::RestClient& api, std::string targ
 bool IsNoSuchPath(const Error& error);
 Error NoSuchPath(const std::string& what);
 
-}  // namespace keelson::controllers::podautoscaler
+}  // namespace keelson::controllers
