@@ -47,7 +47,11 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       store(the_store),
       authorizer(std::make_shared<UnionAuthorizer>(Authorizers())),
       services(store, options.service_routing),
-      admission(NewAdmissionChain(options.admission, store, authorizer, services, options.gate_on)),
+      admission(
+          NewAdmissionChain(options.admission, store, authorizer, services, options.gate_on,
+                            [this](std::string_view group, std::string_view version, std::string_view kind) {
+                              return registry.FindKind(group, version, kind);
+                            })),
       reflector(store),
       aggregator(registry),
       definitions(registry, Clock::Real()),

@@ -29,7 +29,8 @@ class Scene {
         "min":{"cpu":"1m"},"max":{"cpu":"8"},"default":{"cpu":"1"},"defaultRequest":{"cpu":"100m"}}]}})");
     store_.Put<api::scheduling::v1::PriorityClass>(
         R"({"metadata":{"name":"high"},"value":1000,"globalDefault":true})");
-    chain_ = NewAdmissionChain({}, store_.get(), std::make_shared<RbacAuthorizer>(), services_, NoGate);
+    chain_ = NewAdmissionChain({}, store_.get(), std::make_shared<RbacAuthorizer>(), services_, NoGate,
+                               api::FindKind);
     Must(api::DecodeJson(
         R"({"metadata":{"name":"p","namespace":"ns","labels":{"app":"web"}},"spec":{"containers":[
         {"name":"a","image":"registry.example.com/a:1","resources":{"requests":{"memory":"64Mi"}},

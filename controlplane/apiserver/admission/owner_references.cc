@@ -34,8 +34,8 @@ std::vector<const metav1::OwnerReference*> NewlyBlocking(const Owners& now, cons
 
 class OwnerReferences : public AdmissionPlugin {
  public:
-  explicit OwnerReferences(std::shared_ptr<const Authorizer> authorizer)
-      : authorizer_(std::move(authorizer)) {}
+  OwnerReferences(std::shared_ptr<const Authorizer> authorizer, KindFinder find_kind)
+      : authorizer_(std::move(authorizer)), find_kind_(std::move(find_kind)) {}
   std::string_view name() const override { return "OwnerReferencesPermissionEnforcement"; }
 
   Result<> Validate(const AdmissionRequest& request) override {
@@ -74,7 +74,7 @@ class OwnerReferences : public AdmissionPlugin {
 
   Result<> CheckFinalizers(const AdmissionRequest& request, const metav1::OwnerReference& owner) const {
     auto [group, version] = api::SplitApiVersion(owner.api_version());
-    const api::ResourceInfo* kind = api::FindKind(group, version, owner.kind());
+    const api::ResourceInfo* kind = find_kind_(group, version, owner.kind());
     if (!kind) {
       return NotAdmitted(request,
                          fmt::format("cannot set blockOwnerDeletion in this case because cannot find "
@@ -99,12 +99,13 @@ class OwnerReferences : public AdmissionPlugin {
   }
 
   const std::shared_ptr<const Authorizer> authorizer_;
+  const KindFinder find_kind_;
 };
 
 }  // namespace
 
-PluginPtr NewOwnerReferences(std::shared_ptr<const Authorizer> authorizer) {
-  return std::make_unique<OwnerReferences>(std::move(authorizer));
+PluginPtr NewOwnerReferences(std::shared_ptr<const Authorizer> authorizer, KindFinder find_kind) {
+  return std::make_unique<OwnerReferences>(std::move(authorizer), std::move(find_kind));
 }
 
 }  // namespace keelson::apiserver

@@ -10,6 +10,7 @@ struct Sources {
   storage::Store& store;
   const std::shared_ptr<const Authorizer>& authorizer;
   const ServiceResolver& services;
+  const KindFinder& find_kind;
 };
 
 struct Entry {
@@ -42,7 +43,7 @@ constexpr Entry kEntries[] = {
     {"DefaultStorageClass", true, [](const Sources& from) { return NewDefaultStorageClass(from.store); }},
     {"StorageObjectInUseProtection", true, [](const Sources&) { return NewStorageProtection(); }},
     {"OwnerReferencesPermissionEnforcement", false,
-     [](const Sources& from) { return NewOwnerReferences(from.authorizer); }},
+     [](const Sources& from) { return NewOwnerReferences(from.authorizer, from.find_kind); }},
     {"PersistentVolumeClaimResize", true, [](const Sources& from) { return NewClaimResize(from.store); }},
     {"RuntimeClass", true, [](const Sources& from) { return NewRuntimeClass(from.store); }},
     {"CertificateApproval", true,
@@ -106,8 +107,9 @@ bool IsForeignPlugin(std::string_view plugin) {
 
 std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config, storage::Store& store,
                                                   std::shared_ptr<const Authorizer> authorizer,
-                                                  const ServiceResolver& services, const GateOn& gate_on) {
-  const Sources from{config, store, authorizer, services};
+                                                  const ServiceResolver& services, const GateOn& gate_on,
+                                                  const KindFinder& find_kind) {
+  const Sources from{config, store, authorizer, services, find_kind};
   std::vector<PluginPtr> plugins;
   // No flag disables these: upstream runs them in the registry of their kinds, before validating plugins.
   plugins.push_back(NewRbacEscalation(authorizer, store));

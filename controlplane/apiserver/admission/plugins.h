@@ -1,6 +1,7 @@
 // The admission plugins, in upstream's order.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -19,9 +20,14 @@ bool RunsByDefault(std::string_view plugin);
 // True for an upstream plugin that is not implemented. It can be disabled, but not enabled.
 bool IsForeignPlugin(std::string_view plugin);
 
+// The main resource of a kind that the server serves, custom ones included; null: there is none.
+using KindFinder = std::function<const api::ResourceInfo*(std::string_view group, std::string_view version,
+                                                          std::string_view kind)>;
+
 std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config, storage::Store& store,
                                                   std::shared_ptr<const Authorizer> authorizer,
-                                                  const ServiceResolver& services, const GateOn& gate_on);
+                                                  const ServiceResolver& services, const GateOn& gate_on,
+                                                  const KindFinder& find_kind);
 
 using PluginPtr = std::unique_ptr<AdmissionPlugin>;
 PluginPtr NewNamespaceLifecycle(storage::Store& store);
@@ -38,7 +44,7 @@ PluginPtr NewEventRateLimit(const EventRateLimitConfig& config);
 PluginPtr NewExtendedResourceToleration();
 PluginPtr NewDefaultStorageClass(storage::Store& store);
 PluginPtr NewStorageProtection();
-PluginPtr NewOwnerReferences(std::shared_ptr<const Authorizer> authorizer);
+PluginPtr NewOwnerReferences(std::shared_ptr<const Authorizer> authorizer, KindFinder find_kind);
 PluginPtr NewClaimResize(storage::Store& store);
 PluginPtr NewRuntimeClass(storage::Store& store);
 PluginPtr NewCertificateApproval(std::shared_ptr<const Authorizer> authorizer);

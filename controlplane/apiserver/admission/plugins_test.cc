@@ -108,7 +108,7 @@ TEST(OwnerReferences, NeedTheirRights) {
       R"({"metadata":{"name":"p","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet",
                           "name":"r","uid":"1","blockOwnerDeletion":true}]}})";
   auto ask = [&](std::vector<std::string> allowed) {
-    auto plugin = NewOwnerReferences(std::make_shared<FakeAuthorizer>(std::move(allowed)));
+    auto plugin = NewOwnerReferences(std::make_shared<FakeAuthorizer>(std::move(allowed)), api::FindKind);
     PodCase pod(owned);
     return pod.Was(free).Try(*plugin);
   };
@@ -117,9 +117,41 @@ TEST(OwnerReferences, NeedTheirRights) {
               HasSubstr("cannot set blockOwnerDeletion if an ownerReference refers to a "
                         "resource you can't set finalizers on"));
   EXPECT_EQ(ask({"delete pods p", "update replicasets/finalizers r"}), "");
-  auto plugin = NewOwnerReferences(std::make_shared<FakeAuthorizer>(std::vector<std::string>()));
+  auto plugin =
+      NewOwnerReferences(std::make_shared<FakeAuthorizer>(std::vector<std::string>()), api::FindKind);
   PodCase same(owned);
   EXPECT_EQ(same.Was(owned).Try(*plugin), "");
+}
+
+TEST(OwnerReferences, OwnersOfCustomKinds) {
+  const char* free = R"({"metadata":{"name":"p"}})";
+  const char* owned =
+      R"({"metadata":{"name":"p","ownerReferences":[{"apiVersion":"example.com/v1","kind":"Widget",
+                          "name":"w","uid":"1","blockOwnerDeletion":true}]}})";
+  api::ResourceInfo widgets{};
+  widgets.group = "example.com";
+  widgets.version = "v1";
+  widgets.resource = "widgets";
+  widgets.namespaced = true;
+  bool served = false;
+  auto ask = [&](std::vector<std::string> allowed) {
+    auto plugin =
+        NewOwnerReferences(std::make_shared<FakeAuthorizer>(std::move(allowed)),
+                           [&](std::string_view group, std::string_view version, std::string_view kind) {
+                             const bool found = group == "example.com" && version == "v1" && kind == "Widget";
+                             return served && found ? &widgets : nullptr;
+                           });
+    PodCase pod(owned);
+    return pod.Was(free).Try(*plugin);
+  };
+  EXPECT_THAT(ask({"delete pods p", "update widgets/finalizers w"}),
+              HasSubstr("cannot set blockOwnerDeletion in this case because cannot find RESTMapping for "
+                        "APIVersion example.com/v1 Kind Widget"));
+  served = true;
+  EXPECT_THAT(ask({"delete pods p"}),
+              HasSubstr("cannot set blockOwnerDeletion if an ownerReference refers to a "
+                        "resource you can't set finalizers on"));
+  EXPECT_EQ(ask({"delete pods p", "update widgets/finalizers w"}), "");
 }
 
 TEST(Certificates, SignersNeedTheirRights) {
