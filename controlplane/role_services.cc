@@ -252,6 +252,13 @@ Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
 
 }  // namespace
 
+Result<> CheckElections(const Roles& roles) {
+  for (const Roles::Election& election : roles.elections) {
+    KEELSON_RETURN_IF_ERROR(election.elector->Healthy(kElectionTolerance));
+  }
+  return {};
+}
+
 Result<> WriteSchedulerConfig(const Options& options) {
   std::string text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
   if (!options.scheduler_config_file.empty()) {

@@ -34,6 +34,9 @@ struct Roles {
 // `apiserver` is null when the process has none. `roles` must outlive the run of the group.
 Result<> AddRoles(ServiceGroup& group, const Options& options, apiserver::ApiServer* apiserver, Roles& roles);
 
+// kUnavailable: an election that this process takes part in is stuck.
+Result<> CheckElections(const Roles& roles);
+
 // --write-config-to: returns the scheduler's effective configuration. kInvalid when --config is invalid.
 Result<> WriteSchedulerConfig(const Options& options);
 

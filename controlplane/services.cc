@@ -37,6 +37,7 @@
 #include "lib/http/server/file_reloader.h"
 #include "lib/http/server/server.h"
 #include "lib/k8s/validation_settings.h"
+#include "lib/linux/notify.h"
 #include "lib/metrics/metrics.h"
 
 namespace keelson::controlplane {
@@ -317,6 +318,26 @@ k8s::Programs ProgramsOf(const Options& options) {
   return out;
 }
 
+// What systemd's watchdog asks: /livez, answered by the whole path of a request but sockets. etcd is no part of it.
+Result<> CheckApiServer(client::Transport& transport) {
+  constexpr std::chrono::seconds kPatience{10};
+  KEELSON_ASSIGN_OR_RETURN(const client::ApiResponse answer,
+                           transport.Do({.target = "/livez"}, kPatience, {}));
+  if (answer.status == 200) return {};
+  return Error(Code::kUnavailable, "/livez: " + std::to_string(answer.status) + " " + answer.body);
+}
+
+void AddNotifier(ServiceGroup& group, ControlPlane& plane) {
+  std::shared_ptr<client::Transport> transport;
+  if (plane.apiserver) {
+    transport = plane.apiserver->TransportFor(apiserver::ApiServerUser(), "systemd-watchdog");
+  }
+  group.Add(linux::SystemdNotifier({plane.apiserver ? "https" : "pages"}, [&plane, transport]() -> Result<> {
+    if (transport) KEELSON_RETURN_IF_ERROR(CheckApiServer(*transport));
+    return CheckElections(plane.roles);
+  }));
+}
+
 constexpr char kCannotStart[] = "Cannot start the control plane";
 
 }  // namespace
@@ -348,6 +369,7 @@ int RunControlPlane(const Options& options) {
   if (Result<> added = AddRoles(group, options, plane.apiserver.get(), plane.roles); !added) {
     return component::ExitCode(added, kCannotStart);
   }
+  AddNotifier(group, plane);
   return group.RunUntilSignal();
 }
 

@@ -43,15 +43,17 @@ class Kubelet {
   // References in `deps` have to outlive the kubelet.
   Kubelet(KubeletDependencies deps, const Settings& settings, Clock& clock = Clock::Real());
   ~Kubelet();
-  // Adds the kubelet's services: cgroups, probes, runtime-events, pods, housekeeping, eviction, informers, ...
-  void AddServices(ServiceGroup& group);
+  // Adds the kubelet's services, in two parts. Those of the node: cgroups, probes, runtime-events, pods, static pods,
+  // eviction, ... The group waits for the API server before it starts what comes after the second part: informers,
+  // node, housekeeping, ...
+  void AddNodeServices(ServiceGroup& group);
+  void AddApiServices(ServiceGroup& group);
   server::KubeletBackend& backend();
   const std::string& node_name() const;
   std::vector<corev1::NodeAddress> Addresses() const;  // as in the Node object; empty: not known yet
 
  private:
   struct Impl;
-  void AddApiServices(ServiceGroup& group);
   std::unique_ptr<Impl> impl_;
 };
 

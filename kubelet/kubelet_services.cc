@@ -5,6 +5,7 @@
 #include "kubelet/node/oom_watcher.h"
 #include "kubelet/staticpod/sources.h"
 #include "lib/base/file.h"
+#include "lib/base/log.h"
 #include "lib/base/pause.h"
 
 namespace keelson::kubelet {
@@ -106,7 +107,7 @@ void Kubelet::Impl::RunUrl(std::stop_token stop) {
       [this](std::vector<corev1::Pod> found) { static_pods.Set("http", std::move(found)); }, clock, stop);
 }
 
-void Kubelet::AddServices(ServiceGroup& group) {
+void Kubelet::AddNodeServices(ServiceGroup& group) {
   Impl& k = *impl_;
   using Ready = ServiceGroup::Ready;
   group.Add({"cgroups", {}, [&k](std::stop_token stop, Ready ready) -> Result<> {
@@ -147,22 +148,20 @@ void Kubelet::AddServices(ServiceGroup& group) {
   }
   group.Add(Task("eviction", {"pods"}, [&k](std::stop_token stop) { k.evictions.Run(stop); }));
   group.Add(Task("oom-watch", {}, [&k](std::stop_token stop) { k.RunOomWatch(stop); }));
-  if (k.deps.standalone) {
-    group.Add(Task("pod-cidr", {"runtime-events"}, [&k](std::stop_token stop) {
-      k.pod_cidr.UpdateRuntime(nullptr, stop);
-      AwaitStop(stop);
-    }));
-  } else {
-    AddApiServices(group);
-  }
-  std::vector<std::string> known = {"pods"};
-  if (!k.deps.standalone) known.push_back("api-pods");
-  group.Add(Task("housekeeping", known, [&k](std::stop_token stop) { k.housekeeping.Run(stop); }));
 }
 
 void Kubelet::AddApiServices(ServiceGroup& group) {
   Impl& k = *impl_;
   using Ready = ServiceGroup::Ready;
+  const auto housekeep = [&k](std::stop_token stop) { k.housekeeping.Run(stop); };
+  if (k.deps.standalone) {
+    group.Add(Task("pod-cidr", {"runtime-events"}, [&k](std::stop_token stop) {
+      k.pod_cidr.UpdateRuntime(nullptr, stop);
+      AwaitStop(stop);
+    }));
+    group.Add(Task("housekeeping", {"pods"}, housekeep));
+    return;
+  }
   group.Add(Task("events", {}, [&k](std::stop_token stop) { k.events.Run(stop); }));
   group.Add(Task("pod-status", {}, [&k](std::stop_token stop) { k.statuses.Run(stop); }));
   if (k.objects.pod_certificates()) {
@@ -185,6 +184,7 @@ void Kubelet::AddApiServices(ServiceGroup& group) {
                AwaitStop(stop);
                return {};
              }});
+  group.Add(Task("housekeeping", {"pods", "api-pods"}, housekeep));
 }
 
 }  // namespace keelson::kubelet

@@ -170,7 +170,10 @@ Result<int> Run(const Settings& settings) {
 
   SetBuildInfo(kubelet.node_name(), settings.config.feature_gates);
   ServiceGroup group;
-  kubelet.AddServices(group);
+  kubelet.AddNodeServices(group);
+  // Not after the API server's answer: kubeadm waits for the start of the kubelet that is to run the API server.
+  group.Add(linux::SystemdNotifier({"pods"}, [&kubelet] { return CheckAll(kubelet.backend()); }));
+  kubelet.AddApiServices(group);
   server::KubeletServerOptions server_options;
   server_options.node_name = kubelet.node_name();
   server_options.debugging_handlers = settings.config.enable_debugging_handlers;
@@ -189,11 +192,9 @@ Result<int> Run(const Settings& settings) {
   server_options.unauthorized_ttl = settings.config.cache_unauthorized_ttl;
   server::KubeletServer server(server_options, kubelet.backend(), api);
   std::optional<KubeletListener> listener;
-  std::vector<std::string> needed = {"pods"};  // before the notification to systemd
   if (settings.config.enable_server) {
     listener.emplace(settings, server.handler());
     listener->AddServices(group, api, [&kubelet] { return kubelet.Addresses(); });
-    needed.push_back("server");
   }
   AddClientRotation(group, settings, api);
   std::unique_ptr<http::Server> read_only;
@@ -217,7 +218,6 @@ Result<int> Run(const Settings& settings) {
                  return asked;
                }});
   }
-  group.Add(linux::SystemdNotifier(needed, [&kubelet] { return CheckAll(kubelet.backend()); }));
   return group.RunUntilSignal();
 }
 

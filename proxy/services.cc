@@ -17,6 +17,7 @@
 #include "lib/client/informer.h"
 #include "lib/client/transport.h"
 #include "lib/k8s/feature_gates.h"
+#include "lib/linux/notify.h"
 #include "lib/linux/sysctl.h"
 #include "proxy/announce/announce_services.h"
 #include "proxy/config/config_watch.h"
@@ -288,6 +289,11 @@ Result<int> Run(const Config& config, const ReloadConfig& reload) {
                ready();
                return proxier.Run(stop, [] { log::Info("Service rules are in place"); });
              }});
+  // Before what waits for the API server: without one the rules of an earlier run stay in the kernel.
+  group.Add(linux::SystemdNotifier({"proxier"}, [&health]() -> Result<> {
+    if (health.Live()) return {};
+    return Error(Code::kUnavailable, "changes of Services do not reach the kernel");
+  }));
   if (dns) dns::AddServices(group, *dns);
   if (announcing) announcing->AddServices(group);
   group.Add({"informers", {"proxier"}, [&](std::stop_token stop, ServiceGroup::Ready ready) {

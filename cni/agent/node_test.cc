@@ -160,5 +160,21 @@ TEST(Health, ComplainsUntilSyncedAndAfterFailuresAndSilence) {
   EXPECT_THAT(health.Complaint(), HasSubstr("181 s ago"));
 }
 
+TEST(Health, IsAliveWhileSyncsEndWhateverTheirResult) {
+  FakeClock clock;
+  Health health(std::chrono::seconds(180), clock);
+  clock.Advance(std::chrono::hours(1));  // without an API server there is nothing to sync
+  EXPECT_TRUE(health.Alive());
+  health.Failed(Error(Code::kInternal, "broken"));
+  clock.Advance(std::chrono::seconds(180));
+  EXPECT_TRUE(health.Alive());
+  clock.Advance(std::chrono::seconds(1));
+  auto alive = health.Alive();
+  ASSERT_FALSE(alive);
+  EXPECT_EQ(alive.error().message(), "no sync has ended for 181 s");
+  health.Synced();
+  EXPECT_TRUE(health.Alive());
+}
+
 }  // namespace
 }  // namespace keelson::cni::agent

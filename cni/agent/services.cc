@@ -14,6 +14,7 @@
 #include "lib/client/transport.h"
 #include "lib/http/server/metrics_page.h"
 #include "lib/http/server/server_service.h"
+#include "lib/linux/notify.h"
 #include "lib/metrics/metrics.h"
 
 namespace keelson::cni::agent {
@@ -78,6 +79,8 @@ Result<int> Run(const Config& config) {
                ready();
                return syncer->Run(stop);
              }});
+  // Before what waits for the API server: routes of an earlier run carry traffic without one.
+  group.Add(linux::SystemdNotifier({"syncer"}, [&health] { return health.Alive(); }));
   group.Add({"nodes", {"syncer"}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                ready();
                return nodes.Run(stop);

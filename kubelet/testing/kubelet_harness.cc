@@ -91,7 +91,8 @@ void KubeletHarness::Start(bool standalone) {
   bool up = false;
   thread_ = std::jthread([&, standalone, kubelet = kubelet_.get()](std::stop_token stop) {
     ServiceGroup group;
-    kubelet->AddServices(group);
+    kubelet->AddNodeServices(group);
+    kubelet->AddApiServices(group);
     group.Add({"up",
                {standalone ? "pods" : "api-pods"},
                [&](std::stop_token token, ServiceGroup::Ready ready) -> Result<> {

@@ -11,9 +11,9 @@
 
 namespace keelson::linux {
 
-// The last service of a daemon. Sends READY=1 once `needs` are ready and STOPPING=1 at the stop. With a
-// watchdog, sends WATCHDOG=1 twice per period while `healthy` succeeds; otherwise systemd kills and
-// restarts the daemon.
+// A service of a daemon; it belongs before those that wait for other machines. Sends READY=1 once `needs` are
+// ready, and STOPPING=1 at the stop. With a watchdog, sends WATCHDOG=1 twice per period while `healthy`
+// succeeds; otherwise systemd kills and restarts the daemon.
 ServiceGroup::Service SystemdNotifier(std::vector<std::string> needs, std::function<Result<>()> healthy,
                                       Clock& clock = Clock::Real());
 
