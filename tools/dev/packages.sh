@@ -1,0 +1,148 @@
+# Debian and rpm packages of the programs that are compiled (packaging/README.md). SOURCE_DATE_EPOCH, by default the time of the
+# commit, is the only time in them; KEELSON_MAINTAINER, "NAME <ADDRESS>", is whom Debian packages name.
+
+PACKAGES_DIR=$ROOT/build/packages
+
+# packages [--root SUITE] [--rpm] [--version V] [--output DIR]
+packages_command() {
+  local suite='' form=deb version='' output=''
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --root) suite=${2:-} && shift 2 ;;
+      --rpm) form=rpm && shift ;;
+      --version) version=${2:-} && shift 2 ;;
+      --output) output=${2:-} && shift 2 ;;
+      *) die "usage: ./dev packages [--root SUITE] [--rpm] [--version V] [--output DIR]" ;;
+    esac
+  done
+  output=$(realpath -m "${output:-$PACKAGES_DIR${suite:+/$suite}}")
+  export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$ROOT" log -1 --format=%ct)}
+  if [ -n "$suite" ]; then
+    [ "$form" = deb ] || die "--root makes Debian packages"
+    packages_in_root "$suite" "$version" "$output"
+  else
+    packages_here "$form" "$version" "$output"
+  fi
+}
+
+packages_here() {
+  local form=$1 version=$2 output=$3
+  packages_tools "$form"
+  if [ -n "${KEELSON_BIN:-}" ]; then programs_check; else build "${PROGRAMS[@]}" nodectl; fi
+  step "packages ($form)"
+  mkdir -p "$output"
+  "packages_$form" "${version:-$(packages_version)}" "$output"
+}
+
+packages_tools() {
+  local missing='' tools='dh:debhelper dpkg-buildpackage:dpkg-dev fakeroot:fakeroot' pair
+  [ "$1" = deb ] || tools='rpmbuild:rpm'
+  for pair in $tools; do
+    command -v "${pair%:*}" >/dev/null || missing+=" ${pair#*:}"
+  done
+  [ -z "$missing" ] || die "packages are missing: apt-get install$missing"
+}
+
+packages_version() { sed -n 's/^project(keelson VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt"; }
+
+# A tree of its own, beside which dpkg puts the packages: parallel runs do not meet, and the repository stays clean.
+packages_deb() {
+  local version=$1 output=$2 work
+  work=$(mktemp -d "$output/.work-XXXXXX")
+  mkdir "$work/keelson"
+  cp -r "$ROOT/packaging/debian" "$work/keelson/debian"
+  ln -s "$ROOT" "$work/keelson/source"
+  if [ "$version" != "$(dpkg-parsechangelog -l "$work/keelson/debian/changelog" -S Version)" ]; then
+    {
+      printf 'keelson (%s) unstable; urgency=medium\n\n  * Built from %s.\n\n' "$version" "$(git -C "$ROOT" rev-parse --short HEAD)"
+      printf ' -- Keelson developers <keelson@localhost.localdomain>  %s\n\n' "$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")"
+      cat "$ROOT/packaging/debian/changelog"
+    } >"$work/keelson/debian/changelog"
+  fi
+  if [ -n "${KEELSON_MAINTAINER:-}" ]; then
+    sed -i "s/Keelson developers <keelson@localhost.localdomain>/${KEELSON_MAINTAINER//\//\\/}/" "$work"/keelson/debian/{control,changelog}
+  fi
+  (cd "$work/keelson" && KEELSON_PROGRAMS=$BIN dpkg-buildpackage -d -b -us -uc) >"$output/build.log" 2>&1 ||
+    { tail -n 30 "$output/build.log" >&2; die "packages cannot be built; see $output/build.log"; }
+  mv "$work"/*.deb "$work"/*.buildinfo "$work"/*.changes "$output/"
+  rm -rf "$work"
+  step "$(cd "$output" && du -ch ./*_"${version}"_*.deb | tail -n 1 | cut -f 1) in $output"
+}
+
+# One spec file, over the same rules of what packages hold. An rpm belongs to the distribution whose libraries the programs were
+# linked with.
+packages_rpm() {
+  local version=$1 output=$2 work
+  work=$(mktemp -d "$output/.work-XXXXXX")
+  rpmbuild -bb --define "_topdir $work" --define "keelson_version $version" --define "keelson_source $ROOT" \
+    --define "keelson_programs $BIN" --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
+    --define "_buildhost reproducible" "$ROOT/packaging/rpm/keelson.spec" >"$output/rpmbuild.log" 2>&1 ||
+    { tail -n 30 "$output/rpmbuild.log" >&2; die "packages cannot be built; see $output/rpmbuild.log"; }
+  mv "$work"/RPMS/*/*.rpm "$output/"
+  rm -rf "$work"
+  step "$(cd "$output" && du -ch ./*-"${version}"-*.rpm | tail -n 1 | cut -f 1) in $output"
+}
+
+# A root of that suite, as debootstrap makes it: made once, without any package that only building needs.
+packages_root() {
+  local suite=$1 root=$PACKAGES_DIR/roots/$1 mirror
+  command -v debootstrap >/dev/null || die "packages are missing: apt-get install debootstrap"
+  [ ! -e "$root/.keelson-ready" ] || return 0
+  mirror=$(apt-get indextargets --format '$(SITE)' "Created-By: Packages" 2>/dev/null | grep -m1 'debian.org/debian$') ||
+    mirror=http://deb.debian.org/debian
+  step "debootstrap $suite"
+  rm -rf --one-file-system "$root"
+  mkdir -p "$root"
+  debootstrap --variant=minbase --include=systemd,dbus "$suite" "$root" "$mirror" >"$PACKAGES_DIR/debootstrap-$suite.log" 2>&1 ||
+    die "debootstrap failed; see $PACKAGES_DIR/debootstrap-$suite.log"
+  touch "$root/.keelson-ready"
+}
+
+# Compiles and packs in a copy of that root: what the machine has installed plays no part. The repository has the same path there and
+# a build directory of its own, so that ccache knows each unit that the suites' compilers agree on.
+packages_in_root() {
+  local suite=$1 version=$2 output=$3 root=$PACKAGES_DIR/roots/$1-build cache=${CCACHE_DIR:-$HOME/.cache/ccache}
+  need_root
+  mkdir -p "$PACKAGES_DIR/roots" "$output" "$cache"
+  packages_root "$suite"
+  if [ ! -e "$root/.keelson-ready" ]; then
+    step "a root for building"
+    rm -rf --one-file-system "$root"
+    cp -a --reflink=auto "$PACKAGES_DIR/roots/$suite" "$root"
+  fi
+  mkdir -p "$root$ROOT" "$root/ccache" "$PACKAGES_DIR/roots/$suite-tree"
+  step "building in a root of $suite"
+  export ROOT
+  unshare --mount --propagation private bash -euo pipefail -s "$root" "$cache" "$PACKAGES_DIR/roots/$suite-tree" "$version" <<'INSIDE' ||
+root=$1 cache=$2 tree=$3 version=$4
+mount --bind "$ROOT" "$root$ROOT"
+mount --bind "$tree" "$root$ROOT/build"
+mount --bind "$cache" "$root/ccache"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+if [ -n "${KEELSON_BIN:-}" ]; then
+  mkdir -p "$root$KEELSON_BIN"
+  mount --bind "$KEELSON_BIN" "$root$KEELSON_BIN"
+fi
+cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+cat >"$root/build.sh" <<BUILD
+set -euo pipefail
+cd "$ROOT"
+export DEBIAN_FRONTEND=noninteractive CCACHE_DIR=/ccache LC_ALL=C.UTF-8
+if [ ! -e /.keelson-tools ]; then
+  apt-get update -qq
+  source tools/dev/deps.sh
+  [ -n "\${KEELSON_BIN:-}" ] || compile="\${BUILD_PACKAGES[*]} \$(boost_packages)"
+  apt-get install -y -qq --no-install-recommends debhelper dpkg-dev fakeroot cmake git python3 \${compile:-} >/dev/null
+  touch /.keelson-tools
+fi
+git config --global --add safe.directory "$ROOT"
+./dev packages --output "$ROOT/build/packages" ${version:+--version "$version"}
+BUILD
+exec chroot "$root" bash /build.sh
+INSIDE
+    die "packages cannot be built in $root"
+  mv "$PACKAGES_DIR/roots/$suite-tree/packages"/*.deb "$PACKAGES_DIR/roots/$suite-tree/packages"/*.buildinfo \
+    "$PACKAGES_DIR/roots/$suite-tree/packages"/*.changes "$output/"
+  step "packages for $suite are in $output"
+}
