@@ -12,7 +12,7 @@ run_tests() {
   local kubectl
   kubectl=$(kubectl_path)
   export PATH=$PATH:${kubectl%/*}
-  case $which in all | root) newer_runtimes ;; esac
+  case $which in all | root) newer_runtimes; packages_test_root ;; esac
   local labels=()
   case $which in
     asan | tsan) labels=(-L '^(unit|netns|root)$') ;;
@@ -47,6 +47,11 @@ newer_runtimes() {
     [ -e "$BUILD/runtimes/$suite/ready" ] || step "containerd of Debian $suite"
     "$ROOT/tests/runtimes/unpack.sh" "$suite" "$BUILD/runtimes/$suite" || step "no containerd of Debian $suite"
   done
+}
+
+# A root of this machine's suite, in which packages are installed. Without a mirror their test says so and is skipped.
+packages_test_root() {
+  (packages_root "$(. /etc/os-release && echo "$VERSION_CODENAME")") || step "no root to install packages in"
 }
 
 # ./dev bench: all micro-benchmarks; ./dev bench NAME...: those; ./dev bench cluster: the running cluster;

@@ -1,0 +1,97 @@
+#!/bin/bash
+# Builds Debian packages of ready programs, and installs, upgrades, downgrades, removes and purges them in a root that debootstrap
+# has made (./dev test makes it once), under a RAM disk. Nothing of the machine changes.
+#
+# usage: run.sh REPOSITORY PROGRAMS      needs root, debhelper, and a Debian mirror for the programs' libraries
+set -euo pipefail
+repository=$(realpath "$1") programs=$(realpath "$2")
+here=$(dirname "$(realpath "$0")")
+skip() {
+  echo "skipped: $1"
+  exit 77
+}
+[ "$(id -u)" = 0 ] || skip "needs root"
+for tool in dpkg-buildpackage dh fakeroot; do
+  command -v $tool >/dev/null || skip "$tool is not installed"
+done
+for program in kubelet kube-proxy kube-cni kube-controlplane nodectl bridge; do
+  [ -x "$programs/$program" ] || skip "$programs has no $program"
+done
+suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+root=$repository/build/packages/roots/$suite
+[ -e "$root/.keelson-ready" ] || skip "no root of Debian ${suite:-?}: ./dev test makes it"
+
+work=$(mktemp -d /tmp/keelson-packaging-XXXX)
+trap 'rm -rf "$work"' EXIT
+fail() {
+  echo "FAILED: $1"
+  exit 1
+}
+
+# Once stripped here, the programs need not be stripped for each of the builds below.
+mkdir "$work/programs"
+for program in kubelet kube-proxy kube-cni kube-controlplane nodectl bridge; do
+  strip -o "$work/programs/$program" "$programs/$program"
+done
+for name in bandwidth host-local loopback portmap; do ln "$work/programs/bridge" "$work/programs/$name"; done
+build() {  # VERSION DIR
+  KEELSON_BIN=$work/programs DEB_BUILD_OPTIONS=noautodbgsym KEELSON_DEB_OPTIONS='-Zgzip -z1' "$repository/dev" packages \
+    --version "$1" --output "$work/$2" >"$work/build.log" 2>&1 || { cat "$work/build.log"; fail "packages of version $1 cannot be built"; }
+}
+version=$(sed -n 's/^project(keelson VERSION \([0-9.]*\).*/\1/p' "$repository/CMakeLists.txt")
+build "$version" debs/first
+build "$version" again
+build "$version.1" debs/next
+
+echo "--- reproducible"
+for deb in "$work"/debs/first/*.deb; do
+  cmp "$deb" "$work/again/$(basename "$deb")" || fail "two builds differ"
+done
+
+echo "--- sizes"
+for deb in "$work"/debs/first/*.deb; do
+  package=$(dpkg-deb -f "$deb" Package) size=$(dpkg-deb -f "$deb" Installed-Size)
+  echo "$package: $size KiB installed"
+  [ "$package" = keelson-controlplane ] || [ "$size" -lt 15360 ] || fail "$package is larger than 15 MiB"
+done
+
+if command -v lintian >/dev/null; then
+  echo "--- lintian"
+  # Whoever publishes packages sets KEELSON_MAINTAINER: the project has no mail domain.
+  lintian --allow-root --fail-on error,warning --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog \
+    "$work"/debs/first/*.deb || fail "lintian has found mistakes"
+fi
+
+if command -v rpmbuild >/dev/null; then
+  echo "--- rpm"
+  for to in rpm rpm-again; do
+    KEELSON_BIN=$work/programs "$repository/dev" packages --rpm --output "$work/$to" >"$work/build.log" 2>&1 || { cat "$work/build.log"; fail "rpms cannot be built"; }
+  done
+  for rpm in "$work"/rpm/*.rpm; do
+    cmp "$rpm" "$work/rpm-again/$(basename "$rpm")" || fail "two builds differ"
+  done
+  mkdir "$work/rpm-root"
+  # Scripts need a shell in the root, and dependencies a distribution with rpm.
+  rpm --root "$work/rpm-root" -i --nodeps --noscripts "$work"/rpm/*.rpm || fail "rpms do not install together"
+  for file in usr/bin/kubelet usr/lib/systemd/system/kubelet.service etc/sysconfig/kubelet opt/cni/bin/portmap; do
+    [ -s "$work/rpm-root/$file" ] || fail "no /$file in the rpms"
+  done
+  rpm --root "$work/rpm-root" -e --noscripts $(rpm --root "$work/rpm-root" -qa --qf '%{NAME} ') || fail "rpms cannot be removed"
+  [ ! -e "$work/rpm-root/usr/bin/kubelet" ] || fail "rpms leave the kubelet behind"
+  ! command -v rpmlint >/dev/null || rpmlint -c "$repository/packaging/rpm/rpmlint.toml" "$work"/rpm/*.rpm || fail "rpmlint has found mistakes"
+fi
+
+mkdir "$work/ram"
+unshare --mount --propagation private bash -euo pipefail -s "$work" "$root" "$here" "$repository" "$version" <<'INSIDE'
+work=$1 lower=$2 here=$3 repository=$4 version=$5
+mount -t tmpfs ram "$work/ram"
+mkdir "$work/ram/upper" "$work/ram/work" "$work/ram/root"
+mount -t overlay -o "lowerdir=$lower,upperdir=$work/ram/upper,workdir=$work/ram/work" overlay "$work/ram/root"
+root=$work/ram/root
+mount -t proc proc "$root/proc"
+cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+mkdir "$root/debs"
+cp -r "$work"/debs/* "$root/debs/"
+cp "$here/life.sh" "$root/life.sh"
+exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive bash /life.sh "$version"
+INSIDE
