@@ -31,9 +31,21 @@ std::string FindProgram(const std::string& name) {
   }
 }
 
+// This process's, without what is between it and systemd: etcd notifies too, and is not the unit.
+std::vector<char*> Environment() {
+  std::vector<char*> out;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const bool systemds = text.starts_with("NOTIFY_SOCKET=") || text.starts_with("WATCHDOG_");
+    if (!systemds) out.push_back(*variable);
+  }
+  out.push_back(nullptr);
+  return out;
+}
+
 // Only async-signal-safe calls between here and exec.
-[[noreturn]] void Become(const char* program, char* const argv[], const char* directory, int output,
-                         pid_t parent) {
+[[noreturn]] void Become(const char* program, char* const argv[], char* const envp[], const char* directory,
+                         int output, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(126);  // the parent died before the line above
   sigset_t none;
@@ -47,7 +59,7 @@ std::string FindProgram(const std::string& name) {
   syscall(SYS_close_range, 3U, ~0U, 0U);
   if (chdir(directory) != 0) _exit(126);
   setpgid(0, 0);  // a terminal's Ctrl-C only reaches us; we end the child in order
-  execv(program, argv);
+  execve(program, argv, envp);
   _exit(127);
 }
 
@@ -61,10 +73,13 @@ Result<Child> Child::Start(const std::vector<std::string>& arguments, const std:
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  const std::vector<char*> environment = Environment();
   pid_t parent = getpid();
   pid_t pid = fork();
   if (pid < 0) return ErrnoError("fork");
-  if (pid == 0) Become(program.c_str(), argv.data(), directory.c_str(), log.get(), parent);
+  if (pid == 0) {
+    Become(program.c_str(), argv.data(), environment.data(), directory.c_str(), log.get(), parent);
+  }
   UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) {
     Error error = ErrnoError("pidfd_open");

@@ -16,7 +16,7 @@ class Child {
  public:
   // Starts the program in `directory` and appends its stdout and stderr to `log_file`. The kernel kills the
   // child when the calling thread ends in any way (kill -9 of this process included), so that thread must
-  // outlive it.
+  // outlive it. The child has this process's environment but what sd_notify(3) reads.
   static Result<Child> Start(const std::vector<std::string>& arguments, const std::string& directory,
                              const std::string& log_file);
 
