@@ -123,19 +123,19 @@ Result<apiserver::RequestLimits> LimitsOf(const Options& options) {
   return limits;
 }
 
-// Only needed for requests to other API servers; report an error early.
-Result<> CheckProxyCertificate(const Options& options) {
-  KEELSON_ASSIGN_OR_RETURN(const std::string certificate, ReadIfSet(options.proxy_certificate_file));
-  KEELSON_ASSIGN_OR_RETURN(const std::string key, ReadIfSet(options.proxy_key_file));
-  if (certificate.empty() != key.empty()) {
+// For requests to extension API servers.
+Result<apiserver::ProxyCertificate> ReadProxyCertificate(const Options& options) {
+  apiserver::ProxyCertificate out;
+  KEELSON_ASSIGN_OR_RETURN(out.certificate_pem, ReadIfSet(options.proxy_certificate_file));
+  KEELSON_ASSIGN_OR_RETURN(out.key_pem, ReadIfSet(options.proxy_key_file));
+  if (out.certificate_pem.empty() != out.key_pem.empty()) {
     return Error(Code::kInvalid,
                  "--proxy-client-cert-file and --proxy-client-key-file must be specified together");
   }
-  if (certificate.empty()) return {};
-  if (!crypto::BelongTogether(certificate, key)) {
+  if (!out.key_pem.empty() && !crypto::BelongTogether(out.certificate_pem, out.key_pem)) {
     return Error(Code::kInvalid, "--proxy-client-key-file is not the key of --proxy-client-cert-file");
   }
-  return {};
+  return out;
 }
 
 Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
@@ -146,7 +146,8 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   KEELSON_ASSIGN_OR_RETURN(out.backends.kubelet_ca_pem, ReadIfSet(options.kubelet_ca_file));
   out.backends.kubelet_address_types = options.kubelet_address_types;
   out.backends.connect_timeout = options.kubelet_timeout;
-  KEELSON_RETURN_IF_ERROR(CheckProxyCertificate(options));
+  KEELSON_ASSIGN_OR_RETURN(out.proxy_certificate, ReadProxyCertificate(options));
+  out.reject_extension_redirects = options.reject_extension_redirects;
   KEELSON_ASSIGN_OR_RETURN(out.enablement, apiserver::ApiEnablement::Parse(options.runtime_config));
   KEELSON_ASSIGN_OR_RETURN(out.kubernetes_service.service_ip,
                            apiserver::FirstServiceIp(SplitList(options.service_cluster_ip_range).front()));
@@ -227,6 +228,14 @@ Result<storage::Store::Options> StoreOptions(const Options& options) {
 // Files that are reloaded when they change.
 void WatchFiles(const Options& options, std::vector<std::string> tls_files, ControlPlane& plane) {
   WatchAuthFiles(options, *plane.apiserver, plane.files);
+  plane.files.Add({"proxy-client-cert-file",
+                   {options.proxy_certificate_file, options.proxy_key_file},
+                   [&options, &plane]() -> Result<> {
+                     KEELSON_ASSIGN_OR_RETURN(apiserver::ProxyCertificate fresh,
+                                              ReadProxyCertificate(options));
+                     plane.apiserver->SetProxyCertificate(std::move(fresh));
+                     return {};
+                   }});
   plane.files.Add({"tls-cert-file", std::move(tls_files), [&plane] { return plane.https->ReloadTls(); }});
 }
 

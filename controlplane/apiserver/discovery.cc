@@ -61,6 +61,26 @@ std::vector<ServedResource> CustomServed(registry::Registry& registry) {
   return out;
 }
 
+// A group version whose server has not been asked yet has no resources, and is not fresh.
+DiscoveryMerge MergeOf(const ApiServices::Map& services, std::map<std::string, ExtensionDocument> documents) {
+  DiscoveryMerge out;
+  for (const auto& [name, service] : services) {
+    if (service->group == kRegistrationGroup) continue;
+    const DiscoveryMerge::GroupVersion of{service->group, service->version};
+    out.priorities[of] = {service->group_priority, service->version_priority};
+    if (service->local) continue;
+    if (auto found = documents.find(name); found != documents.end()) {
+      out.remote[of] = found->second.discovery;
+      continue;
+    }
+    auto unknown = std::make_shared<discoveryapi::APIVersionDiscovery>();
+    unknown->set_version(service->version);
+    unknown->set_freshness("Stale");
+    out.remote[of] = std::move(unknown);
+  }
+  return out;
+}
+
 // Changes whenever a definition does.
 std::string Fingerprint(const storage::Store& store) {
   std::string out;
@@ -73,19 +93,32 @@ std::string Fingerprint(const storage::Store& store) {
 
 }  // namespace
 
-Discovery::Discovery(std::string server_address, ApiEnablement enablement, registry::Registry* registry)
-    : server_address_(std::move(server_address)), enablement_(std::move(enablement)), registry_(registry) {
+Discovery::Discovery(std::string server_address, ApiEnablement enablement, registry::Registry* registry,
+                     const ApiServices* services, const ExtensionDocuments* extensions)
+    : server_address_(std::move(server_address)),
+      enablement_(std::move(enablement)),
+      registry_(registry),
+      services_(services),
+      extensions_(extensions) {
   documents_ = std::make_shared<const DiscoveryDocuments>(server_address_, BuiltInResources(enablement_));
 }
 
 Discovery::Documents Discovery::Current() const {
   std::string now = registry_ ? Fingerprint(registry_->store()) : "";
+  auto services = services_ ? services_->All() : nullptr;
+  const uint64_t generation = extensions_ ? extensions_->generation() : 0;
   MutexLock lock(mutex_);
-  if (now == made_of_) return documents_;
+  if (now == made_of_ && services == made_with_ && generation == made_at_) return documents_;
   std::vector<ServedResource> all = BuiltInResources(enablement_);
-  for (ServedResource& custom : CustomServed(*registry_)) all.push_back(std::move(custom));
-  documents_ = std::make_shared<const DiscoveryDocuments>(server_address_, all);
+  if (registry_) {
+    for (ServedResource& custom : CustomServed(*registry_)) all.push_back(std::move(custom));
+  }
+  DiscoveryMerge merge;
+  if (services && extensions_) merge = MergeOf(*services, extensions_->All());
+  documents_ = std::make_shared<const DiscoveryDocuments>(server_address_, all, merge);
   made_of_ = std::move(now);
+  made_with_ = std::move(services);
+  made_at_ = generation;
   return documents_;
 }
 

@@ -15,15 +15,17 @@ namespace keelson::apiserver {
 
 class Discovery {  // thread safe
  public:
-  // `server_address`: host:port for clients. `registry`: knows the custom resources; null: there are none.
+  // `server_address`: host:port for clients. `registry`: knows the custom resources; null: there are none. `services`,
+  // `extensions`: the group versions of extension API servers; null: there are none.
   explicit Discovery(std::string server_address, ApiEnablement enablement = {},
-                     registry::Registry* registry = nullptr);
+                     registry::Registry* registry = nullptr, const ApiServices* services = nullptr,
+                     const ExtensionDocuments* extensions = nullptr);
   // Returns false when the path is not a discovery path.
   bool Handle(Context& context) const;
 
  private:
   using Documents = std::shared_ptr<const DiscoveryDocuments>;
-  // As of the definitions that the watch cache has now.
+  // As of the definitions that the watch cache has now, and of the APIServices.
   Documents Current() const;
   void ReplyAggregated(Context& context, const DiscoveryDocuments::Aggregated& list,
                        const std::string& version) const;
@@ -31,9 +33,13 @@ class Discovery {  // thread safe
   const std::string server_address_;
   const ApiEnablement enablement_;
   registry::Registry* const registry_;
+  const ApiServices* const services_;
+  const ExtensionDocuments* const extensions_;
   mutable Mutex mutex_;
   mutable Documents documents_ KEELSON_GUARDED_BY(mutex_);
   mutable std::string made_of_ KEELSON_GUARDED_BY(mutex_);  // the definitions, by name and revision
+  mutable std::shared_ptr<const ApiServices::Map> made_with_ KEELSON_GUARDED_BY(mutex_);
+  mutable uint64_t made_at_ KEELSON_GUARDED_BY(mutex_) = 0;  // generation of the extensions' documents
 };
 
 }  // namespace keelson::apiserver

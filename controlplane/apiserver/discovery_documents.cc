@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiserver/aggregator/priorities.h"
 #include "controlplane/storage/convert.h"
 #include "lib/api/codec/codec.h"
 #include "lib/base/base64.h"
@@ -17,42 +18,17 @@
 namespace keelson::apiserver {
 namespace {
 
-namespace discoveryapi = api::apidiscovery::v2;
-
-// Clients that look a kind up by its name alone take the first group that has it.
-constexpr std::string_view kGroupOrder[] = {"",
-                                            "apiregistration.k8s.io",
-                                            "apps",
-                                            "events.k8s.io",
-                                            "authentication.k8s.io",
-                                            "authorization.k8s.io",
-                                            "autoscaling",
-                                            "batch",
-                                            "certificates.k8s.io",
-                                            "networking.k8s.io",
-                                            "policy",
-                                            "rbac.authorization.k8s.io",
-                                            "storage.k8s.io",
-                                            "admissionregistration.k8s.io",
-                                            "apiextensions.k8s.io",
-                                            "scheduling.k8s.io",
-                                            "coordination.k8s.io",
-                                            "node.k8s.io",
-                                            "discovery.k8s.io",
-                                            "flowcontrol.apiserver.k8s.io",
-                                            "resource.k8s.io"};
-
-size_t PlaceOf(std::string_view group) {
-  return static_cast<size_t>(std::find(std::begin(kGroupOrder), std::end(kGroupOrder), group) - kGroupOrder);
-}
-
 struct Version {
   std::string name;
   std::vector<const ServedResource*> resources;
+  const discoveryapi::APIVersionDiscovery* remote = nullptr;  // of an extension API server, instead of these
+  int32_t priority = 0;
 };
 struct Group {
   std::string name;
   std::vector<Version> versions;  // preferred version first
+  int32_t priority = 0;           // the highest of its versions
+  std::string first_name = "";    // of the APIServices with that priority
 };
 
 // v10beta3 -> stage 1, 10, 3; nothing for names of another form.
@@ -80,25 +56,59 @@ bool IsPreferred(std::string_view a, std::string_view b) {
   return a < b;
 }
 
-std::vector<Group> Groups(const std::vector<ServedResource>& resources) {
+using GroupVersion = DiscoveryMerge::GroupVersion;
+
+ApiServicePriority PriorityOf(const DiscoveryMerge& merge, std::string_view group, std::string_view version) {
+  auto given = merge.priorities.find(GroupVersion(group, version));
+  if (given != merge.priorities.end()) return given->second;
+  if (group == kRegistrationGroup) return kFirstPriority;
+  return BuiltInPriority(group, version).value_or(kCustomPriority);
+}
+
+// Clients that look a kind up by its name alone take the first group that has it, in its first version.
+void Sort(std::vector<Group>& groups, const DiscoveryMerge& merge) {
+  for (Group& group : groups) {
+    for (Version& version : group.versions) {
+      const ApiServicePriority priority = PriorityOf(merge, group.name, version.name);
+      version.priority = priority.version;
+      const std::string name = version.name + "." + group.name;
+      if (group.first_name.empty() || priority.group > group.priority) {
+        group.priority = priority.group;
+        group.first_name = name;
+      } else if (priority.group == group.priority) {
+        group.first_name = std::min(group.first_name, name);
+      }
+    }
+    std::stable_sort(group.versions.begin(), group.versions.end(), [](const Version& a, const Version& b) {
+      if (a.priority != b.priority) return a.priority > b.priority;
+      return IsPreferred(a.name, b.name);
+    });
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+    if (a.priority != b.priority) return a.priority > b.priority;
+    return a.first_name < b.first_name;
+  });
+}
+
+std::vector<Group> Groups(const std::vector<ServedResource>& resources, const DiscoveryMerge& merge) {
   std::vector<Group> out;
-  std::unordered_map<std::string_view, size_t> places;
+  std::unordered_map<std::string, size_t> places;
+  auto version_of = [&](std::string_view group, std::string_view version) -> Version& {
+    auto [place, added] = places.emplace(group, out.size());
+    if (added) out.push_back({std::string(group), {}});
+    std::vector<Version>& versions = out[place->second].versions;
+    for (Version& one : versions) {
+      if (one.name == version) return one;
+    }
+    return versions.emplace_back(Version{std::string(version), {}});
+  };
   for (const ServedResource& served : resources) {
     const api::ResourceInfo& info = *served.row;
-    auto [place, added] = places.emplace(info.group, out.size());
-    if (added) out.push_back({std::string(info.group), {}});
-    std::vector<Version>& versions = out[place->second].versions;
-    auto at = std::find_if(versions.begin(), versions.end(),
-                           [&](const Version& one) { return one.name == info.version; });
-    if (at == versions.end()) {
-      at = std::find_if(versions.begin(), versions.end(),
-                        [&](const Version& one) { return IsPreferred(info.version, one.name); });
-      at = versions.insert(at, {std::string(info.version), {}});
-    }
-    at->resources.push_back(&served);
+    if (merge.remote.contains(GroupVersion(info.group, info.version))) continue;
+    version_of(info.group, info.version).resources.push_back(&served);
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Group& a, const Group& b) { return PlaceOf(a.name) < PlaceOf(b.name); });
+  for (const auto& [of, remote] : merge.remote) version_of(of.first, of.second).remote = remote.get();
+  Sort(out, merge);
   return out;
 }
 
@@ -158,6 +168,7 @@ void SetKind(const api::ResourceInfo& info, metav1::GroupVersionKind& out) {
 }
 
 discoveryapi::APIVersionDiscovery ToVersion(const Version& version) {
+  if (version.remote) return *version.remote;
   discoveryapi::APIVersionDiscovery out;
   out.set_version(version.name);
   out.set_freshness("Current");
@@ -206,7 +217,8 @@ std::vector<ServedResource> BuiltInResources(const ApiEnablement& enablement) {
 }
 
 DiscoveryDocuments::DiscoveryDocuments(const std::string& server_address,
-                                       const std::vector<ServedResource>& resources) {
+                                       const std::vector<ServedResource>& resources,
+                                       const DiscoveryMerge& merge) {
   auto add = [this](std::string path, auto message, std::string kind) {
     using Type = decltype(message);
     by_path.insert_or_assign(
@@ -217,7 +229,7 @@ DiscoveryDocuments::DiscoveryDocuments(const std::string& server_address,
   core.message->mutable_metadata();
   groups.message->mutable_metadata();
   metav1::APIGroupList list;
-  for (const Group& group : Groups(resources)) {
+  for (const Group& group : Groups(resources, merge)) {
     auto& item = *(group.name.empty() ? core : groups).message->add_items();
     item.mutable_metadata();
     if (!group.name.empty()) {
@@ -227,6 +239,7 @@ DiscoveryDocuments::DiscoveryDocuments(const std::string& server_address,
     }
     for (const Version& version : group.versions) {
       *item.add_versions() = ToVersion(version);
+      if (version.remote) continue;  // requests for its own document go to the extension server
       metav1::APIResourceList served;
       served.set_group_version(ApiVersion(group.name, version.name));
       for (const ServedResource* one : version.resources) *served.add_resources() = ToApiResource(*one);

@@ -4,8 +4,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "controlplane/apiserver/aggregator/extension_documents.h"
+#include "controlplane/apiserver/aggregator/priorities.h"
 #include "controlplane/apiserver/request/api_enablement.h"
 #include "lib/api/proto/apidiscovery_v2.pb.h"
 #include "lib/api/types.h"
@@ -17,6 +20,14 @@ struct ServedResource {
   const api::ResourceInfo* row;
   std::string singular;
   std::vector<std::string> verbs, short_names, categories;
+};
+
+// What APIServices say.
+struct DiscoveryMerge {
+  using GroupVersion = std::pair<std::string, std::string>;
+  std::map<GroupVersion, ApiServicePriority> priorities;  // others have those of priorities.h
+  // The group versions of extension API servers, which this server does not answer for.
+  std::map<GroupVersion, std::shared_ptr<const discoveryapi::APIVersionDiscovery>> remote;
 };
 
 struct DiscoveryDocuments {
@@ -31,8 +42,9 @@ struct DiscoveryDocuments {
   std::map<std::string, Document, std::less<>> by_path;  // without a slash at the end
   Aggregated core, groups;
 
-  // `server_address`: host:port for clients. Groups stand in upstream's order, those of `custom` behind them.
-  DiscoveryDocuments(const std::string& server_address, const std::vector<ServedResource>& resources);
+  // `server_address`: host:port for clients. Groups and versions stand in the order of their priorities.
+  DiscoveryDocuments(const std::string& server_address, const std::vector<ServedResource>& resources,
+                     const DiscoveryMerge& merge = {});
 };
 
 // The resources of the static table.

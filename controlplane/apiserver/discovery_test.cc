@@ -160,6 +160,45 @@ TEST(Discovery, OneGroupHasNoAggregatedForm) {
             "application/yaml");
 }
 
+std::shared_ptr<const discoveryapi::APIVersionDiscovery> RemoteVersion(const std::string& version,
+                                                                       const std::string& freshness) {
+  auto out = std::make_shared<discoveryapi::APIVersionDiscovery>();
+  out->set_version(version);
+  out->set_freshness(freshness);
+  out->add_resources()->set_resource("flunders");
+  return out;
+}
+
+TEST(Discovery, ExtensionServersStandAmongTheOthers) {
+  DiscoveryMerge merge;
+  merge.remote[{"wardle.example.com", "v1"}] = RemoteVersion("v1", "Current");
+  merge.remote[{"wardle.example.com", "v2"}] = RemoteVersion("v2", "Stale");
+  merge.remote[{"metrics.k8s.io", "v1beta1"}] = RemoteVersion("v1beta1", "Current");
+  merge.priorities[{"wardle.example.com", "v1"}] = {17650, 20};
+  merge.priorities[{"wardle.example.com", "v2"}] = {1000, 10};
+  const DiscoveryDocuments documents("192.0.2.1:6443", BuiltInResources({}), merge);
+  std::vector<std::string> names;
+  for (const auto& item : documents.groups.message->items()) names.push_back(item.metadata().name());
+  names.resize(6);
+  // The group has the highest of its versions' priorities.
+  EXPECT_THAT(names, ElementsAre("apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io",
+                                 "wardle.example.com", "authorization.k8s.io"));
+  const discoveryapi::APIGroupDiscovery& wardle = documents.groups.message->items(4);
+  ASSERT_EQ(wardle.versions_size(), 2);
+  EXPECT_EQ(wardle.versions(0).version(), "v1");
+  EXPECT_EQ(wardle.versions(1).freshness(), "Stale");
+  EXPECT_EQ(
+      api::EncodeJson(*documents.by_path.find("/apis/wardle.example.com")->second.message),
+      R"({"name":"wardle.example.com","versions":[{"groupVersion":"wardle.example.com/v1","version":"v1"},)"
+      R"({"groupVersion":"wardle.example.com/v2","version":"v2"}],)"
+      R"("preferredVersion":{"groupVersion":"wardle.example.com/v1","version":"v1"}})");
+  // An extension server takes the place of this one.
+  const auto& last = *documents.groups.message->items().rbegin();
+  EXPECT_EQ(last.metadata().name(), "metrics.k8s.io");
+  EXPECT_EQ(last.versions(0).resources(0).resource(), "flunders");
+  EXPECT_FALSE(documents.by_path.contains("/apis/metrics.k8s.io/v1beta1"));
+}
+
 TEST(Health, ReportsAndExclusions) {
   Health health({{"ping", true, [] { return Result<>(); }},
                  {"etcd", false, [] { return Result<>(Error(Code::kUnavailable, "secret")); }}});

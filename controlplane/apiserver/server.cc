@@ -1,6 +1,7 @@
 #include "controlplane/apiserver/server.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -39,6 +40,25 @@ std::string ExternalAddress(const ApiServerOptions& options) {
   return fmt::format(fmt::runtime(bare_v6 ? "[{}]:{}" : "{}:{}"), host, service.port);
 }
 
+std::vector<ApiServiceRegistration::GroupVersion> ServedVersions(const ApiEnablement& enablement) {
+  std::set<ApiServiceRegistration::GroupVersion> out;
+  for (const api::ResourceInfo& info : api::Resources()) {
+    if (enablement.Serves(info)) out.emplace(info.group, info.version);
+  }
+  return {out.begin(), out.end()};
+}
+
+AggregationProxy::Options ProxyOptions(const ApiServerOptions& options) {
+  const RequestHeaderOptions& from = options.authentication.request_header;
+  AggregationProxy::Options out;
+  out.reject_redirects = options.reject_extension_redirects;
+  for (const auto* names : {&from.username_headers, &from.uid_headers, &from.group_headers}) {
+    out.identity_headers.insert(out.identity_headers.end(), names->begin(), names->end());
+  }
+  out.identity_prefixes = from.extra_prefixes;
+  return out;
+}
+
 }  // namespace
 
 ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, storage::Store& the_store)
@@ -54,6 +74,11 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
                             })),
       reflector(store),
       aggregator(registry),
+      api_services(store),
+      extension_clients(services, options.proxy_certificate),
+      extension_documents(extension_clients, Clock::Real()),
+      availability(registry, api_services, extension_clients, extension_documents, Clock::Real()),
+      registration(registry, ServedVersions(options.enablement), Clock::Real()),
       definitions(registry, Clock::Real()),
       watches(registry, options.limits.min_watch_timeout),
       backends(store, options.backends),
@@ -61,7 +86,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       usage(options.metric_resolution),
       scraper(store, backends, usage, options.metric_resolution),
       usage_handler(registry, usage),
-      discovery(ExternalAddress(options), options.enablement, &registry),
+      discovery(ExternalAddress(options), options.enablement, &registry, &api_services, &extension_documents),
       health(HealthChecks()),
       openapi(Clock::Real(), options.enablement,
               [this](const auto& each) {
@@ -71,7 +96,8 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
              options.limits.priority_and_fairness ? &flow : nullptr}),
       read_only(options.limits.max_read_only),
       mutating(options.limits.max_mutating),
-      flow(FlowOptions()) {
+      flow(FlowOptions()),
+      aggregation(api_services, extension_clients, ProxyOptions(options)) {
   if (options.api_audiences.empty()) options.api_audiences = options.issuers;
   {
     MutexLock lock(reload_mutex);
@@ -90,10 +116,12 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
   reviews = std::make_unique<ReviewHandler>(*authenticator, *authorizer, *admission);
   resources = std::make_unique<ResourceHandler>(registry, watches, *admission, *authorizer);
   registry.SetConverter(std::make_shared<WebhookConverter>(store, options.service_routing));
+  openapi.SetFurtherEntries([this] { return extension_documents.OpenApiEntries(); });
   FollowRoles();
   FollowNodeObjects();
   FollowFlows();
   FollowDefinitions();
+  FollowApiServices();
 }
 
 ApiServer::ApiServer(ApiServerOptions options, registry::Registry& registry, storage::Store& store)
@@ -147,6 +175,16 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
   group.Add({"aggregation", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
                up();
                impl.aggregator.Run(token);
+               return {};
+             }});
+  group.Add({"registration", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
+               up();
+               impl.registration.Run(token);
+               return {};
+             }});
+  group.Add({"availability", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
+               up();
+               impl.availability.Run(token);
                return {};
              }});
   group.Add({"definitions", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {

@@ -1,7 +1,7 @@
 // The API server: from a request (network or in-process) to its response.
 //
-//   authentication -> impersonation -> authorization -> discovery, health, ... or, for resources:
-//   connect (logs, exec, proxies) | reviews | tokens | registry with admission
+//   authentication -> impersonation -> authorization -> extension API servers, discovery, health, ... or, for
+//   resources: connect (logs, exec, proxies) | reviews | tokens | registry with admission
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "controlplane/apiserver/admission/config.h"
+#include "controlplane/apiserver/aggregator/extension_clients.h"
 #include "controlplane/apiserver/audit/auditor.h"
 #include "controlplane/apiserver/authn/authenticator.h"
 #include "controlplane/apiserver/authn/static_tokens.h"
@@ -64,6 +65,8 @@ struct ApiServerOptions {
   std::unique_ptr<audit::Auditor> auditor;  // null: no audit
   RequestLimits limits;
   ServiceResolver::Routing service_routing = ServiceResolver::Routing::kEndpoints;
+  ProxyCertificate proxy_certificate;  // for extension API servers
+  bool reject_extension_redirects = true;
   std::function<Result<>()> check_kms;         // for /readyz; may be empty
   std::vector<std::string> flags;              // "name=value", for /flagz
   bool statusz = true, flagz = true;           // serve these pages
@@ -94,6 +97,7 @@ class ApiServer {
   void SetStaticTokens(StaticTokens tokens);
   void SetTokenVerifiers(std::vector<std::shared_ptr<TokenVerifier>> verifiers);
   void SetAuthorizers(std::vector<ApiServerOptions::AuthorizerEntry> authorizers);
+  void SetProxyCertificate(ProxyCertificate certificate);
 
   // Makes /readyz fail; requests are still served.
   void BeginShutdown();

@@ -92,13 +92,32 @@ Result<> ApiServer::Impl::Authorize(const Context& context) const {
   return ForbiddenTo(attributes, decision.reason);
 }
 
-void ApiServer::Impl::Dispatch(Context& context) {
-  context.output = PlainOutput(*context.request);
-  if (Result<> allowed = Authorize(context); !allowed) return ReplyError(context, allowed.error());
-  if (context.request->body.size() > kMaxBody) {
-    return ReplyError(context,
-                      Error(Code::kTooLarge, fmt::format("Request entity too large: limit is {}", kMaxBody)));
+bool ApiServer::Impl::PassOn(const std::shared_ptr<Context>& context, std::function<void()> done) {
+  const ApiServicePtr service = aggregation.Find(*context);
+  if (!service) return false;
+  if (audit::IsLongRunning(context->info)) {
+    context->writer = std::make_shared<HeldWriter>(context->writer, std::make_shared<LongRunning>(*context));
   }
+  aggregation.Handle(context, service, std::move(done));
+  return true;
+}
+
+bool ApiServer::Impl::Dispatch(const std::shared_ptr<Context>& context, std::function<void()> done) {
+  context->output = PlainOutput(*context->request);
+  if (Result<> allowed = Authorize(*context); !allowed) {
+    ReplyError(*context, allowed.error());
+  } else if (context->request->body.size() > kMaxBody) {
+    ReplyError(*context,
+               Error(Code::kTooLarge, fmt::format("Request entity too large: limit is {}", kMaxBody)));
+  } else if (PassOn(context, std::move(done))) {
+    return false;
+  } else {
+    Answer(*context);
+  }
+  return true;
+}
+
+void ApiServer::Impl::Answer(Context& context) {
   if (!context.info.is_resource) return HandlePath(context);
   if (Result<> found = FindRow(context); !found) return ReplyError(context, found.error());
   // Responses of kubelets and pods keep their form.

@@ -7,6 +7,12 @@
 #include <memory>
 
 #include "controlplane/apiserver/admission/admission.h"
+#include "controlplane/apiserver/aggregator/api_services.h"
+#include "controlplane/apiserver/aggregator/availability_controller.h"
+#include "controlplane/apiserver/aggregator/extension_clients.h"
+#include "controlplane/apiserver/aggregator/extension_documents.h"
+#include "controlplane/apiserver/aggregator/proxy.h"
+#include "controlplane/apiserver/aggregator/registration.h"
 #include "controlplane/apiserver/authn/impersonation.h"
 #include "controlplane/apiserver/authz/node.h"
 #include "controlplane/apiserver/authz/rbac.h"
@@ -42,10 +48,15 @@ struct ApiServer::Impl {
   Result<> Begin(Context& context, const User* who, const std::optional<Impersonation>& acting);
   void EndAudit(const Context& context) const;
   void Admit(const std::shared_ptr<Context>& context, SteadyTime came);
-  void Serve(Context& context, SteadyTime came);
+  void Serve(const std::shared_ptr<Context>& context, SteadyTime came);
+  // Passes a request on whose group belongs to an extension API server; `done` runs when its response is complete.
+  // False: this server answers.
+  bool PassOn(const std::shared_ptr<Context>& context, std::function<void()> done);
   void Refuse(Context& context, SteadyTime came);
   Result<> FindRow(Context& context) const;
-  void Dispatch(Context& context);
+  // Authorizes the request and answers it. False: the response comes later, and `done` runs then.
+  bool Dispatch(const std::shared_ptr<Context>& context, std::function<void()> done);
+  void Answer(Context& context);
   void HandleResource(Context& context);
   void HandlePath(Context& context);
   std::vector<HealthCheck> HealthChecks();
@@ -57,6 +68,7 @@ struct ApiServer::Impl {
   void FollowFlows();
   void FollowRoles();
   void FollowDefinitions();
+  void FollowApiServices();
   void FollowNodeObjects();
 
   // Guards the options that Set...() replaces; the others are constant.
@@ -77,6 +89,11 @@ struct ApiServer::Impl {
   std::unique_ptr<NonResourceRoutes> routes;
   Reflector reflector;
   RoleAggregator aggregator;
+  ApiServices api_services;
+  ExtensionClients extension_clients;
+  ExtensionDocuments extension_documents;
+  AvailabilityController availability;
+  ApiServiceRegistration registration;
   DefinitionController definitions;
   WatchManager watches;
   BackendClients backends;
@@ -93,6 +110,7 @@ struct ApiServer::Impl {
   RequestMetrics request_metrics;
   MaxInFlightLimit read_only, mutating;
   flowcontrol::Controller flow;
+  AggregationProxy aggregation;  // last: its completions use the rest
 };
 
 }  // namespace keelson::apiserver

@@ -43,7 +43,7 @@ void ApiServer::HandleAs(const User& user, std::shared_ptr<const http::ServerReq
   context->user = user;
   if (user.name == kUserApiServer) CountSelfRequest(context->info);
   Result<> begun = impl_->Begin(*context, &context->user, std::nullopt);
-  if (begun) return impl_->Serve(*context, came);
+  if (begun) return impl_->Serve(context, came);
   ReplyError(*context, begun.error());
   impl_->EndAudit(*context);
 }
@@ -76,12 +76,12 @@ void ApiServer::Impl::EndAudit(const Context& context) const {
 // Runs now, later or never, depending on the load. Streams have no seats; watches only during their start.
 void ApiServer::Impl::Admit(const std::shared_ptr<Context>& context, SteadyTime came) {
   const RequestInfo& info = context->info;
-  if (audit::IsLongRunning(info) && info.verb != "watch") return Serve(*context, came);
+  if (audit::IsLongRunning(info) && info.verb != "watch") return Serve(context, came);
   if (!options.limits.priority_and_fairness) {
     MaxInFlightLimit& limit = IsMutating(info) ? mutating : read_only;
-    if (context->user.InGroup(kGroupMasters)) return Serve(*context, came);
+    if (context->user.InGroup(kGroupMasters)) return Serve(context, came);
     if (!limit.Enter()) return Refuse(*context, came);
-    Serve(*context, came);
+    Serve(context, came);
     return limit.Leave();
   }
   auto classify = [context](const flowcontrol::Classified& who) {
@@ -93,7 +93,7 @@ void ApiServer::Impl::Admit(const std::shared_ptr<Context>& context, SteadyTime 
       context->user, info, context->query(),
       [this, context, classify, came](const flowcontrol::Classified& who) {
         classify(who);
-        if (!context->writer->closed()) Serve(*context, came);
+        if (!context->writer->closed()) Serve(context, came);
       },
       [this, context, classify, came](const flowcontrol::Classified& who) {
         classify(who);
@@ -107,23 +107,26 @@ void ApiServer::Impl::Refuse(Context& context, SteadyTime came) {
   EndAudit(context);
 }
 
-void ApiServer::Impl::Serve(Context& context, SteadyTime came) {
-  const bool long_running = audit::IsLongRunning(context.info);
-  metrics::Value& inflight = request_metrics.Inflight(context.info);
+void ApiServer::Impl::Serve(const std::shared_ptr<Context>& context, SteadyTime came) {
+  const bool long_running = audit::IsLongRunning(context->info);
+  metrics::Value& inflight = request_metrics.Inflight(context->info);
   if (!long_running) inflight.Add(1);
-  auto begin = SteadyTime::clock::now();
+  const SteadyTime begin = SteadyTime::clock::now();
+  auto complete = [this, context, came, begin, long_running, &inflight] {
+    if (!long_running) inflight.Add(-1);
+    const SteadyTime end = SteadyTime::clock::now();
+    request_metrics.Record(*context, end - came, end - begin);
+    EndAudit(*context);
+  };
   try {
-    Dispatch(context);
+    if (!Dispatch(context, complete)) return;
   } catch (const std::exception& error) {
     // Exceptions are not expected here, but one from a library must not stop the server.
-    log::Error("Request failed unexpectedly", {{"path", context.info.path}, {"err", error.what()}});
-    if (context.audit) (void)context.audit->Emit(audit::Stage::kPanic, 500);
-    if (context.status == 0) ReplyError(context, Error(Code::kInternal, "Internal error occurred"));
+    log::Error("Request failed unexpectedly", {{"path", context->info.path}, {"err", error.what()}});
+    if (context->audit) (void)context->audit->Emit(audit::Stage::kPanic, 500);
+    if (context->status == 0) ReplyError(*context, Error(Code::kInternal, "Internal error occurred"));
   }
-  if (!long_running) inflight.Add(-1);
-  const SteadyTime end = SteadyTime::clock::now();
-  request_metrics.Record(context, end - came, end - begin);
-  EndAudit(context);
+  complete();
 }
 
 std::shared_ptr<client::Transport> ApiServer::TransportFor(User user, std::string user_agent) {

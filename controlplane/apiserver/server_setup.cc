@@ -117,6 +117,10 @@ void ApiServer::SetAuthorizers(std::vector<ApiServerOptions::AuthorizerEntry> au
   impl_->authorizer->Replace(impl_->Authorizers());
 }
 
+void ApiServer::SetProxyCertificate(ProxyCertificate certificate) {
+  impl_->extension_clients.SetCertificate(std::move(certificate));
+}
+
 // Updates the node authorizer's graph.
 void ApiServer::Impl::FollowNodeObjects() {
   auto follow = [this](auto* kind) {
@@ -138,8 +142,34 @@ void ApiServer::Impl::FollowNodeObjects() {
 
 void ApiServer::Impl::FollowDefinitions() {
   reflector.Add({&api::ResourceOf<CustomResourceDefinition>(),
-                 [this](const storage::ObjectPtr& object) { definitions.Put(object); },
-                 [this](const std::string& key) { definitions.Remove(key); }});
+                 [this](const storage::ObjectPtr& object) {
+                   definitions.Put(object);
+                   registration.DefinitionsChanged();
+                 },
+                 [this](const std::string& key) {
+                   definitions.Remove(key);
+                   registration.DefinitionsChanged();
+                 }});
+}
+
+void ApiServer::Impl::FollowApiServices() {
+  reflector.Add({&api::ResourceOf<apiregistrationv1::APIService>(),
+                 [this](const storage::ObjectPtr& object) {
+                   api_services.Put(object);
+                   availability.Changed(object->key());
+                   registration.Changed(object->key());
+                 },
+                 [this](const std::string& key) {
+                   api_services.Remove(key);
+                   availability.Changed(key);
+                   registration.Changed(key);
+                 }});
+  reflector.Add({&api::ResourceOf<corev1::Service>(),
+                 [this](const storage::ObjectPtr& object) { availability.ServiceChanged(object->key()); },
+                 [this](const std::string& key) { availability.ServiceChanged(key); }});
+  reflector.Add({&api::ResourceOf<discoveryv1::EndpointSlice>(),
+                 [this](const storage::ObjectPtr& object) { availability.SliceChanged(*object); },
+                 [this](const std::string& key) { availability.SliceRemoved(key); }});
 }
 
 void ApiServer::Impl::FollowRoles() {

@@ -107,7 +107,7 @@ void AddCluster(const FlagAdder& add, Options& options) {
   add("--kubelet-timeout", options.kubelet_timeout,
       "How long a connection to a kubelet may take to come about");
   add("--proxy-client-cert-file", options.proxy_certificate_file,
-      "Client certificate for other API servers; checked, and not needed yet");
+      "Client certificate for extension API servers");
   add("--proxy-client-key-file", options.proxy_key_file, "Key of --proxy-client-cert-file");
   add("--allow-privileged", options.allow_privileged, "Let containers be privileged");
   add("--runtime-config", options.runtime_config,
@@ -226,6 +226,8 @@ void AddLimits(const FlagAdder& add, Options& options) {
       "Writing requests at once; with priority and fairness, part of the seats");
   add("--enable-aggregator-routing", options.enable_aggregator_routing,
       "Reach Services of webhooks and API servers at their endpoints, not at their ClusterIPs");
+  add("--aggregator-reject-forwarding-redirect", options.reject_extension_redirects,
+      "Answer 502 when an extension API server redirects a request");
   add("--metric-resolution", options.metric_resolution,
       "How often kubelets are asked what nodes and pods use");
   add("--profiling", options.profiling, "Serve /debug/pprof/ and /debug/flags/v");

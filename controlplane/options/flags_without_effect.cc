@@ -11,7 +11,6 @@ constexpr std::string_view kCloud = "there are no cloud providers in this progra
                            kRecycler = "volumes are not recycled: the policy Recycle is deprecated",
                            kAtOnce = "changes are written at once, and what comes meanwhile with them",
                            kEvents = "controllers follow every change and do not look again after a time",
-                           kAggregation = "other API servers are not aggregated",
                            kPeers = "requests are not handed on to other API servers of another version",
                            kVersions = "only the behaviour of 1.36 is there",
                            kGoProfiles = "this program is not written in Go, and has no such profiles",
@@ -23,7 +22,6 @@ constexpr std::string_view kCloud = "there are no cloud providers in this progra
 
 // Sorted by name.
 constexpr component::FlagWithoutEffect kFlags[] = {
-    {"aggregator-reject-forwarding-redirect", kSwitch, "true", kAggregation},
     {"allow-metric-labels", kList, "", kMetrics},
     {"allow-metric-labels-manifest", kText, "", kMetrics},
     {"apiserver-count", kNumber, "1", "the endpoints of the kubernetes Service are not counted"},

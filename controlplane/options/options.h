@@ -88,12 +88,13 @@ struct Options {
   std::string kubelet_certificate_file, kubelet_key_file, kubelet_ca_file;
   std::vector<std::string> kubelet_address_types = {"InternalIP", "ExternalIP", "Hostname"};
   std::chrono::milliseconds kubelet_timeout{5000};
-  std::string proxy_certificate_file, proxy_key_file;  // client certificate for other API servers
-  std::string root_ca_file;                            // published to every namespace; empty: client_ca_file
-  std::string kubeconfig;                              // for roles without an API server in the process
-  std::string master;                                  // overrides the server in kubeconfig
-  std::string scheduler_config_file;                   // KubeSchedulerConfiguration; empty: defaults
-  std::string write_config_to;                         // write the configuration to this file, and exit
+  std::string proxy_certificate_file, proxy_key_file;  // client certificate for extension API servers
+  bool reject_extension_redirects = true;
+  std::string root_ca_file;           // published to every namespace; empty: client_ca_file
+  std::string kubeconfig;             // for roles without an API server in the process
+  std::string master;                 // overrides the server in kubeconfig
+  std::string scheduler_config_file;  // KubeSchedulerConfiguration; empty: defaults
+  std::string write_config_to;        // write the configuration to this file, and exit
   std::chrono::milliseconds max_unschedulable{300000};
   int scheduler_debug_port = 0;  // on 127.0.0.1; 0: none
   LeaderFlags leader;

@@ -217,6 +217,7 @@ std::string OpenApiHandler::HashV3(const std::string& path, bool built_in, Parts
 
 void OpenApiHandler::HandleIndex(Context& context) {
   const Published published = custom_.Current();
+  const std::string further = further_entries_ ? further_entries_() : "";
   auto make = [&] {
     std::map<std::string, std::string> hashes;
     for (const std::string& path : api::OpenApiV3Paths(served_)) {
@@ -231,9 +232,10 @@ void OpenApiHandler::HandleIndex(Context& context) {
       if (out.back() != '{') out += ',';
       out += fmt::format(R"("{}":{{"serverRelativeURL":"/openapi/v3/{}?hash={}"}})", path, path, hash);
     }
-    return Whole(out + "}}");
+    if (!further.empty() && out.back() != '{') out += ',';
+    return Whole(out + further + "}}");
   };
-  const DocumentPtr document = Find("v3", published->identity, make);
+  const DocumentPtr document = Find("v3", published->identity + further, make);
   http::Headers headers{{"Vary", "Accept-Encoding"}};
   if (ReplyUnchanged(context, document->hash, headers)) return;
   Reply(context, *document, {}, OpenApiForm::kV3Json, std::move(headers));

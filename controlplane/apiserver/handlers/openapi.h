@@ -30,6 +30,10 @@ class OpenApiHandler {  // thread safe
         }),
         custom_(std::move(definitions), clock) {}
 
+  // Further entries of the index of version 3, whose documents another server has: members of a JSON object, such as
+  // "apis/G/V":{"serverRelativeURL":"..."}, or empty. Call it before the first request. `entries` is thread safe.
+  void SetFurtherEntries(std::function<std::string()> entries) { further_entries_ = std::move(entries); }
+
   // Returns false for other paths.
   bool Handle(Context& context);
   // Drops documents that were not requested recently.
@@ -74,6 +78,7 @@ class OpenApiHandler {  // thread safe
   Clock& clock_;
   const api::OpenApiFilter served_;
   CustomOpenApi custom_;
+  std::function<std::string()> further_entries_;
   mutable Mutex mutex_;
   std::map<std::string, Kept> documents_ KEELSON_GUARDED_BY(mutex_);
   // Of built-in documents: those of version 3 by path, those of version 2 by form.

@@ -7,7 +7,6 @@ namespace keelson::apiserver {
 
 namespace absence {
 
-inline constexpr char kNoAggregation[] = "no API server stands behind this one";
 inline constexpr char kNoCel[] = "there is no CEL yet";
 inline constexpr char kNoDelegation[] = "it asks nobody else who somebody is";
 inline constexpr char kNoEgress[] = "there is no egress selector";
@@ -23,7 +22,8 @@ inline constexpr char kOther[] = "of other programs that share the library";
 }  // namespace absence
 
 inline constexpr metrics::Exception kAbsentMetrics[] = {
-    {"aggregator_", absence::kNoAggregation},
+    {"aggregator_discovery_", absence::kNotCounted},
+    {"aggregator_openapi_", absence::kNotCounted},
     {"apiextensions_apiserver_validation_ratcheting_seconds", absence::kNotCounted},
     {"apiserver_admission_match_", absence::kNoCel},
     {"apiserver_admission_step_admission_duration_seconds_summary", "the histogram of this name has more"},
@@ -39,7 +39,7 @@ inline constexpr metrics::Exception kAbsentMetrics[] = {
     {"apiserver_flowcontrol_next_discounted_s_bounds", "turns are not discounted"},
     {"apiserver_flowcontrol_request_concurrency_", absence::kHidden},
     {"apiserver_flowcontrol_seat_fair_frac", absence::kNotCounted},
-    {"apiserver_kube_aggregator_", absence::kNoAggregation},
+    {"apiserver_kube_aggregator_", absence::kNotCounted},
     {"apiserver_mutating_admission_policy_", absence::kNoCel},
     {"apiserver_peer_", absence::kNoPeers},
     {"apiserver_request_aborts_total", "a reply that has begun is never cut short"},
