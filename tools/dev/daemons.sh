@@ -33,7 +33,11 @@ daemon_command() {
         --node-monitor-grace-period "${KEELSON_NODE_GRACE}s" --node-monitor-period "$(((KEELSON_NODE_GRACE + 7) / 8))s"
         --cluster-signing-cert-file "$PKI/ca.crt" --cluster-signing-key-file "$PKI/ca.key" --enable-bootstrap-token-auth=true
         --kubelet-client-certificate "$PKI/apiserver-kubelet-client.crt"
-        --kubelet-client-key "$PKI/apiserver-kubelet-client.key" --kubelet-certificate-authority "$PKI/ca.crt")
+        --kubelet-client-key "$PKI/apiserver-kubelet-client.key" --kubelet-certificate-authority "$PKI/ca.crt"
+        --proxy-client-cert-file "$PKI/front-proxy-client.crt" --proxy-client-key-file "$PKI/front-proxy-client.key"
+        --requestheader-client-ca-file "$PKI/front-proxy-ca.crt" --requestheader-allowed-names front-proxy-client
+        --requestheader-username-headers X-Remote-User --requestheader-uid-headers X-Remote-Uid
+        --requestheader-group-headers X-Remote-Group --requestheader-extra-headers-prefix X-Remote-Extra-)
       # shellcheck disable=SC2206
       COMMAND+=(${KEELSON_API_FLAGS:-})
       ;;

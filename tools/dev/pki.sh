@@ -1,17 +1,19 @@
-# The cluster's certificates and keys: one CA, a certificate a component, a key for ServiceAccount tokens.
+# The cluster's certificates and keys: one CA, a certificate a component, a key for ServiceAccount tokens, and a CA of
+# its own for the API server as a client of extension API servers.
 # Made once; what exists is kept.
 
 pki_key() { [ -f "$1" ] || (umask 077 && openssl ecparam -name prime256v1 -genkey -noout -out "$1"); }
 
+# pki_ca NAME COMMON_NAME
 pki_ca() {
-  pki_key "$PKI/ca.key"
-  [ -f "$PKI/ca.crt" ] || openssl req -x509 -new -key "$PKI/ca.key" -days 3650 -subj /CN=keelson-dev-ca -out "$PKI/ca.crt" \
+  pki_key "$PKI/$1.key"
+  [ -f "$PKI/$1.crt" ] || openssl req -x509 -new -key "$PKI/$1.key" -days 3650 -subj "/CN=$2" -out "$PKI/$1.crt" \
     -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign,digitalSignature
 }
 
-# pki_cert NAME SUBJECT [SAN]: a client certificate; with subject alternative names a serving one too.
+# pki_cert NAME SUBJECT [SAN [CA]]: a client certificate; with subject alternative names a serving one too.
 pki_cert() {
-  local name=$1 subject=$2 san=${3:-} usage=clientAuth
+  local name=$1 subject=$2 san=${3:-} ca=${4:-ca} usage=clientAuth
   [ -z "$san" ] || usage=serverAuth,clientAuth
   pki_key "$PKI/$name.key"
   [ ! -f "$PKI/$name.crt" ] || return 0
@@ -22,7 +24,7 @@ pki_cert() {
     [ -z "$san" ] || echo "subjectAltName=$san"
   } >"$PKI/$name.ext"
   openssl req -new -key "$PKI/$name.key" -subj "$subject" -out "$PKI/$name.csr"
-  openssl x509 -req -in "$PKI/$name.csr" -CA "$PKI/ca.crt" -CAkey "$PKI/ca.key" -set_serial "0x$(openssl rand -hex 16)" \
+  openssl x509 -req -in "$PKI/$name.csr" -CA "$PKI/$ca.crt" -CAkey "$PKI/$ca.key" -set_serial "0x$(openssl rand -hex 16)" \
     -days 3650 -extfile "$PKI/$name.ext" -out "$PKI/$name.crt" 2>/dev/null
   rm -f "$PKI/$name.ext" "$PKI/$name.csr"
 }
@@ -59,9 +61,11 @@ pki_make() {
   service_ip=$(cidr_address "$KEELSON_SERVICE_CIDR" 1)
   mkdir -p "$PKI" "$CONF"
   chmod 700 "$PKI"
-  pki_ca
+  pki_ca ca keelson-dev-ca
+  pki_ca front-proxy-ca keelson-dev-front-proxy-ca
   pki_cert apiserver /CN=kube-apiserver "DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local,DNS:localhost,IP:127.0.0.1,IP:$ip,IP:$service_ip"
   pki_cert apiserver-kubelet-client /O=system:masters/CN=kube-apiserver-kubelet-client
+  pki_cert front-proxy-client /CN=front-proxy-client "" front-proxy-ca
   pki_cert admin /O=system:masters/CN=kubernetes-admin
   pki_cert kube-proxy /CN=system:kube-proxy
   pki_cert kube-cni /O=keelson:kube-cni/CN=keelson:kube-cni
