@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "lib/cel/env.h"
 #include "lib/cel/values/json_view.h"
@@ -74,6 +75,34 @@ TEST(Cel, Evaluates) {
       {"[1, 'a']", "ERROR: <input>:1:5: expected type 'int' but found 'string'\n | [1, 'a']\n | ....^"},
   };
   for (const Case& c : cases) EXPECT_EQ(Outcome(env, c.expression), c.result) << c.expression;
+}
+
+TEST(Cel, MutationsMakeObjectsOfAnyFields) {
+  EnvOptions options;
+  options.variables = {{"self", DeclType::Dyn()}};
+  EnvPtr plain = Env::Make(options);
+  options.json_patch = true;
+  EnvPtr env = Env::Make(options);
+  const auto json = [&](std::string_view expression) {
+    auto program = env->Compile(expression);
+    if (!program) return program.error().message();
+    Arena arena;
+    auto value = (*program)->Evaluate(Activation(*env), arena);
+    if (!value) return value.error().message();
+    auto out = ToJson(*value, arena);
+    return out ? boost::json::serialize(*out) : out.error().message();
+  };
+  EXPECT_EQ(
+      json("Object{spec: Object.spec{replicas: 1, ?none: optional.none()}, list: [Object.list{a: 'b'}]}"),
+      R"({"spec":{"replicas":1},"list":[{"a":"b"}]})");
+  EXPECT_EQ(json("Object{spec: 1}.spec + 1"), "2");
+  EXPECT_EQ(json("Object.spec{} == Object.spec{}"), "true");
+  EXPECT_EQ(json("jsonpatch.escapeKey('a/b~c')"), R"("a~1b~0c")");
+  EXPECT_EQ(FormatType((*env->Compile("Object.spec{}"))->result_type()), "Object.spec");
+  EXPECT_EQ(
+      json("Objects{}"),
+      "ERROR: <input>:1:8: undeclared reference to 'Objects' (in container '')\n | Objects{}\n | .......^");
+  EXPECT_FALSE(plain->Compile("Object{}"));
 }
 
 }  // namespace

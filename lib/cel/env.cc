@@ -75,6 +75,7 @@ EnvPtr Env::Make(EnvOptions options) {
   for (const DeclTypePtr& type : options.constructible) {
     parts->declarations.AddType(type->name(), type->type());
   }
+  if (options.json_patch) parts->declarations.AddFreeRoot("Object");
   parts->options = std::move(options);
   return EnvPtr(new Env(std::move(parts)));
 }
@@ -108,6 +109,7 @@ Result<std::shared_ptr<const Program>> Env::Compile(std::string_view expression,
   program->env = shared_from_this();
   program->expression = expression;
   program->types = checked->pool;
+  program->free_types = std::move(checked->free_types);
   program->slots = static_cast<size_t>(checked->slots);
   program->uses.resize(parts_->declarations.variables().size());
   for (const ExprInfo& info : checked->info) {

@@ -21,6 +21,7 @@ struct Program::Parts {
   std::shared_ptr<const Env> env;
   std::string expression;
   std::shared_ptr<TypePool> types;
+  std::vector<DeclTypePtr> free_types;
   Type result_type = nullptr;
   CostEstimate estimate;
   std::vector<bool> uses;  // by variable

@@ -91,6 +91,12 @@ class Checker {
     Set(expr, kTypes[static_cast<size_t>(expr->constant.kind)]);
   }
 
+  Type FindType(std::string_view name) {
+    if (Type type = declarations_.FindType(name)) return type;
+    if (!declarations_.IsFree(name)) return nullptr;
+    return out_.free_types.emplace_back(DeclType::Object(std::string(name), {}))->type();
+  }
+
   // What a declared name stands for.
   bool Resolve(const Expr* expr, std::string_view name) {
     ExprInfo& info = Info(expr);
@@ -109,7 +115,7 @@ class Checker {
       info.type = declarations_.variables()[static_cast<size_t>(index)].type;
       return true;
     }
-    if (Type type = declarations_.FindType(name)) {
+    if (Type type = FindType(name)) {
       info.ref = RefKind::kTypeValue;
       info.value_type = type;
       info.type = out_.types.TypeOf(type);
@@ -167,6 +173,7 @@ class Checker {
   }
 
   Type DeclaredField(const Expr* at, Type object, std::string_view field) {
+    if (declarations_.IsFree(object->name)) return &types::kDyn;
     if (!object->decl) {
       Report(at, fmt::format("unexpected failed resolution of '{}'", object->name));
       return &types::kError;
@@ -307,7 +314,7 @@ class Checker {
   void VisitStruct(const Expr* expr) {
     std::string_view name = expr->name;
     if (name.starts_with('.')) name.remove_prefix(1);
-    Type type = declarations_.FindType(name);
+    Type type = FindType(name);
     if (!type) {
       bool variable = declarations_.FindVariable(name) >= 0;
       if (!variable) return ReportUndeclared(expr, expr->name);

@@ -37,8 +37,9 @@ struct CheckOptions {
 struct Checked {
   std::shared_ptr<TypePool> pool = std::make_shared<TypePool>();  // of the types in `info`
   TypePool& types = *pool;
-  std::vector<ExprInfo> info;  // by Expr::id
-  int slots = 0;               // of a frame
+  std::vector<DeclTypePtr> free_types;  // in `info` too
+  std::vector<ExprInfo> info;           // by Expr::id
+  int slots = 0;                        // of a frame
 };
 
 // Reports what is wrong, in upstream's words. The declarations and functions have to outlive the result.

@@ -54,6 +54,18 @@ void Declarations::AddType(std::string name, Type type) {
   types_[std::move(name)] = type;
 }
 
+void Declarations::AddFreeRoot(std::string name) {
+  Note(name + ".");
+  free_roots_.push_back(std::move(name));
+}
+
+bool Declarations::IsFree(std::string_view type) const {
+  for (const std::string& root : free_roots_) {
+    if (type.starts_with(root) && (type.size() == root.size() || type[root.size()] == '.')) return true;
+  }
+  return false;
+}
+
 int Declarations::FindVariable(std::string_view name) const { return Index(variable_index_, name); }
 
 Type Declarations::FindType(std::string_view name) const {

@@ -25,6 +25,10 @@ class Declarations {
   // A type that expressions name, or construct if it has fields.
   void AddType(std::string name, Type type);
 
+  // `name` is the root of types whose fields are anything: name, name.spec, name.spec.template.
+  void AddFreeRoot(std::string name);
+  bool IsFree(std::string_view type) const;
+
   int FindVariable(std::string_view name) const;  // index, -1: none
   Type FindType(std::string_view name) const;
   const std::vector<Variable>& variables() const { return variables_; }
@@ -38,6 +42,7 @@ class Declarations {
   std::unordered_map<std::string, int> variable_index_;
   std::unordered_map<std::string, Type> types_;
   std::unordered_set<std::string> dotted_;
+  std::vector<std::string> free_roots_;
 };
 
 }  // namespace keelson::cel

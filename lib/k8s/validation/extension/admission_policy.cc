@@ -1,4 +1,4 @@
-// Admission policies and their bindings. Does not compile their expressions.
+// Admission policies and their bindings.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 #include "lib/api/scheme.h"
 #include "lib/base/text.h"
 #include "lib/k8s/internal_form.h"
+#include "lib/k8s/validation/extension/admission_expressions.h"
 #include "lib/k8s/validation/extension/admission_rules.h"
 #include "lib/k8s/validation/rule_table.h"
 
@@ -80,36 +81,12 @@ void CheckMatchResources(const MatchResources& match, const Path& path, FieldErr
   CheckNamedRules(match.exclude_resource_rules(), path.Child("excludeResourceRules"), errors);
 }
 
-bool IsIdentifier(std::string_view name) {
-  const auto word = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  if (name.empty() || isdigit(static_cast<unsigned char>(name.front()))) return false;
-  constexpr std::string_view kReserved[] = {"true",   "false",    "null", "in",      "as",        "break",
-                                            "const",  "continue", "else", "for",     "function",  "if",
-                                            "import", "let",      "loop", "package", "namespace", "return",
-                                            "var",    "void",     "while"};
-  return std::all_of(name.begin(), name.end(), word) &&
-         std::find(std::begin(kReserved), std::end(kReserved), name) == std::end(kReserved);
-}
-
-void CheckVariables(const google::protobuf::RepeatedPtrField<Variable>& variables, const Path& path,
-                    FieldErrors& errors) {
-  for (int i = 0; i < variables.size(); ++i) {
-    const Path item = path.Index(i);
-    const Variable& variable = variables[i];
-    if (Trim(variable.name()).empty()) {
-      errors.push_back(Required(item.Child("name"), "name is not specified"));
-    } else if (!IsIdentifier(variable.name())) {
-      errors.push_back(Invalid(item.Child("name"), variable.name(), "name is not a valid CEL identifier"));
-    }
-    if (Trim(variable.expression()).empty()) {
-      errors.push_back(Required(item.Child("expression"), "expression is not specified"));
-    }
-  }
-}
+using KnownExpressions = std::set<std::string_view>;
 
 // The common start of both kinds of policy.
 template <typename Spec>
-void CheckHead(const Spec& spec, const Path& path, FieldErrors& errors) {
+void CheckHead(const Spec& spec, const Spec* old, const KnownExpressions& known, const Path& path,
+               FieldErrors& errors) {
   if (!spec.has_failure_policy()) {
     errors.push_back(Required(path.Child("failurePolicy")));
   } else {
@@ -125,18 +102,50 @@ void CheckHead(const Spec& spec, const Path& path, FieldErrors& errors) {
       errors.push_back(Required(constraints.Child("resourceRules")));
     }
   }
-  CheckMatchConditions(spec.match_conditions(), path.Child("matchConditions"), errors);
-  CheckVariables(spec.variables(), path.Child("variables"), errors);
+  // Conditions that do not change are not looked at again.
+  const bool same = old && spec.has_param_kind() == old->has_param_kind() &&
+                    SameMessage(spec.param_kind(), old->param_kind()) &&
+                    SameConditions(spec.match_conditions(), old->match_conditions());
+  if (!same) {
+    CheckMatchConditions(spec.match_conditions(), spec.has_param_kind(), known, path.Child("matchConditions"),
+                         errors);
+  }
 }
 
-void CheckValidation(const Validation& validation, const Path& path, FieldErrors& errors) {
+using Variables = google::protobuf::RepeatedPtrField<Variable>;
+
+void CheckVariables(const Variables& variables, ExpressionRules& rules, const Path& path,
+                    FieldErrors& errors) {
+  for (int i = 0; i < variables.size(); ++i) rules.CheckVariable(variables[i], path.Index(i), errors);
+}
+
+template <typename Spec>
+void AddHeadExpressions(const Spec& spec, KnownExpressions& known) {
+  AddExpressions(spec.match_conditions(), known);
+  for (const Variable& variable : spec.variables()) known.insert(variable.expression());
+}
+
+void CheckMessageExpression(std::string_view text, ExpressionRules& rules, const Path& path,
+                            FieldErrors& errors) {
+  if (Trim(text).empty()) {
+    errors.push_back(Invalid(path, text, "must be non-empty if specified"));
+    return;
+  }
+  ExpressionCompiler::Options options;
+  options.authorizer = false;
+  rules.Check(text, text, ExpressionResult::kString, options, path, errors);
+}
+
+void CheckValidation(const Validation& validation, ExpressionRules& rules, const Path& path,
+                     FieldErrors& errors) {
   if (Trim(validation.expression()).empty()) {
     errors.push_back(Required(path.Child("expression"), "expression is not specified"));
+  } else {
+    rules.Check(validation.expression(), ExpressionResult::kBool, path.Child("expression"), errors);
   }
   const std::string_view message = Trim(validation.message());
-  if (!validation.message_expression().empty() && Trim(validation.message_expression()).empty()) {
-    errors.push_back(Invalid(path.Child("messageExpression"), validation.message_expression(),
-                             "must be non-empty if specified"));
+  if (!validation.message_expression().empty()) {
+    CheckMessageExpression(validation.message_expression(), rules, path.Child("messageExpression"), errors);
   }
   if (!validation.message().empty() && message.empty()) {
     errors.push_back(
@@ -151,7 +160,8 @@ void CheckValidation(const Validation& validation, const Path& path, FieldErrors
   }
 }
 
-void CheckAuditAnnotations(const ValidatingAdmissionPolicy& object, const Path& path, FieldErrors& errors) {
+void CheckAuditAnnotations(const ValidatingAdmissionPolicy& object, ExpressionRules& rules, const Path& path,
+                           FieldErrors& errors) {
   const auto& annotations = object.spec().audit_annotations();
   if (annotations.size() > kMaxAuditAnnotations) {
     std::string printed;
@@ -174,15 +184,35 @@ void CheckAuditAnnotations(const ValidatingAdmissionPolicy& object, const Path& 
     } else if (expression.size() > kAuditExpressionBytes) {
       errors.push_back(Required(item.Child("valueExpression"),
                                 fmt::format("must not exceed {} bytes in length", kAuditExpressionBytes)));
+    } else {
+      rules.Check(expression, annotations[i].value_expression(), ExpressionResult::kStringOrNull, {},
+                  item.Child("valueExpression"), errors);
     }
     if (!keys.insert(key).second) errors.push_back(Duplicate(item.Child("key"), key));
   }
 }
 
-void CheckValidatingPolicy(const ValidatingAdmissionPolicy& object, FieldErrors& errors) {
+KnownExpressions ExpressionsOf(const ValidatingAdmissionPolicySpec& spec) {
+  KnownExpressions known;
+  AddHeadExpressions(spec, known);
+  for (const Validation& validation : spec.validations()) {
+    known.insert({validation.expression(), validation.message_expression()});
+  }
+  for (const AuditAnnotation& annotation : spec.audit_annotations()) {
+    known.insert(annotation.value_expression());
+  }
+  return known;
+}
+
+// `old` null: the object is new.
+void CheckWhole(const ValidatingAdmissionPolicy& object, const ValidatingAdmissionPolicy* old,
+                FieldErrors& errors) {
   const Path path("spec");
   const ValidatingAdmissionPolicySpec& spec = object.spec();
-  CheckHead(spec, path, errors);
+  const KnownExpressions known = old ? ExpressionsOf(old->spec()) : KnownExpressions();
+  CheckHead(spec, old ? &old->spec() : nullptr, known, path, errors);
+  ExpressionRules rules(spec.has_param_kind(), known);
+  CheckVariables(spec.variables(), rules, path.Child("variables"), errors);
   const Path validations = path.Child("validations"), annotations = path.Child("auditAnnotations");
   if (spec.validations().empty() && spec.audit_annotations().empty()) {
     constexpr char kEither[] = "validations or auditAnnotations must contain at least one item";
@@ -191,17 +221,38 @@ void CheckValidatingPolicy(const ValidatingAdmissionPolicy& object, FieldErrors&
     return;
   }
   for (int i = 0; i < spec.validations_size(); ++i) {
-    CheckValidation(spec.validations(i), validations.Index(i), errors);
+    CheckValidation(spec.validations(i), rules, validations.Index(i), errors);
   }
-  CheckAuditAnnotations(object, annotations, errors);
+  CheckAuditAnnotations(object, rules, annotations, errors);
 }
 
 void CheckValidatingPolicyStatus(const ValidatingAdmissionPolicy& object, const ValidatingAdmissionPolicy&,
                                  FieldErrors& errors) {
-  CheckConditions(object.status().conditions(), Path("status").Child("conditions"), errors);
+  const Path status("status");
+  const Path checking = status.Child("typeChecking");
+  const Path warnings = checking.Child("expressionWarnings");
+  for (int i = 0; i < object.status().type_checking().expression_warnings_size(); ++i) {
+    const ExpressionWarning& warning = object.status().type_checking().expression_warnings(i);
+    const Path item = warnings.Index(i);
+    if (warning.warning().empty()) errors.push_back(Required(item.Child("warning")));
+    if (Trim(warning.field_ref()).empty()) errors.push_back(Required(item.Child("fieldRef")));
+  }
+  CheckConditions(object.status().conditions(), status.Child("conditions"), errors);
 }
 
-void CheckMutation(const Mutation& mutation, const Path& path, FieldErrors& errors) {
+void CheckPatch(std::string_view text, ExpressionResult result, ExpressionRules& rules, const Path& path,
+                FieldErrors& errors) {
+  text = Trim(text);
+  if (text.empty()) {
+    errors.push_back(Required(path, "expression is not specified"));
+    return;
+  }
+  ExpressionCompiler::Options options;
+  options.patch_types = true;
+  rules.Check(text, text, result, options, path, errors);
+}
+
+void CheckMutation(const Mutation& mutation, ExpressionRules& rules, const Path& path, FieldErrors& errors) {
   const std::string& type = mutation.patch_type();
   const Path configuration = path.Child("applyConfiguration"), patch = path.Child("jsonPatch");
   if (type == "ApplyConfiguration") {
@@ -210,8 +261,9 @@ void CheckMutation(const Mutation& mutation, const Path& path, FieldErrors& erro
     }
     if (!mutation.has_apply_configuration()) {
       errors.push_back(Required(configuration, "must be specified when patchType is ApplyConfiguration"));
-    } else if (Trim(mutation.apply_configuration().expression()).empty()) {
-      errors.push_back(Required(configuration.Child("expression"), "expression is not specified"));
+    } else {
+      CheckPatch(mutation.apply_configuration().expression(), ExpressionResult::kObject, rules,
+                 configuration.Child("expression"), errors);
     }
   } else if (type == "JSONPatch") {
     if (mutation.has_apply_configuration()) {
@@ -219,8 +271,9 @@ void CheckMutation(const Mutation& mutation, const Path& path, FieldErrors& erro
     }
     if (!mutation.has_json_patch()) {
       errors.push_back(Required(patch, "must be specified when patchType is JSONPatch"));
-    } else if (Trim(mutation.json_patch().expression()).empty()) {
-      errors.push_back(Required(patch.Child("expression"), "expression is not specified"));
+    } else {
+      CheckPatch(mutation.json_patch().expression(), ExpressionResult::kPatch, rules,
+                 patch.Child("expression"), errors);
     }
   } else {
     CheckEnum(type, {"ApplyConfiguration", "JSONPatch"}, path.Child("patchType"), errors);
@@ -237,17 +290,31 @@ void CheckMutatingOperations(const MatchResources& match, const Path& path, Fiel
   }
 }
 
-void CheckMutatingPolicy(const MutatingAdmissionPolicy& object, FieldErrors& errors) {
+KnownExpressions ExpressionsOf(const MutatingAdmissionPolicySpec& spec) {
+  KnownExpressions known;
+  AddHeadExpressions(spec, known);
+  for (const Mutation& mutation : spec.mutations()) {
+    known.insert(
+        {Trim(mutation.apply_configuration().expression()), Trim(mutation.json_patch().expression())});
+  }
+  return known;
+}
+
+void CheckWhole(const MutatingAdmissionPolicy& object, const MutatingAdmissionPolicy* old,
+                FieldErrors& errors) {
   const Path path("spec");
   const MutatingAdmissionPolicySpec& spec = object.spec();
-  CheckHead(spec, path, errors);
+  const KnownExpressions known = old ? ExpressionsOf(old->spec()) : KnownExpressions();
+  CheckHead(spec, old ? &old->spec() : nullptr, known, path, errors);
+  ExpressionRules rules(spec.has_param_kind(), known);
+  CheckVariables(spec.variables(), rules, path.Child("variables"), errors);
   CheckMutatingOperations(spec.match_constraints(), path.Child("matchConstraints"), errors);
   const Path mutations = path.Child("mutations");
   if (spec.mutations().empty()) {
     errors.push_back(Required(mutations, "mutations must contain at least one item"));
   }
   for (int i = 0; i < spec.mutations_size(); ++i) {
-    CheckMutation(spec.mutations(i), mutations.Index(i), errors);
+    CheckMutation(spec.mutations(i), rules, mutations.Index(i), errors);
   }
   CheckEnum(spec.reinvocation_policy(), {"IfNeeded", "Never"}, path.Child("reinvocationPolicy"), errors);
 }
@@ -302,13 +369,29 @@ void CheckMutatingBinding(const MutatingAdmissionPolicyBinding& object, FieldErr
   CheckMutatingOperations(object.spec().match_resources(), spec.Child("matchResources"), errors);
 }
 
+template <typename Policy>
+void CheckPolicy(const Policy& object, FieldErrors& errors) {
+  CheckWhole(object, nullptr, errors);
+}
+
+template <typename Policy>
+void CheckPolicyUpdate(const Policy& object, const Policy& old, FieldErrors& errors) {
+  CheckWhole(object, &old, errors);
+}
+
+template <typename Policy>
+void RegisterPolicy(RuleTable& table) {
+  table.Add<Policy, CheckPolicy<Policy>>();
+  table.AddUpdate<Policy, CheckPolicyUpdate<Policy>>(true);
+}
+
 }  // namespace
 
 void RegisterAdmissionPolicyRules(RuleTable& table) {
-  table.Add<ValidatingAdmissionPolicy, CheckValidatingPolicy>();
+  RegisterPolicy<ValidatingAdmissionPolicy>(table);
   table.AddStatus<ValidatingAdmissionPolicy, CheckValidatingPolicyStatus>();
   table.Add<ValidatingAdmissionPolicyBinding, CheckValidatingBinding>();
-  table.Add<MutatingAdmissionPolicy, CheckMutatingPolicy>();
+  RegisterPolicy<MutatingAdmissionPolicy>(table);
   table.Add<MutatingAdmissionPolicyBinding, CheckMutatingBinding>();
 }
 

@@ -102,9 +102,10 @@ TEST(ExtensionRules, AdmissionPolicies) {
         kQualifiedRule}},
       {kAdmission,
        "MutatingAdmissionPolicy",
-       Cluster(R"("spec":{"matchConstraints":{"resourceRules":[{"operations":["DELETE"],"apiGroups":[""],)"
-               R"("apiVersions":["v1"],"resources":["pods"]}]},"reinvocationPolicy":"Never",)"
-               R"("mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":"[]"}}]})"),
+       Cluster(
+           R"("spec":{"matchConstraints":{"resourceRules":[{"operations":["DELETE"],"apiGroups":[""],)"
+           R"("apiVersions":["v1"],"resources":["pods"]}]},"reinvocationPolicy":"Never",)"
+           R"("mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: 'remove', path: '/a'}]"}}]})"),
        {"spec.matchConstraints.resourceRules.operations: Unsupported value: \"DELETE\": supported "
         "values: \"*\", \"CONNECT\", \"CREATE\", \"UPDATE\""}},
       {kAdmission,

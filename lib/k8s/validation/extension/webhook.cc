@@ -1,4 +1,6 @@
-// Configurations of admission webhooks. Does not compile their match conditions.
+// Configurations of admission webhooks.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "lib/base/text.h"
@@ -13,7 +15,6 @@ using admissionregistrationv1::MutatingWebhook;
 using admissionregistrationv1::MutatingWebhookConfiguration;
 using admissionregistrationv1::ValidatingWebhookConfiguration;
 
-constexpr int kMaxMatchConditions = 64;
 constexpr int32_t kHttps = 443;
 
 void CheckResourceNames(const Strings& resources, const Path& path, FieldErrors& errors) {
@@ -122,22 +123,55 @@ void CheckWebhook(const Webhook& webhook, const Path& path, FieldErrors& errors)
     CheckLabelSelector(webhook.object_selector(), path.Child("objectSelector"), errors);
   }
   CheckClient(webhook.client_config(), path.Child("clientConfig"), errors);
-  CheckMatchConditions(webhook.match_conditions(), path.Child("matchConditions"), errors);
 }
 
+// Conditions that do not change are not looked at again.
 template <typename Configuration>
-void CheckConfiguration(const Configuration& object, FieldErrors& errors) {
+bool ConditionsChange(const Configuration& object, const Configuration& old) {
+  return !std::equal(object.webhooks().begin(), object.webhooks().end(), old.webhooks().begin(),
+                     old.webhooks().end(), [](const auto& a, const auto& b) {
+                       return SameConditions(a.match_conditions(), b.match_conditions());
+                     });
+}
+
+// `old` null: the object is new.
+template <typename Configuration>
+void CheckWhole(const Configuration& object, const Configuration* old, FieldErrors& errors) {
   const Path list("webhooks");
+  const bool compile = !old || ConditionsChange(object, *old);
+  std::set<std::string_view> known;
+  if (old) {
+    for (const auto& webhook : old->webhooks()) AddExpressions(webhook.match_conditions(), known);
+  }
   std::set<std::string_view> names;
   for (int i = 0; i < object.webhooks_size(); ++i) {
     const auto& webhook = object.webhooks(i);
     const Path item = list.Index(i);
     CheckWebhook(webhook, item, errors);
+    if (compile) {
+      CheckMatchConditions(webhook.match_conditions(), false, known, item.Child("matchConditions"), errors);
+    }
     CheckReviewVersions(webhook.admission_review_versions(), item.Child("admissionReviewVersions"), errors);
     if (!webhook.name().empty() && !names.insert(webhook.name()).second) {
       errors.push_back(Duplicate(item.Child("name"), webhook.name()));
     }
   }
+}
+
+template <typename Configuration>
+void CheckConfiguration(const Configuration& object, FieldErrors& errors) {
+  CheckWhole<Configuration>(object, nullptr, errors);
+}
+
+template <typename Configuration>
+void CheckConfigurationUpdate(const Configuration& object, const Configuration& old, FieldErrors& errors) {
+  CheckWhole(object, &old, errors);
+}
+
+template <typename Configuration>
+void Register(RuleTable& table) {
+  table.Add<Configuration, CheckConfiguration<Configuration>>();
+  table.AddUpdate<Configuration, CheckConfigurationUpdate<Configuration>>(true);
 }
 
 }  // namespace
@@ -165,23 +199,9 @@ void CheckRuleWithOperations(const admissionregistrationv1::RuleWithOperations& 
   }
 }
 
-void CheckMatchConditions(const MatchConditions& conditions, const Path& path, FieldErrors& errors) {
-  if (conditions.size() > kMaxMatchConditions) {
-    errors.push_back(TooMany(path, conditions.size(), kMaxMatchConditions));
-  }
-  std::set<std::string_view> names;
-  for (int i = 0; i < conditions.size(); ++i) {
-    const Path item = path.Index(i);
-    const std::string& name = conditions[i].name();
-    if (Trim(conditions[i].expression()).empty()) errors.push_back(Required(item.Child("expression")));
-    CheckName(name, CheckQualifiedName, item.Child("name"), errors);
-    if (!name.empty() && !names.insert(name).second) errors.push_back(Duplicate(item.Child("name"), name));
-  }
-}
-
 void RegisterWebhookRules(RuleTable& table) {
-  table.Add<MutatingWebhookConfiguration, CheckConfiguration<MutatingWebhookConfiguration>>();
-  table.Add<ValidatingWebhookConfiguration, CheckConfiguration<ValidatingWebhookConfiguration>>();
+  Register<MutatingWebhookConfiguration>(table);
+  Register<ValidatingWebhookConfiguration>(table);
 }
 
 }  // namespace keelson::k8s
