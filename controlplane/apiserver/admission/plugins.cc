@@ -59,9 +59,9 @@ constexpr Entry kEntries[] = {
      [](const Sources& from) { return NewNodeDeclaredFeatures(from.store); }, "NodeDeclaredFeatures"},
     {"PodResizeValidator", true, [](const Sources& from) { return NewPodResize(from.store); }},
     {"MutatingAdmissionWebhook", true,
-     [](const Sources& from) { return NewMutatingWebhooks(from.store, from.services); }},
+     [](const Sources& from) { return NewMutatingWebhooks(from.store, from.services, from.authorizer); }},
     {"ValidatingAdmissionWebhook", true,
-     [](const Sources& from) { return NewValidatingWebhooks(from.store, from.services); }},
+     [](const Sources& from) { return NewValidatingWebhooks(from.store, from.services, from.authorizer); }},
     // The last plugin, because it charges what it admits.
     {"ResourceQuota", true,
      [](const Sources& from) { return NewResourceQuota(from.store, from.config.resource_quota); }},

@@ -58,8 +58,10 @@ PluginPtr NewNodeDeclaredFeatures(storage::Store& store);
 PluginPtr NewPodResize(storage::Store& store);
 PluginPtr NewDeviceClaims(std::shared_ptr<const Authorizer> authorizer, storage::Store& store,
                           const GateOn& on);
-PluginPtr NewMutatingWebhooks(storage::Store& store, const ServiceResolver& services);
-PluginPtr NewValidatingWebhooks(storage::Store& store, const ServiceResolver& services);
+PluginPtr NewMutatingWebhooks(storage::Store& store, const ServiceResolver& services,
+                              std::shared_ptr<const Authorizer> authorizer);
+PluginPtr NewValidatingWebhooks(storage::Store& store, const ServiceResolver& services,
+                                std::shared_ptr<const Authorizer> authorizer);
 PluginPtr NewRbacEscalation(std::shared_ptr<const Authorizer> authorizer, storage::Store& store);
 
 }  // namespace keelson::apiserver

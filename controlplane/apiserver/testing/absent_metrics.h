@@ -7,7 +7,7 @@ namespace keelson::apiserver {
 
 namespace absence {
 
-inline constexpr char kNoCel[] = "there is no CEL yet";
+inline constexpr char kNoCel[] = "CEL is not there yet, or not counted";
 inline constexpr char kNoDelegation[] = "it asks nobody else who somebody is";
 inline constexpr char kNoEgress[] = "there is no egress selector";
 inline constexpr char kNoSigner[] = "tokens are signed here, by no signer elsewhere";
@@ -25,7 +25,6 @@ inline constexpr metrics::Exception kAbsentMetrics[] = {
     {"aggregator_discovery_", absence::kNotCounted},
     {"aggregator_openapi_", absence::kNotCounted},
     {"apiextensions_apiserver_validation_ratcheting_seconds", absence::kNotCounted},
-    {"apiserver_admission_match_", absence::kNoCel},
     {"apiserver_admission_step_admission_duration_seconds_summary", "the histogram of this name has more"},
     {"apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info", absence::kNotCounted},
     {"apiserver_cel_", absence::kNoCel},

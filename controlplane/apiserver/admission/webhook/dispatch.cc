@@ -90,10 +90,20 @@ Result<const api::ResourceInfo*> RowFor(const Hook& hook, const AdmissionRequest
     if (in_namespace.error().Is(Code::kNotFound)) return in_namespace.error();
     return InternalError(in_namespace.error().message());
   }
-  if (hook.conditions.empty()) return row;
-  const Result<bool> match = hook.conditions.Match(request);
-  if (match) return *match ? row : nullptr;
-  if (hook.ignore_failures) return nullptr;
+  return row;
+}
+
+Result<bool> ConditionsMatch(const Hook& hook, const AdmissionRequest& request, const api::ResourceInfo& row,
+                             VersionedObject& versions, const Authorizer& authorizer) {
+  if (hook.conditions.empty()) return true;
+  const Result<const api::Message*> object = versions.Object(row);
+  if (!object) return InternalError(object.error().message());
+  const Result<const api::Message*> old_object = versions.OldObject(row);
+  if (!old_object) return InternalError(old_object.error().message());
+  // As upstream, conditions of webhooks see no namespace.
+  const ExpressionInput input(request, row, *object, *old_object, nullptr, authorizer);
+  const Result<bool> match = hook.conditions.Match(input);
+  if (match) return match;
   log::Warn("Failed evaluating match conditions, failing closed",
             {{"webhook", hook.name}, {"err", match.error()}});
   return NotAdmitted(request, match.error().message());

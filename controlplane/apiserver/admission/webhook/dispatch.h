@@ -16,10 +16,14 @@ namespace keelson::apiserver::webhook {
 // Begins the messages of failed calls.
 inline constexpr std::string_view kCallPrefix = "failed to call webhook: ";
 
-// The row in whose version the webhook wants to see the request; null: it is not to be called. An error
+// The row in whose version the webhook wants to see the request; null: its rules are not about the request. An error
 // rejects the request.
 Result<const api::ResourceInfo*> RowFor(const Hook& hook, const AdmissionRequest& request,
                                         storage::Store& store);
+
+// Whether the webhook's match conditions are true of the request in the version of `row`. An error rejects the request.
+Result<bool> ConditionsMatch(const Hook& hook, const AdmissionRequest& request, const api::ResourceInfo& row,
+                             VersionedObject& versions, const Authorizer& authorizer);
 
 // The outcome of one call.
 struct Outcome {

@@ -21,6 +21,9 @@ api::LabelSelector SelectorOf(bool present, const metav1::LabelSelector& selecto
 bool Reinvokes(const MutatingWebhook& webhook) { return webhook.reinvocation_policy() == "IfNeeded"; }
 bool Reinvokes(const ValidatingWebhook&) { return false; }
 
+const char* TypeOf(const MutatingWebhook&) { return "admit"; }
+const char* TypeOf(const ValidatingWebhook&) { return "validating"; }
+
 template <typename Webhook>
 Hook Compile(const std::string& configuration, const Webhook& webhook) {
   Hook hook;
@@ -34,7 +37,8 @@ Hook Compile(const std::string& configuration, const Webhook& webhook) {
   if (webhook.timeout_seconds() > 0) hook.timeout = std::chrono::seconds(webhook.timeout_seconds());
   hook.namespaces = SelectorOf(webhook.has_namespace_selector(), webhook.namespace_selector());
   hook.objects = SelectorOf(webhook.has_object_selector(), webhook.object_selector());
-  hook.conditions = MatchConditions(webhook.match_conditions());
+  hook.conditions = MatchConditions(webhook.match_conditions(),
+                                    {hook.name, "webhook", TypeOf(webhook), hook.ignore_failures, false});
   hook.review_versions.assign(webhook.admission_review_versions().begin(),
                               webhook.admission_review_versions().end());
   hook.endpoint = EndpointOf(webhook.client_config());

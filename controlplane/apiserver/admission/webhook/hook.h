@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "controlplane/apiserver/admission/expressions/match_conditions.h"
 #include "controlplane/apiserver/admission/matching/rules.h"
-#include "controlplane/apiserver/admission/webhook/match_conditions.h"
 #include "controlplane/apiserver/webhook/endpoint.h"
 #include "controlplane/storage/object.h"
 #include "lib/api/selector.h"

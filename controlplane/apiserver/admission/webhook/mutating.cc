@@ -35,8 +35,12 @@ struct Rounds {
 
 class MutatingWebhooks : public AdmissionPlugin {
  public:
-  MutatingWebhooks(storage::Store& store, const ServiceResolver& services)
-      : store_(store), source_(store, HookKind::kMutating), client_(services, std::string(kCallPrefix)) {}
+  MutatingWebhooks(storage::Store& store, const ServiceResolver& services,
+                   std::shared_ptr<const Authorizer> authorizer)
+      : store_(store),
+        source_(store, HookKind::kMutating),
+        client_(services, std::string(kCallPrefix)),
+        authorizer_(std::move(authorizer)) {}
   std::string_view name() const override { return kPlugin; }
   bool HandlesConnect() const override { return true; }
 
@@ -55,6 +59,9 @@ class MutatingWebhooks : public AdmissionPlugin {
       KEELSON_ASSIGN_OR_RETURN(const api::ResourceInfo* row, RowFor(hook, now, store_));
       // The second run calls no webhook for the first time.
       if (!row || (again && !rounds.reinvoke.count(hook.uid))) continue;
+      KEELSON_ASSIGN_OR_RETURN(const bool match, ConditionsMatch(hook, now, *row, versions, *authorizer_));
+      if (!match) continue;
+      now.object = const_cast<api::Message*>(versions.current());
       const std::string round = fmt::format("round_{}_index_{}", again ? 1 : 0, i);
       KEELSON_RETURN_IF_ERROR(Call(hook, now, *row, round, versions, rounds));
     }
@@ -138,12 +145,14 @@ class MutatingWebhooks : public AdmissionPlugin {
   storage::Store& store_;
   HookSource source_;
   HookClient client_;
+  const std::shared_ptr<const Authorizer> authorizer_;
 };
 
 }  // namespace
 
-std::unique_ptr<AdmissionPlugin> NewMutatingWebhooks(storage::Store& store, const ServiceResolver& services) {
-  return std::make_unique<MutatingWebhooks>(store, services);
+std::unique_ptr<AdmissionPlugin> NewMutatingWebhooks(storage::Store& store, const ServiceResolver& services,
+                                                     std::shared_ptr<const Authorizer> authorizer) {
+  return std::make_unique<MutatingWebhooks>(store, services, std::move(authorizer));
 }
 
 }  // namespace keelson::apiserver

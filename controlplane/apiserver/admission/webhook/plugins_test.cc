@@ -24,6 +24,15 @@ using ValidatingConfiguration = api::admissionregistration::v1::ValidatingWebhoo
 
 const User kUser{"alice", "", {"dev"}, {}};
 
+// Everybody may get pods, and nothing else.
+class PodReaders : public Authorizer {
+ public:
+  Decision Authorize(const Attributes& attributes) const override {
+    return {attributes.request.resource == "pods" && attributes.request.verb == "get", "", ""};
+  }
+  UserRules RulesFor(const User&, std::string_view) const override { return {}; }
+};
+
 // One webhook; `more` has further members.
 struct HookText {
   std::string name, path, more;
@@ -69,8 +78,8 @@ class WebhookPlugins : public testing::Test {
   std::string Admit(Operation operation = Operation::kCreate, bool dry_run = false,
                     SteadyTime deadline = SteadyTime::max()) {
     std::vector<std::unique_ptr<AdmissionPlugin>> plugins;
-    plugins.push_back(NewMutatingWebhooks(store_->get(), *services_));
-    plugins.push_back(NewValidatingWebhooks(store_->get(), *services_));
+    plugins.push_back(NewMutatingWebhooks(store_->get(), *services_, authorizer_));
+    plugins.push_back(NewValidatingWebhooks(store_->get(), *services_, authorizer_));
     const AdmissionChain chain(std::move(plugins));
     notes_ = {};
     const bool deletes = operation == Operation::kDelete;
@@ -91,6 +100,15 @@ class WebhookPlugins : public testing::Test {
     return result ? "" : result.error().message();
   }
   template <typename T>
+  void Remove(const std::string& name) {
+    storage::Conflict conflict;
+    const api::ResourceInfo& info = api::ResourceOf<T>();
+    const storage::ObjectPtr object = store_->get().Peek(info, name);
+    ASSERT_TRUE(object);
+    ASSERT_TRUE(store_->get().Delete(info, name, object->revision(), conflict, {}));
+    ASSERT_TRUE(store_->get().Get(info, name, "", {}));
+  }
+  template <typename T>
   T& Object(std::string_view text) {
     auto object = std::make_unique<T>();
     EXPECT_TRUE(api::DecodeJson(text, *object)) << text;
@@ -106,6 +124,7 @@ class WebhookPlugins : public testing::Test {
   HookServer server_;
   std::unique_ptr<ObjectStore> store_;
   std::unique_ptr<ServiceResolver> services_;
+  const std::shared_ptr<const Authorizer> authorizer_ = std::make_shared<PodReaders>();
   std::unique_ptr<api::Message> object_;
   const api::ResourceInfo* info_ = nullptr;
   AdmissionNotes notes_;
@@ -417,16 +436,80 @@ TEST_F(WebhookPlugins, ServicesAreReachedAtTheirEndpoints) {
                         "certificate: x509: certificate is not valid for this name"));
 }
 
-TEST_F(WebhookPlugins, MatchConditionsFailClosed) {
-  Validating("v", {{"v.example.com", "/v", R"(,"matchConditions":[{"name":"c","expression":"true"}])"},
-                   {"i.example.com", "/i",
-                    R"(,"failurePolicy":"Ignore","matchConditions":[{"name":"c","expression":"true"}])",
-                    "secrets"}});
+// The conditions of a webhook, as a further member.
+std::string Conditions(const std::vector<std::string>& expressions, const std::string& more = "") {
+  std::string out = more + R"(,"matchConditions":[)";
+  for (const std::string& expression : expressions) {
+    if (out.back() != '[') out += ',';
+    out += R"({"name":"c","expression":")" + expression + "\"}";
+  }
+  return out + "]";
+}
+
+TEST_F(WebhookPlugins, MatchConditionsDecideAboutCalls) {
+  server_.On("/v", [](const json::value&) { return std::string(R"("allowed":false)"); });
+  const std::string skip = "object.metadata.name != 'x'";
+  const std::string group = "'dev' in request.userInfo.groups", broken = "object.none == 1";
+  const std::string ns = "request.namespace == 'ns' && request.resource.resource == 'configmaps'";
+  const std::string failed = "expression 'object.none == 1' resulted in error: no such key: none";
+  struct {
+    std::vector<std::string> expressions;
+    std::string error;  // empty: not called
+    std::string more;
+  } cases[] = {
+      {{"true"}, "denied the request"},
+      {{"true", "false"}, ""},
+      {{group, ns, "request.operation == 'CREATE' && oldObject == null"}, "denied the request"},
+      {{skip}, ""},
+      {{broken}, "configmaps \"x\" is forbidden: " + failed},
+      // One that is false decides.
+      {{broken, "false"}, ""},
+      {{broken, broken + " || false"},
+       "[" + failed + ", expression 'object.none == 1 || false' resulted in error: no such key: none]"},
+      {{broken}, "", R"(,"failurePolicy":"Ignore")"},
+      // What does not compile counts as failed.
+      {{"x"}, "compilation error: compilation failed: ERROR: <input>:1:1: undeclared reference to 'x'"},
+      {{"authorizer.group('').resource('pods').namespace('ns').check('get').allowed()"}, "denied"},
+      {{"authorizer.requestResource.check('delete').allowed()"}, ""},
+      {{"authorizer.serviceAccount('ns', 'sa').path('/healthz').check('get').allowed()"}, ""},
+  };
   Map();
-  EXPECT_THAT(Admit(), StartsWith("configmaps \"x\" is forbidden: "));
-  Object<corev1::Secret>(R"({"metadata":{"name":"x","namespace":"ns"}})");
+  int number = 0;
+  for (const auto& c : cases) {
+    const std::string name = "v" + std::to_string(number++);
+    Validating(name, {{name + ".example.com", "/v", Conditions(c.expressions, c.more)}});
+    const std::string error = Admit();
+    if (c.error.empty()) {
+      EXPECT_EQ(error, "") << c.expressions.back();
+    } else {
+      EXPECT_THAT(error, HasSubstr(c.error)) << c.expressions.back();
+    }
+    Remove<ValidatingConfiguration>(name);
+  }
+}
+
+TEST_F(WebhookPlugins, MatchConditionsHaveABudget) {
+  // Each check of the authorizer costs 350,000: together these are above 2,500,000.
+  const std::string check = "authorizer.path('/x').check('get').allowed() || true";
+  Validating("v", {{"v.example.com", "/v", Conditions(std::vector<std::string>(7, check))}});
+  Map();
   EXPECT_EQ(Admit(), "");
-  EXPECT_THAT(server_.Seen("/i"), IsEmpty());
+  Validating("w", {{"w.example.com", "/v", Conditions(std::vector<std::string>(8, check))}});
+  EXPECT_THAT(Admit(), HasSubstr("validation failed due to running out of cost budget, no further validation "
+                                 "rules will be run"));
+}
+
+TEST_F(WebhookPlugins, MatchConditionsSeeEarlierMutations) {
+  server_.On("/first", [](const json::value&) {
+    return HookServer::Patch(R"([{"op":"add","path":"/metadata/labels","value":{"a":"b"}}])");
+  });
+  Mutating("a", {{"a.example.com", "/first", ""}});
+  Mutating("b", {{"b.example.com", "/second", Conditions({"object.metadata.labels['a'] == 'b'"})},
+                 {"c.example.com", "/third", Conditions({"object.metadata.labels['a'] == 'c'"})}});
+  Map();
+  EXPECT_EQ(Admit(), "");
+  EXPECT_EQ(server_.Seen("/second").size(), 1U);
+  EXPECT_THAT(server_.Seen("/third"), IsEmpty());
 }
 
 TEST_F(WebhookPlugins, ConfigurationsAreNobodysBusiness) {

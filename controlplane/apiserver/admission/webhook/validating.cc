@@ -21,8 +21,12 @@ struct Encoded {
 
 class ValidatingWebhooks : public AdmissionPlugin {
  public:
-  ValidatingWebhooks(storage::Store& store, const ServiceResolver& services)
-      : store_(store), source_(store, HookKind::kValidating), client_(services, std::string(kCallPrefix)) {}
+  ValidatingWebhooks(storage::Store& store, const ServiceResolver& services,
+                     std::shared_ptr<const Authorizer> authorizer)
+      : store_(store),
+        source_(store, HookKind::kValidating),
+        client_(services, std::string(kCallPrefix)),
+        authorizer_(std::move(authorizer)) {}
   std::string_view name() const override { return "ValidatingAdmissionWebhook"; }
   bool HandlesConnect() const override { return true; }
 
@@ -30,16 +34,19 @@ class ValidatingWebhooks : public AdmissionPlugin {
     if (IsAdmissionConfiguration(request)) return {};
     const auto hooks = source_.Current();
     if (hooks->empty()) return {};
+    VersionedObject versions(request);
     std::vector<std::pair<const Hook*, const api::ResourceInfo*>> matching;
     for (const auto& hook : *hooks) {
       KEELSON_ASSIGN_OR_RETURN(const api::ResourceInfo* row, RowFor(*hook, request, store_));
-      if (row) matching.emplace_back(hook.get(), row);
+      if (!row) continue;
+      KEELSON_ASSIGN_OR_RETURN(const bool match,
+                               ConditionsMatch(*hook, request, *row, versions, *authorizer_));
+      if (match) matching.emplace_back(hook.get(), row);
     }
     if (matching.empty()) return {};
     if (SteadyTime::clock::now() >= request.deadline) {
       return Error(Code::kTimeout, "Timeout: request did not complete within requested timeout");
     }
-    VersionedObject versions(request);
     std::list<Encoded> encoded;
     std::list<Invocation> calls;
     for (const auto& [hook, row] : matching) {
@@ -80,13 +87,14 @@ class ValidatingWebhooks : public AdmissionPlugin {
   storage::Store& store_;
   HookSource source_;
   HookClient client_;
+  const std::shared_ptr<const Authorizer> authorizer_;
 };
 
 }  // namespace
 
-std::unique_ptr<AdmissionPlugin> NewValidatingWebhooks(storage::Store& store,
-                                                       const ServiceResolver& services) {
-  return std::make_unique<ValidatingWebhooks>(store, services);
+std::unique_ptr<AdmissionPlugin> NewValidatingWebhooks(storage::Store& store, const ServiceResolver& services,
+                                                       std::shared_ptr<const Authorizer> authorizer) {
+  return std::make_unique<ValidatingWebhooks>(store, services, std::move(authorizer));
 }
 
 }  // namespace keelson::apiserver

@@ -6,6 +6,7 @@
 #include "controlplane/apiserver/admission/testing/object_store.h"
 #include "controlplane/apiserver/admission/webhook/review.h"
 #include "controlplane/apiserver/admission/webhook/testing/hook_server.h"
+#include "controlplane/apiserver/authz/rbac.h"
 #include "lib/api/proto/admissionregistration_v1.pb.h"
 #include "lib/http/client/client.h"
 
@@ -20,7 +21,9 @@ const User kUser{"alice", "", {"system:authenticated"}, {}};
 
 class Scene {
  public:
-  Scene() : services_(store_.get()), plugin_(NewValidatingWebhooks(store_.get(), services_)) {
+  Scene()
+      : services_(store_.get()),
+        plugin_(NewValidatingWebhooks(store_.get(), services_, std::make_shared<RbacAuthorizer>())) {
     store_.Put<corev1::Namespace>(R"({"metadata":{"name":"ns"}})");
     store_.Put<api::admissionregistration::v1::ValidatingWebhookConfiguration>(
         R"({"metadata":{"name":"v"},"webhooks":[{"name":"v.example.com","admissionReviewVersions":["v1"],
