@@ -140,7 +140,7 @@ constexpr KnownPlugin kPlugins[] = {
     {"PodResizeValidator", true},
     {"MutatingAdmissionPolicy", true, false},
     {"MutatingAdmissionWebhook", true},
-    {"ValidatingAdmissionPolicy", true, false},
+    {"ValidatingAdmissionPolicy", true},
     {"ValidatingAdmissionWebhook", true},
     {"ResourceQuota", true},
     {"AlwaysDeny", false, false},

@@ -60,6 +60,8 @@ constexpr Entry kEntries[] = {
     {"PodResizeValidator", true, [](const Sources& from) { return NewPodResize(from.store); }},
     {"MutatingAdmissionWebhook", true,
      [](const Sources& from) { return NewMutatingWebhooks(from.store, from.services, from.authorizer); }},
+    {"ValidatingAdmissionPolicy", true,
+     [](const Sources& from) { return NewValidatingPolicies(from.store, from.authorizer, from.find_kind); }},
     {"ValidatingAdmissionWebhook", true,
      [](const Sources& from) { return NewValidatingWebhooks(from.store, from.services, from.authorizer); }},
     // The last plugin, because it charges what it admits.
@@ -79,7 +81,6 @@ constexpr std::string_view kForeign[] = {"AlwaysAdmit",
                                          "PodGroupWorkloadExists",
                                          "JobValidation",
                                          "MutatingAdmissionPolicy",
-                                         "ValidatingAdmissionPolicy",
                                          "AlwaysDeny"};
 
 const Entry* Find(std::string_view name) {

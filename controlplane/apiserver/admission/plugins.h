@@ -27,7 +27,7 @@ using KindFinder = std::function<const api::ResourceInfo*(std::string_view group
 std::unique_ptr<AdmissionChain> NewAdmissionChain(const AdmissionConfig& config, storage::Store& store,
                                                   std::shared_ptr<const Authorizer> authorizer,
                                                   const ServiceResolver& services, const GateOn& gate_on,
-                                                  const KindFinder& find_kind);
+                                                  const KindFinder& find_kind = api::FindKind);
 
 using PluginPtr = std::unique_ptr<AdmissionPlugin>;
 PluginPtr NewNamespaceLifecycle(storage::Store& store);
@@ -62,6 +62,8 @@ PluginPtr NewMutatingWebhooks(storage::Store& store, const ServiceResolver& serv
                               std::shared_ptr<const Authorizer> authorizer);
 PluginPtr NewValidatingWebhooks(storage::Store& store, const ServiceResolver& services,
                                 std::shared_ptr<const Authorizer> authorizer);
+PluginPtr NewValidatingPolicies(storage::Store& store, std::shared_ptr<const Authorizer> authorizer,
+                                KindFinder find_kind);
 PluginPtr NewRbacEscalation(std::shared_ptr<const Authorizer> authorizer, storage::Store& store);
 
 }  // namespace keelson::apiserver
