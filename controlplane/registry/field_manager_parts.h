@@ -2,6 +2,7 @@
 #pragma once
 
 #include "controlplane/registry/field_manager.h"
+#include "controlplane/registry/object_shape.h"
 #include "lib/api/apply/typed.h"
 
 namespace keelson::registry {
@@ -12,8 +13,6 @@ const api::FieldSet& StripSet();
 // The row of the same resource at another version; null when there is none.
 const ResourceInfo* RowAtVersion(const ResourceInfo& info, std::string_view api_version);
 
-// How server-side apply sees the objects of a row. Shares what the shape is part of.
-std::shared_ptr<const api::Shape> ShapeOfRow(const ResourceInfo& info);
 // The differences between two objects of a row; `live` may be null. False when a list item has none of its keys.
 bool Compare(const ResourceInfo& info, const Message* live, const Message& object, api::Comparison& out);
 

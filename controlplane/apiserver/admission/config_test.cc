@@ -138,7 +138,7 @@ constexpr KnownPlugin kPlugins[] = {
     {"NodeDeclaredFeatureValidator", true},
     {"JobValidation", true, false},
     {"PodResizeValidator", true},
-    {"MutatingAdmissionPolicy", true, false},
+    {"MutatingAdmissionPolicy", true},
     {"MutatingAdmissionWebhook", true},
     {"ValidatingAdmissionPolicy", true},
     {"ValidatingAdmissionWebhook", true},

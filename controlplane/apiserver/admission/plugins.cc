@@ -58,6 +58,8 @@ constexpr Entry kEntries[] = {
     {"NodeDeclaredFeatureValidator", true,
      [](const Sources& from) { return NewNodeDeclaredFeatures(from.store); }, "NodeDeclaredFeatures"},
     {"PodResizeValidator", true, [](const Sources& from) { return NewPodResize(from.store); }},
+    {"MutatingAdmissionPolicy", true,
+     [](const Sources& from) { return NewMutatingPolicies(from.store, from.authorizer, from.find_kind); }},
     {"MutatingAdmissionWebhook", true,
      [](const Sources& from) { return NewMutatingWebhooks(from.store, from.services, from.authorizer); }},
     {"ValidatingAdmissionPolicy", true,
@@ -80,7 +82,6 @@ constexpr std::string_view kForeign[] = {"AlwaysAdmit",
                                          "ClusterTrustBundleAttest",
                                          "PodGroupWorkloadExists",
                                          "JobValidation",
-                                         "MutatingAdmissionPolicy",
                                          "AlwaysDeny"};
 
 const Entry* Find(std::string_view name) {

@@ -62,6 +62,8 @@ PluginPtr NewMutatingWebhooks(storage::Store& store, const ServiceResolver& serv
                               std::shared_ptr<const Authorizer> authorizer);
 PluginPtr NewValidatingWebhooks(storage::Store& store, const ServiceResolver& services,
                                 std::shared_ptr<const Authorizer> authorizer);
+PluginPtr NewMutatingPolicies(storage::Store& store, std::shared_ptr<const Authorizer> authorizer,
+                              KindFinder find_kind);
 PluginPtr NewValidatingPolicies(storage::Store& store, std::shared_ptr<const Authorizer> authorizer,
                                 KindFinder find_kind);
 PluginPtr NewRbacEscalation(std::shared_ptr<const Authorizer> authorizer, storage::Store& store);

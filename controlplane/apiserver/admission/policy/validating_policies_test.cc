@@ -335,20 +335,20 @@ TEST_F(ValidatingPolicies, BindingsNarrowThePolicy) {
 
 TEST_F(ValidatingPolicies, EquivalentVersionsAreConverted) {
   Policy("p",
-         R"("validations":[{"expression":"object.apiVersion == 'autoscaling/v2' && has(object.spec.metrics)",
+         R"x("validations":[{"expression":"object.apiVersion == 'autoscaling/v2' && has(object.spec.metrics)",
+             "messageExpression":"request.requestKind.version + ' as ' + request.kind.version"}])x",
+         R"("matchPolicy":"Equivalent","resourceRules":[{"operations":["*"],"apiGroups":["autoscaling"],)"
+         R"("apiVersions":["v2"],"resources":["horizontalpodautoscalers"]}])");
+  Bind("p", "p");
+  Object<api::autoscaling::v1::HorizontalPodAutoscaler>(
+      R"({"metadata":{"name":"x","namespace":"ns"},"spec":{"maxReplicas":2,"targetCPUUtilizationPercentage":50,
+          "scaleTargetRef":{"kind":"Deployment","name":"d","apiVersion":"apps/v1"}}})");
+  EXPECT_EQ(Admit(), "");
+  Policy("p", R"("validations":[{"expression":"false",
              "messageExpression":"request.requestKind.version + ' as ' + request.kind.version"}])",
          R"("matchPolicy":"Equivalent","resourceRules":[{"operations":["*"],"apiGroups":["autoscaling"],)"
          R"("apiVersions":["v2"],"resources":["horizontalpodautoscalers"]}])");
-Bind("p", "p");
-Object<api::autoscaling::v1::HorizontalPodAutoscaler>(
-    R"({"metadata":{"name":"x","namespace":"ns"},"spec":{"maxReplicas":2,"targetCPUUtilizationPercentage":50,
-          "scaleTargetRef":{"kind":"Deployment","name":"d","apiVersion":"apps/v1"}}})");
-EXPECT_EQ(Admit(), "");
-Policy("p", R"("validations":[{"expression":"false",
-             "messageExpression":"request.requestKind.version + ' as ' + request.kind.version"}])",
-       R"("matchPolicy":"Equivalent","resourceRules":[{"operations":["*"],"apiGroups":["autoscaling"],)"
-       R"("apiVersions":["v2"],"resources":["horizontalpodautoscalers"]}])");
-EXPECT_THAT(Admit(), HasSubstr("denied request: v1 as v2"));
+  EXPECT_THAT(Admit(), HasSubstr("denied request: v1 as v2"));
 }
 
 TEST_F(ValidatingPolicies, PoliciesAreBeyondPolicies) {
