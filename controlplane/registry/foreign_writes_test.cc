@@ -1,15 +1,11 @@
 // Writes in the form that other clients send, and objects in the form that other servers leave.
 #include "controlplane/registry/testing/fixture.h"
-#include "controlplane/registry/unenforced.h"
-#include "lib/api/proto/admissionregistration_v1.pb.h"
 #include "lib/api/proto/apiextensions_v1.pb.h"
 
 namespace keelson::registry {
 namespace {
 
-namespace admissionv1 = api::admissionregistration::v1;
 using Definition = api::apiextensions::v1::CustomResourceDefinition;
-using Strings = std::vector<std::string>;
 
 class ForeignWrites : public RegistryTest {
  protected:
@@ -257,38 +253,6 @@ TEST_F(ForeignWrites, WhatCannotBeReadIsDeletedWhenAskedFor) {
   auto list = (*plane_)->List(maps, "default", {});
   ASSERT_TRUE(list) << list.error().message();
   EXPECT_EQ(list->items.size(), 1u);
-}
-
-TEST_F(ForeignWrites, RulesThatNobodyEnforcesSaySo) {
-  const std::pair<const char*, const char*> kinds[] = {
-      {"validatingadmissionpolicies", "evaluates no admission policies"},
-      {"validatingadmissionpolicybindings", "evaluates no admission policies"},
-      {"mutatingadmissionpolicies", "evaluates no admission policies"},
-      {"mutatingadmissionpolicybindings", "evaluates no admission policies"}};
-  for (const auto& [resource, why] : kinds) {
-    const ResourceInfo& row = Row("admissionregistration.k8s.io", resource);
-    EXPECT_NE(UnenforcedWarning(row).find(why), std::string_view::npos) << resource;
-  }
-  EXPECT_EQ(UnenforcedWarning(Row<corev1::ConfigMap>()), "");
-
-  for (const char* resource : {"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}) {
-    EXPECT_EQ(UnenforcedWarning(Row("admissionregistration.k8s.io", resource)), "") << resource;
-  }
-
-  admissionv1::ValidatingAdmissionPolicyBinding binding;
-  binding.mutable_metadata()->set_name("h");
-  binding.mutable_spec()->set_policy_name("p");
-  binding.mutable_spec()->add_validation_actions("Deny");
-  const Strings warning{"stored but not enforced: this API server evaluates no admission policies"};
-  const ResourceInfo& row = Row<admissionv1::ValidatingAdmissionPolicyBinding>();
-  auto made = (*plane_)->Create(row, "", "",
-                                std::make_unique<admissionv1::ValidatingAdmissionPolicyBinding>(binding), {});
-  ASSERT_TRUE(made) << made.error().message();
-  EXPECT_EQ(made->warnings, warning);
-  auto patched =
-      (*plane_)->Patch(row, "", "h", PatchType::kMerge, R"({"metadata":{"labels":{"a":"b"}}})", {});
-  ASSERT_TRUE(patched) << patched.error().message();
-  EXPECT_EQ(patched->warnings, warning);
 }
 
 }  // namespace

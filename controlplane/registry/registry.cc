@@ -6,7 +6,6 @@
 
 #include "controlplane/apiextensions/custom_resource.h"
 #include "controlplane/registry/impl.h"
-#include "controlplane/registry/unenforced.h"
 #include "controlplane/storage/convert.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
@@ -96,7 +95,6 @@ Registry::Registry(storage::Store& store, Config config, Clock& clock)
 Registry::~Registry() = default;
 
 Result<> Registry::Start(std::stop_token stop) {
-  LogAllUnenforced(store_);
   storage::Limits limits = impl_->ReadLimits(std::move(stop));
   KEELSON_RETURN_IF_ERROR(impl_->allocator.Start(limits));
   return impl_->repair.Start(limits);

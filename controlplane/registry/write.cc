@@ -7,7 +7,6 @@
 
 #include "controlplane/registry/field_manager.h"
 #include "controlplane/registry/impl.h"
-#include "controlplane/registry/unenforced.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/field_error.h"
@@ -117,10 +116,6 @@ bool IsRevision(std::string_view text) {
   uint64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && value != 0;
-}
-
-void AddUnenforced(const ResourceInfo& info, std::vector<std::string>& warnings) {
-  if (std::string_view warning = UnenforcedWarning(info); !warning.empty()) warnings.emplace_back(warning);
 }
 
 // Keeps fields that no client may change: always, or where the client left them out.
@@ -279,7 +274,6 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
           options.admission(AdmissionPhase::kValidate, Operation::kCreate, requested, object.get(), nullptr));
     }
     for (std::string& warning : k8s::WarningsOnCreate(*object)) warnings.push_back(std::move(warning));
-    AddUnenforced(info, warnings);
     const std::string key = api::KeyOf(*object);
     if (options.dry_run) {
       KEELSON_ASSIGN_OR_RETURN(ObjectPtr existing, store.Get(info, key, "", context.limits));
@@ -294,7 +288,6 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     Result<ObjectPtr> stored = store.Put(info, key, *object, 0, TtlOf(info), conflict, context.limits);
     if (stored) {
       effects.Commit();
-      if (!UnenforcedWarning(info).empty()) LogUnenforced(info, (*stored)->name());
       return Written{*stored, true, std::move(warnings)};
     }
     if (!stored.error().Is(Code::kConflict)) {
@@ -379,7 +372,6 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   }
   if (request.part == Part::kMain) {
     for (std::string& warning : k8s::WarningsOnUpdate(*object, *old)) warnings.push_back(std::move(warning));
-    AddUnenforced(info, warnings);
   }
   api::MutableMeta(*object).clear_resource_version();
   if (strategy.ReadyToGo(*object)) {

@@ -84,23 +84,6 @@ TEST_F(ForeignClients, VersionsOfNothingAreNoMatter) {
   EXPECT_NE(Text(made, "/metadata/resourceVersion"), "0");
 }
 
-TEST_F(ForeignClients, RulesThatAreNotEnforcedAreWarnedOf) {
-  const std::string path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
-  const std::string name = "rules-" + ns_;
-  http::ClientResponse made =
-      Do("POST", path,
-         R"({"kind":"ValidatingAdmissionPolicyBinding","apiVersion":"admissionregistration.k8s.io/v1",)"
-         R"("metadata":{"name":")" +
-             name + R"("},"spec":{"policyName":"p","validationActions":["Deny"]}})");
-  EXPECT_EQ(made.status, 201) << made.body;
-  EXPECT_THAT(std::string(made.headers.Get("Warning")), StartsWith("299 - \"stored but not enforced: "));
-  const std::string line =
-      "\"An admission rule is stored and not enforced\" kind=\"ValidatingAdmissionPolicyBinding\" name=\"" +
-      name;
-  EXPECT_THAT(cluster_->Log(), HasSubstr(line));
-  EXPECT_EQ(Do("DELETE", path + "/" + name).status, 200);
-}
-
 TEST_F(ForeignClients, DeletingPastReadErrorsNeedsLeave) {
   Kubectl({"create", "configmap", "m"});
   cluster_->AddUser("editor", {});
