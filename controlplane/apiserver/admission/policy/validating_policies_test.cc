@@ -273,7 +273,8 @@ TEST_F(ValidatingPolicies, AuditAnnotations) {
         fmt::format(R"({{"metadata":{{"name":"{}","namespace":"ns","labels":{{"l":"1"}}}}}})", name));
   }
   Bind("p", "p", R"("Deny")", R"(,"paramRef":{"selector":{"matchLabels":{"l":"1"}}})");
-  EXPECT_EQ(annotate("params.metadata.name", R"("paramKind":{"apiVersion":"v1","kind":"ConfigMap"},)"), "");
+  EXPECT_EQ(
+      annotate("string(params.metadata.name)", R"("paramKind":{"apiVersion":"v1","kind":"ConfigMap"},)"), "");
   EXPECT_THAT(notes_.annotations, ElementsAre(Pair("p/k", "a, b")));
 }
 
