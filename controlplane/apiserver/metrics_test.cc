@@ -17,6 +17,7 @@
 #include "lib/base/build_info.h"
 #include "lib/base/file.h"
 #include "lib/client/transport.h"
+#include "lib/client/workqueue.h"
 #include "lib/http/server/file_reloader.h"
 #include "lib/k8s/feature_gates.h"
 #include "lib/metrics/conformance.h"
@@ -36,6 +37,7 @@ TEST(Metrics, AreThoseOfKubernetes) {
   const flowcontrol::FlowMeters flow("level", "schema");
   const flowcontrol::LevelMeters level("level");
   flowcontrol::ObserveReadsAndWrites(0, 0, 0, 0);
+  const client::WorkQueue queue("autoregister");
   const CountingAuthorizer authorizer("RBAC", "rbac", nullptr);
   TellBuild();
   k8s::TellFeatureGates({}, k8s::Program::kApiServer);

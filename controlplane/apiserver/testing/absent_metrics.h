@@ -66,7 +66,6 @@ inline constexpr metrics::Exception kAbsentMetrics[] = {
     {"serviceaccount_legacy_manual_token_uses_total", absence::kNotCounted},
     {"watch_cache_capacity_decrease_total", "windows have one size"},
     {"watch_cache_capacity_increase_total", "windows have one size"},
-    {"workqueue_", "it has no work queues"},
 };
 
 }  // namespace keelson::apiserver
