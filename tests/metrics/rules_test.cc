@@ -111,8 +111,6 @@ constexpr Rule kRules[] = {
 };
 
 constexpr Exception kUnserved[] = {
-    {"aggregator_unavailable_apiservice", apiserver::absence::kNoAggregation},
-    {"aggregator_unavailable_apiservice_total", apiserver::absence::kNoAggregation},
     {"apiserver_request_slo_duration_seconds", "hidden since Kubernetes 1.28; newer rules read the sli one"},
     {"go_goroutines", "there is no Go in it"},
     {"kubelet_node_config_error", "gone from Kubernetes with dynamic configuration"},
