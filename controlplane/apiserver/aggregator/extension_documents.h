@@ -1,5 +1,6 @@
 // What extension API servers say of themselves: the resources of their group versions, and where their OpenAPI
-// documents are. Kept for the merged documents of this server, so that nobody waits for an extension server there.
+// documents are. Kept for the merged documents of this server, so that no request for these waits for an extension
+// server.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // caller has authenticated and authorized the request; the extension server learns the user from headers that it
 // believes because of this server's client certificate.
 //
-// A request holds no thread while it waits, so a server that does not answer delays nobody else.
+// A request holds no thread while it waits, so a server that does not answer delays no other request.
 #pragma once
 
 #include <atomic>

@@ -3,7 +3,7 @@
 // deleted.
 //
 // Each version of each definition is one part of a document, made and compressed when a request needs it, and kept until
-// the definition changes or nobody has asked for some minutes.
+// the definition changes or no request has used it for minutes.
 #pragma once
 
 #include <array>
