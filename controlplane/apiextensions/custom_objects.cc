@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <boost/json/parse.hpp>
-
 #include "lib/api/codec/custom_object.h"
 #include "lib/base/log.h"
 #include "lib/k8s/schema/rules.h"
@@ -67,11 +65,9 @@ void SetDefaults(const CustomRow& row, Message& object) {
 
 Result<std::unique_ptr<Message>> ReadStored(const CustomRow& row, std::string_view text,
                                             const CustomRow*& stored) {
-  boost::system::error_code error;
-  json::parse_options deep;
-  deep.max_depth = k8s::kMaxObjectDepth;
-  json::value tree = json::parse(json::string_view(text.data(), text.size()), error, {}, deep);
-  if (error) return Error(Code::kInternal, "stored object: " + error.message());
+  Result<json::value> parsed = api::ParseTree(text);
+  if (!parsed) return Error(Code::kInternal, "stored object: " + parsed.error().message());
+  json::value tree = std::move(*parsed);
   const json::object* object = tree.if_object();
   const json::value* kind = object ? object->if_contains("kind") : nullptr;
   const json::value* api_version = object ? object->if_contains("apiVersion") : nullptr;

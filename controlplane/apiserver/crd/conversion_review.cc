@@ -1,14 +1,12 @@
 #include "controlplane/apiserver/crd/conversion_review.h"
 
 #include <fmt/format.h>
-#include <boost/json/parse.hpp>
 
 #include "controlplane/apiextensions/custom_resource.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/codec/custom_object.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/field_error.h"
-#include "lib/k8s/schema/structural_schema.h"
 #include "lib/k8s/text/json_problem.h"
 #include "lib/k8s/validation/extension/conversion.h"
 
@@ -78,12 +76,9 @@ Result<std::vector<std::string>> ReadConversionResponse(std::string_view json,
 Result<std::unique_ptr<api::Message>> TakeConverted(std::string_view text,
                                                     const apiextensions::Versioned& original,
                                                     const apiextensions::CustomRow& to) {
-  boost::system::error_code error;
-  json::parse_options deep;
-  deep.max_depth = k8s::kMaxObjectDepth;
-  json::value tree = json::parse(json::string_view(text.data(), text.size()), error, {}, deep);
-  if (error) return Wrong("invalid object: " + error.message());
-  json::object* object = tree.if_object();
+  Result<json::value> tree = api::ParseTree(text);
+  if (!tree) return Wrong("invalid object: " + tree.error().message());
+  json::object* object = tree->if_object();
   if (!object || TextOf(*object, "kind").empty()) {
     return Wrong(fmt::format("invalid object: Object 'Kind' is missing in '{}'", text));
   }

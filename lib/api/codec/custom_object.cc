@@ -14,13 +14,12 @@ namespace {
 
 namespace json = boost::json;
 
-Result<json::value> Parse(std::string_view text) {
+constexpr size_t kMaxTreeDepth = 1000;
+
+json::value Parse(std::string_view text, boost::system::error_code& error) {
   json::parse_options options;
-  options.max_depth = 1000;
-  boost::system::error_code error;
-  json::value value = json::parse(json::string_view(text.data(), text.size()), error, {}, options);
-  if (error) return Error(Code::kBadRequest, "json: " + error.message());
-  return value;
+  options.max_depth = kMaxTreeDepth;
+  return json::parse(json::string_view(text.data(), text.size()), error, {}, options);
 }
 
 void Append(const json::value& value, Sink& out);
@@ -74,10 +73,18 @@ void Append(const json::value& value, Sink& out) {
 
 }  // namespace
 
+Result<json::value> ParseTree(std::string_view text) {
+  boost::system::error_code error;
+  json::value value = Parse(text, error);
+  if (error && !IsUtf8(text)) value = Parse(ReplaceInvalidUtf8(text), error);
+  if (error) return Error(Code::kBadRequest, error.message());
+  return value;
+}
+
 Result<json::object> ContentOf(const Message& custom) {
   const std::string& text = static_cast<const custom::CustomObject&>(custom).content();
   if (text.empty()) return json::object();
-  KEELSON_ASSIGN_OR_RETURN(json::value value, Parse(text));
+  KEELSON_ASSIGN_OR_RETURN(json::value value, ParseTree(text));
   return std::move(value.get_object());
 }
 
@@ -103,7 +110,7 @@ std::string CanonicalJson(const json::value& value) {
 }
 
 Result<json::object> TreeOf(const Message& custom, const GroupVersionKind& gvk) {
-  KEELSON_ASSIGN_OR_RETURN(json::value value, Parse(EncodeJson(custom, gvk)));
+  KEELSON_ASSIGN_OR_RETURN(json::value value, ParseTree(EncodeJson(custom, gvk)));
   return std::move(value.get_object());
 }
 

@@ -7,11 +7,16 @@
 #include <string_view>
 
 #include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 
 #include "lib/api/scheme.h"
 #include "lib/base/error.h"
 
 namespace keelson::api {
+
+// Reads JSON as Go reads an object without a Go type: a byte that is not UTF-8 becomes U+FFFD. kBadRequest: the text is
+// not JSON, or it nests deeper than 1000 levels.
+Result<boost::json::value> ParseTree(std::string_view text);
 
 // The members of an object but kind, apiVersion and metadata, as a tree. Empty for an object without any.
 // kBadRequest: the text nests deeper than 1000 levels.

@@ -54,6 +54,19 @@ TEST(CustomObject, ReportsDuplicatesAtEveryDepth) {
   EXPECT_EQ(CanonicalJson(*content), R"({"spec":{"z":1}})");  // the last one counts
 }
 
+// Go's decoder does the same.
+TEST(CustomObject, ReplacesBytesThatAreNotUtf8) {
+  custom::CustomObject object;
+  ASSERT_TRUE(DecodeJson("{\"spec\":{\"a\":\"x\xcd\xc3\xa9\"}}", object));
+  auto content = ContentOf(object);
+  ASSERT_TRUE(content);
+  EXPECT_EQ(content->at("spec").at("a").as_string(), "x\xef\xbf\xbd\xc3\xa9");
+  auto tree = ParseTree("[\"\xff\xfe\"]");
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(tree->at(0).as_string(), "\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_FALSE(ParseTree("[\xff]"));
+}
+
 TEST(CustomObject, RefusesMalformedText) {
   custom::CustomObject object;
   EXPECT_FALSE(DecodeJson(R"({"spec":{"a":})", object));

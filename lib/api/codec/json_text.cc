@@ -115,6 +115,21 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
+std::string ReplaceInvalidUtf8(std::string_view text) {
+  std::string out;
+  for (const char *p = text.data(), *end = p + text.size(); p < end;) {
+    const size_t length = static_cast<signed char>(*p) >= 0 ? 1 : SequenceLength(p, end);
+    if (length == 0) {
+      out += kReplacement;
+      ++p;
+    } else {
+      out.append(p, length);
+      p += length;
+    }
+  }
+  return out;
+}
+
 char JsonReader::PeekSlow() {
   if (p_ < end_ && (*p_ == ' ' || *p_ == '\n' || *p_ == '\t' || *p_ == '\r')) {
     if (copy_) copy_->Append(Since(mark_));

@@ -67,6 +67,8 @@ class JsonReader {
 };
 
 bool IsUtf8(std::string_view text);
+// U+FFFD stands for each byte that belongs to no UTF-8 sequence.
+std::string ReplaceInvalidUtf8(std::string_view text);
 
 // Appends a JSON string with quotes, escaped like Go's encoder: <, >, & and the line separators too.
 void AppendQuoted(std::string_view text, Sink& out);
