@@ -222,7 +222,7 @@ TEST_F(SchedulerTest, TellsWhyAPodIsWhereItIs) {
       "refused":{"plugin":"SchedulingGates","message":"waiting for scheduling gates: wait"}})");
   const json::value not_ours = json::parse(R"({"pod":"default/foreign","scheduler":"other",
       "refused":{"plugin":"","message":"no profile of this scheduler has that name"}})");
-  EXPECT_EQ(Why("late"),
+  EXPECT_EQ(WhyOnceBound("late"),
             (std::pair<int, json::value>(
                 200, {{"pod", "default/late"}, {"scheduler", "default-scheduler"}, {"node", "n1"}})));
   EXPECT_EQ(Why("big"), std::make_pair(200, no_node));

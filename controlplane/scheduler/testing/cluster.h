@@ -132,6 +132,16 @@ class SchedulerTest : public ::testing::Test {
     return {answer->status, answer->status == 200 ? json::parse(answer->body) : json::string(answer->body)};
   }
 
+  // The same, asked until the scheduler's informer has seen the pod's node, and with it all earlier events of pods.
+  std::pair<int, json::value> WhyOnceBound(const std::string& pod) {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (true) {
+      std::pair<int, json::value> told = Why(pod);
+      const json::object* object = told.second.if_object();
+      if ((object && object->contains("node")) || std::chrono::steady_clock::now() > deadline) return told;
+    }
+  }
+
   uint16_t debug_port_ = 0;
   std::shared_ptr<client::FakeApi> fake_;
   client::RestClient api_;
