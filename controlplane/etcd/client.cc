@@ -1,13 +1,8 @@
 #include "controlplane/etcd/client.h"
 
 #include <algorithm>
-#include <atomic>
 
-#include <grpcpp/grpcpp.h>
-
-#include "lib/base/mutex.h"
-#include "lib/rpc/channel.h"
-#include "lib/rpc/proto/etcd.grpc.pb.h"
+#include "controlplane/etcd/endpoints.h"
 
 namespace keelson::etcd {
 namespace {
@@ -15,35 +10,7 @@ namespace {
 namespace pb = etcdserverpb;
 using std::chrono::milliseconds;
 
-// The time for an endpoint to connect before the client tries the next one.
-constexpr milliseconds kConnectPatience{1000};
 constexpr std::string_view kRegistry = "/registry";
-
-struct Endpoint {
-  std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<pb::KV::Stub> kv;
-  std::unique_ptr<pb::Lease::Stub> lease;
-  std::unique_ptr<pb::Watch::Stub> watch;
-  std::unique_ptr<pb::Maintenance::Stub> maintenance;
-};
-
-std::unique_ptr<Endpoint> Connect(const std::string& url, const ClientOptions& options) {
-  constexpr std::string_view kTls = "https://", kPlain = "http://";
-  auto endpoint = std::make_unique<Endpoint>();
-  if (url.compare(0, kTls.size(), kTls) == 0) {
-    rpc::TlsOptions tls{options.ca_pem, options.certificate_pem, options.key_pem, "",
-                        std::chrono::seconds(30)};
-    endpoint->channel = rpc::TlsChannel(url.substr(kTls.size()), tls);
-  } else {
-    bool plain = url.compare(0, kPlain.size(), kPlain) == 0;
-    endpoint->channel = rpc::PlainChannel(plain ? url.substr(kPlain.size()) : url);
-  }
-  endpoint->kv = pb::KV::NewStub(endpoint->channel);
-  endpoint->lease = pb::Lease::NewStub(endpoint->channel);
-  endpoint->watch = pb::Watch::NewStub(endpoint->channel);
-  endpoint->maintenance = pb::Maintenance::NewStub(endpoint->channel);
-  return endpoint;
-}
 
 KeyValue FromProto(mvccpb::KeyValue& from) {
   KeyValue kv;
@@ -71,9 +38,10 @@ std::string PrefixEnd(std::string prefix) {
 }
 
 struct Client::Impl {
-  ClientOptions options;
-  std::vector<std::unique_ptr<Endpoint>> endpoints;
-  std::atomic<size_t> current{0};
+  const ClientOptions options;
+  Endpoints endpoints;
+
+  explicit Impl(ClientOptions o) : options(std::move(o)), endpoints(options) {}
 
   // Converts keys between etcd's prefix and the callers'. The last character of a range's end may differ.
   std::string Outward(std::string_view key) const {
@@ -95,40 +63,17 @@ struct Client::Impl {
     return std::min(limits.deadline, std::chrono::steady_clock::now() + options.timeout);
   }
 
-  // A connected endpoint: the current one, or the next that answers. Nothing is sent unless connected, so
-  // that a failed write is known not to have happened.
-  Result<Endpoint*> Pick(SteadyTime deadline, const std::stop_token& stop) {
-    while (true) {
-      for (size_t tried = 0; tried < endpoints.size(); ++tried) {
-        if (stop.stop_requested()) return Error(Code::kCancelled, "etcd: stopped");
-        size_t index = current.load() % endpoints.size();
-        if (rpc::AwaitConnected(*endpoints[index]->channel, rpc::TimeLeft(deadline, kConnectPatience))) {
-          return endpoints[index].get();
-        }
-        Abandon(index);
-      }
-      if (std::chrono::steady_clock::now() >= deadline) {
-        return Error(Code::kUnavailable, "etcd: no endpoint can be reached");
-      }
-    }
-  }
-  void Abandon(size_t index) { current.compare_exchange_strong(index, (index + 1) % endpoints.size()); }
-  void Abandon(const Endpoint* endpoint) {
-    for (size_t i = 0; i < endpoints.size(); ++i) {
-      if (endpoints[i].get() == endpoint) Abandon(i);
-    }
-  }
-
-  // One call: `invoke(endpoint, context)`. Repeats reads while etcd is down.
+  // One call: `invoke(endpoint, context)`. Repeats reads while etcd is down. Nothing is sent unless connected, so that a
+  // write that finds no endpoint is known not to have happened.
   template <typename Invoke>
   Result<> Do(std::string_view what, bool repeat, const Limits& limits, const Invoke& invoke) {
     SteadyTime deadline = Deadline(limits);
     while (true) {
-      KEELSON_ASSIGN_OR_RETURN(Endpoint * endpoint, Pick(deadline, limits.stop));
-      rpc::Call call(rpc::TimeLeft(deadline, options.timeout), limits.stop);
-      Result<> done = call.Done(invoke(*endpoint, call.context()), what);
-      if (done || !done.error().Is(Code::kUnavailable)) return done;
-      Abandon(endpoint);
+      KEELSON_ASSIGN_OR_RETURN(Endpoint * endpoint, endpoints.Pick(deadline, limits.stop));
+      Endpoint::Use use(*endpoint, rpc::TimeLeft(deadline, options.timeout), limits.stop);
+      Result<> done = use.Done(invoke(*endpoint, use.call().context()), what);
+      if (done || !(done.error().Is(Code::kUnavailable) || done.error().Is(Code::kTimeout))) return done;
+      endpoints.Abandon(*endpoint);
       if (!repeat || std::chrono::steady_clock::now() >= deadline) return done;
     }
   }
@@ -150,13 +95,7 @@ struct Client::Impl {
   }
 };
 
-Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>()) {
-  impl_->options = std::move(options);
-  for (const std::string& url : impl_->options.endpoints) {
-    impl_->endpoints.push_back(Connect(url, impl_->options));
-  }
-}
-
+Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Client::~Client() = default;
 
 Result<RangeResult> Client::Range(std::string_view key, const RangeOptions& options, const Limits& limits) {
@@ -265,7 +204,7 @@ Result<ServerStatus> Client::Status(const Limits& limits) {
 Result<> Client::Snapshot(const std::function<Result<>(std::string_view)>& each, std::stop_token stop) {
   Limits limits;
   limits.stop = stop;
-  KEELSON_ASSIGN_OR_RETURN(Endpoint * endpoint, impl_->Pick(impl_->Deadline(limits), stop));
+  KEELSON_ASSIGN_OR_RETURN(Endpoint * endpoint, impl_->endpoints.Pick(impl_->Deadline(limits), stop));
   rpc::Call call(milliseconds(0), stop);
   auto stream = endpoint->maintenance->Snapshot(call.context(), pb::SnapshotRequest());
   pb::SnapshotResponse reply;
@@ -277,7 +216,7 @@ Result<> Client::Snapshot(const std::function<Result<>(std::string_view)>& each,
 }
 
 Result<> Client::Defragment(const Limits& limits) {
-  for (const auto& endpoint : impl_->endpoints) {
+  for (const auto& endpoint : impl_->endpoints.all()) {
     if (!rpc::AwaitConnected(*endpoint->channel, rpc::TimeLeft(limits.deadline, impl_->options.timeout))) {
       return Error(Code::kUnavailable, "etcd: an endpoint cannot be reached");
     }
@@ -295,9 +234,10 @@ Error Client::Watch(std::string_view key, std::string_view end, int64_t start_re
                     std::stop_token stop) {
   Limits limits;
   limits.stop = stop;
-  Result<Endpoint*> endpoint = impl_->Pick(impl_->Deadline(limits), stop);
+  Result<Endpoint*> endpoint = impl_->endpoints.Pick(impl_->Deadline(limits), stop);
   if (!endpoint) return endpoint.error();
-  rpc::Call call(milliseconds(0), stop);
+  Endpoint::Use use(**endpoint, milliseconds(0), stop);
+  rpc::Call& call = use.call();
   // Without this, a watch on a member that has lost its leader would hang silently.
   call.context()->AddMetadata("hasleader", "true");
   auto stream = (*endpoint)->watch->Watch(call.context());
@@ -331,9 +271,9 @@ Error Client::Watch(std::string_view key, std::string_view end, int64_t start_re
   grpc::Status status = stream->Finish();
   if (ended) return *ended;
   if (stop.stop_requested()) return Error(Code::kCancelled, "etcd watch: stopped");
-  impl_->Abandon(*endpoint);
+  impl_->endpoints.Abandon(**endpoint);
   if (status.ok()) return Error(Code::kUnavailable, "etcd watch: ended by the server");
-  return rpc::ToError(status, "etcd watch");
+  return use.Done(status, "etcd watch").error();
 }
 
 }  // namespace keelson::etcd

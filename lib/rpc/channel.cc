@@ -24,6 +24,12 @@ grpc::ChannelArguments Arguments() {
   return arguments;
 }
 
+void KeepAlive(std::chrono::milliseconds period, grpc::ChannelArguments& arguments) {
+  if (period.count() <= 0) return;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(period.count()));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
+}
+
 Code CodeOf(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::CANCELLED:
@@ -65,11 +71,14 @@ std::shared_ptr<grpc::Channel> UnixChannel(const std::string& socket_path) {
   return grpc::CreateCustomChannel("unix:" + socket_path, grpc::InsecureChannelCredentials(), arguments);
 }
 
-std::shared_ptr<grpc::Channel> PlainChannel(const std::string& endpoint) {
+std::shared_ptr<grpc::Channel> PlainChannel(const std::string& endpoint,
+                                            std::chrono::milliseconds keepalive) {
   constexpr std::string_view kScheme = "unix://";
   if (endpoint.compare(0, kScheme.size(), kScheme) == 0) return UnixChannel(endpoint.substr(kScheme.size()));
   if (!endpoint.empty() && endpoint[0] == '/') return UnixChannel(endpoint);
-  return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), Arguments());
+  grpc::ChannelArguments arguments = Arguments();
+  KeepAlive(keepalive, arguments);
+  return grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), arguments);
 }
 
 std::shared_ptr<grpc::Channel> TlsChannel(const std::string& host_port, const TlsOptions& options) {
@@ -78,10 +87,7 @@ std::shared_ptr<grpc::Channel> TlsChannel(const std::string& host_port, const Tl
   ssl.pem_cert_chain = options.certificate_pem;
   ssl.pem_private_key = options.key_pem;
   grpc::ChannelArguments arguments = Arguments();
-  if (options.keepalive.count() > 0) {
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive.count()));
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
-  }
+  KeepAlive(options.keepalive, arguments);
   if (!options.server_name.empty()) arguments.SetSslTargetNameOverride(options.server_name);
   return grpc::CreateCustomChannel(host_port, grpc::SslCredentials(ssl), arguments);
 }

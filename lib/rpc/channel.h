@@ -27,8 +27,9 @@ namespace keelson::rpc {
 // of any size.
 std::shared_ptr<grpc::Channel> UnixChannel(const std::string& socket_path);
 // `endpoint`: "unix:///run/x.sock", "/run/x.sock" or "host:port". No TLS: the caller makes sure that a host
-// is loopback.
-std::shared_ptr<grpc::Channel> PlainChannel(const std::string& endpoint);
+// is loopback. `keepalive`: as in TlsOptions; not for sockets.
+std::shared_ptr<grpc::Channel> PlainChannel(const std::string& endpoint,
+                                            std::chrono::milliseconds keepalive = {});
 
 struct TlsOptions {
   std::string ca_pem;                    // who signs servers
