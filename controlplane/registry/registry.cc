@@ -97,7 +97,7 @@ Registry::~Registry() = default;
 Result<> Registry::Start(std::stop_token stop) {
   storage::Limits limits = impl_->ReadLimits(std::move(stop));
   KEELSON_RETURN_IF_ERROR(impl_->allocator.Start(limits));
-  return impl_->repair.Start(limits);
+  return impl_->repair.RunOnce(limits);
 }
 
 void Registry::Maintain(std::stop_token stop) { impl_->repair.Run(std::move(stop)); }

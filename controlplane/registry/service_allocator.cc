@@ -24,7 +24,7 @@ ServiceAllocator::ServiceAllocator(storage::Store& store, const Config& config, 
       config_(config),
       clock_(clock),
       ips_(store, clock),
-      ports_(config.node_port_first, config.node_port_last) {}
+      ports_(store.ranges(), config.node_port_first, config.node_port_last) {}
 
 Result<> ServiceAllocator::Start(const storage::Limits& limits) {
   ranges_.clear();

@@ -35,8 +35,7 @@ metrics::Family& port_errors = metrics::Counter(
     "Number of errors detected on ports by the repair loop broken down by type of error: leak, "
     "repair, full, outOfRange, duplicate, unknown",
     {"type"});
-// Repairs of ports cannot fail: they only change memory.
-[[maybe_unused]] metrics::Value& port_failures =
+metrics::Value& port_failures =
     metrics::Counter("apiserver_nodeport_repair_reconcile_errors_total",
                      "Number of reconciliation failures on the nodeport repair reconcile loop")
         .With();
@@ -125,21 +124,7 @@ ServiceRepair::ServiceRepair(ServiceAllocator& allocator, Clock& clock, Warn war
       vanished_(std::make_shared<Vanished>()) {}
 ServiceRepair::~ServiceRepair() = default;
 
-Result<> ServiceRepair::Start(const storage::Limits& limits) {
-  std::set<int> ports;
-  store_.ForEach(api::ResourceOf<Service>(), [&](const ObjectPtr& object) {
-    auto message = object->Decode();
-    const auto& spec = static_cast<const Service&>(*message).spec();
-    for (const auto& port : spec.ports()) {
-      if (port.node_port() != 0) ports.insert(port.node_port());
-    }
-    if (spec.health_check_node_port() != 0) ports.insert(spec.health_check_node_port());
-  });
-  allocator_.ports().Reset(std::move(ports));
-  return RunOnce(std::chrono::seconds(0), limits);
-}
-
-Result<> ServiceRepair::RunOnce(std::chrono::seconds grace, const storage::Limits& limits) {
+Result<> ServiceRepair::RunOnce(const storage::Limits& limits) {
   std::vector<ObjectPtr> services, addresses;
   store_.ForEach(api::ResourceOf<Service>(), [&](const ObjectPtr& object) { services.push_back(object); });
   store_.ForEach(IpAddresses(), [&](const ObjectPtr& object) { addresses.push_back(object); });
@@ -147,9 +132,10 @@ Result<> ServiceRepair::RunOnce(std::chrono::seconds grace, const storage::Limit
     auto message = object->Decode();
     KEELSON_RETURN_IF_ERROR(RepairService(static_cast<const Service&>(*message), limits));
   }
-  for (const ObjectPtr& object : addresses) KEELSON_RETURN_IF_ERROR(RepairAddress(object, grace, limits));
-  RepairPorts();
-  return {};
+  for (const ObjectPtr& object : addresses) KEELSON_RETURN_IF_ERROR(RepairAddress(object, limits));
+  Result<> ports = RepairPorts(limits);
+  if (!ports) port_failures.Increment();
+  return ports;
 }
 
 Result<> ServiceRepair::RepairService(const Service& service, const storage::Limits& limits) {
@@ -221,8 +207,7 @@ bool ServiceRepair::HeldByService(const networkingv1::ParentReference& parent, s
   });
 }
 
-Result<> ServiceRepair::RepairAddress(const ObjectPtr& object, std::chrono::seconds grace,
-                                      const storage::Limits& limits) {
+Result<> ServiceRepair::RepairAddress(const ObjectPtr& object, const storage::Limits& limits) {
   auto message = object->Decode();
   const auto& address = static_cast<const networkingv1::IPAddress&>(*message);
   const std::string& name = address.metadata().name();
@@ -238,7 +223,8 @@ Result<> ServiceRepair::RepairAddress(const ObjectPtr& object, std::chrono::seco
     return {};
   }
   if (HeldByService(parent, name)) return {};
-  if (clock_.Now() < api::FromTime(address.metadata().creation_timestamp()) + grace) return {};
+  // It may be waiting for its Service, which another server is about to write.
+  if (clock_.Now() < api::FromTime(address.metadata().creation_timestamp()) + kGrace) return {};
   // The cache may be behind: the Service may exist by now, and its write must not lose the address.
   const std::string key = api::KeyOf(parent.namespace_(), parent.name());
   KEELSON_ASSIGN_OR_RETURN(ObjectPtr service, store_.Get(api::ResourceOf<Service>(), key, "", limits));
@@ -260,7 +246,7 @@ Result<bool> ServiceRepair::Remove(const ObjectPtr& address, const storage::Limi
   return deleted.has_value();
 }
 
-void ServiceRepair::RepairPorts() {
+Result<> ServiceRepair::RepairPorts(const storage::Limits& limits) {
   std::map<int, std::shared_ptr<const Message>> owners;
   std::set<int> used;
   store_.ForEach(api::ResourceOf<Service>(), [&](const ObjectPtr& object) {
@@ -282,9 +268,11 @@ void ServiceRepair::RepairPorts() {
     }
     used.insert(ports.begin(), ports.end());
   });
-  for (int port : allocator_.ports().Reconcile(used)) {
+  KEELSON_ASSIGN_OR_RETURN(std::set<int> unknown, allocator_.ports().Reconcile(used, limits));
+  for (int port : unknown) {
     warn_(*owners.at(port), "PortNotAllocated", fmt::format("Port {} is not allocated; repairing", port));
   }
+  return {};
 }
 
 void ServiceRepair::Run(std::stop_token stop) {
@@ -321,7 +309,7 @@ void ServiceRepair::Run(std::stop_token stop) {
     }
     if (done) done = allocator_.EnsureDefaultCidr(Soon(stop));
     if (done && clock_.SteadyNow() >= next) {
-      done = RunOnce(kGrace, Soon(stop));
+      done = RunOnce(Soon(stop));
       next = clock_.SteadyNow() + kPeriod;
     }
     if (!done) ip_failures.Increment();

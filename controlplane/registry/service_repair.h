@@ -2,7 +2,6 @@
 // checks everything at start and every three minutes, and a Service at once when its address vanishes.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -20,11 +19,8 @@ class ServiceRepair {
   ServiceRepair(ServiceAllocator& allocator, Clock& clock, Warn warn);
   ~ServiceRepair();
 
-  // Call once, before the first write: learns the node ports, and removes everything without a Service,
-  // because no write is in progress.
-  Result<> Start(const storage::Limits& limits);
-  // Checks everything once. An address younger than `grace` may be waiting for its Service.
-  Result<> RunOnce(std::chrono::seconds grace, const storage::Limits& limits);
+  // Checks everything once; call it before the first write. What is too young to judge waits for the next check.
+  Result<> RunOnce(const storage::Limits& limits);
   // Runs the checks until `stop`.
   void Run(std::stop_token stop);
 
@@ -33,9 +29,9 @@ class ServiceRepair {
   Result<> RepairService(const corev1::Service& service, const storage::Limits& limits);
   Result<> RepairIp(const corev1::Service& service, const std::string& text,
                     const std::vector<IpPrefix>& ranges, const storage::Limits& limits);
-  Result<> RepairAddress(const ObjectPtr& object, std::chrono::seconds grace, const storage::Limits& limits);
+  Result<> RepairAddress(const ObjectPtr& object, const storage::Limits& limits);
   bool HeldByService(const api::networking::v1::ParentReference& parent, std::string_view ip) const;
-  void RepairPorts();
+  Result<> RepairPorts(const storage::Limits& limits);
   // False: the address has changed in the meantime.
   Result<bool> Remove(const ObjectPtr& address, const storage::Limits& limits);
 

@@ -190,4 +190,7 @@ void Store::EndWatches(const api::ResourceInfo& info) {
   }
 }
 
+RangeAllocations& Store::ranges() { return impl_->ranges; }
+MasterLeases& Store::master_leases() { return impl_->master_leases; }
+
 }  // namespace keelson::storage

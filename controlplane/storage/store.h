@@ -14,7 +14,9 @@
 
 #include "controlplane/etcd/client.h"
 #include "controlplane/storage/encryption.h"
+#include "controlplane/storage/master_leases.h"
 #include "controlplane/storage/object.h"
+#include "controlplane/storage/range_allocations.h"
 #include "lib/api/scheme.h"
 #include "lib/api/selector.h"
 #include "lib/base/clock.h"
@@ -122,6 +124,10 @@ class Store {
   // Removes an object that cannot be decrypted or decoded. false: it is readable, or it does not exist.
   // kUnavailable: unknown, since a KMS does not answer.
   Result<bool> DeleteUnreadable(const api::ResourceInfo& info, std::string_view key, const Limits& limits);
+
+  // The values beside the resources. Both live as long as the store.
+  RangeAllocations& ranges();
+  MasterLeases& master_leases();
 
  private:
   struct Impl;

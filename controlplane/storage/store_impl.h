@@ -29,6 +29,8 @@ struct Store::Impl {
   WatchCaches caches;
   RevisionGate gate;
   StoredValueDecoder decoder;
+  RangeAllocations ranges;
+  MasterLeases master_leases;
   std::atomic<bool> ready{false};
   Mutex fill_mutex;
   static constexpr int kConversions = 8;
@@ -41,7 +43,9 @@ struct Store::Impl {
         leases(*client, clock),
         caches({options.history_events, options.history_bytes}, clock),
         gate(*client),
-        decoder(options.encryption) {}
+        decoder(options.encryption),
+        ranges(*client, options.json),
+        master_leases(*client, options.json) {}
 
   Result<WatchCache*> CacheOf(const api::ResourceInfo& info, const Limits& limits) {
     if (WatchCache* cache = caches.Of(info)) return cache;

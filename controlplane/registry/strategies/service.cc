@@ -125,17 +125,20 @@ void DropOfOldType(Service& service, const ServiceSpec& old) {
 class PortOperation {
  public:
   PortOperation(const Context& context, PortAllocator& allocator, Effects& effects)
-      : allocator_(allocator), effects_(effects), dry_run_(context.options.dry_run) {}
+      : allocator_(allocator),
+        effects_(effects),
+        limits_(context.limits),
+        dry_run_(context.options.dry_run) {}
 
   Result<> Claim(int port) {
     // A dry run takes nothing, so it remembers what it would have taken.
     if (!ours_.insert(port).second) return Error(Code::kInvalid, "provided port is already allocated");
-    KEELSON_RETURN_IF_ERROR(allocator_.Claim(port, dry_run_));
+    KEELSON_RETURN_IF_ERROR(allocator_.Claim(port, dry_run_, limits_));
     Undo(port);
     return {};
   }
   Result<int> Allocate() {
-    KEELSON_ASSIGN_OR_RETURN(int port, allocator_.Allocate(dry_run_));
+    KEELSON_ASSIGN_OR_RETURN(int port, allocator_.Allocate(dry_run_, limits_));
     ours_.insert(port);
     Undo(port);
     return port;
@@ -152,6 +155,7 @@ class PortOperation {
   }
   PortAllocator& allocator_;
   Effects& effects_;
+  const storage::Limits limits_;
   const bool dry_run_;
   std::set<int> ours_;
 };
@@ -251,6 +255,7 @@ class ServiceStrategy : public Strategy {
   }
 
   Error InvalidNodePort(const Service& service, int index, int port, const Error& error) const {
+    if (!error.Is(Code::kInvalid)) return error;
     const Path path("spec");
     const Path ports = path.Child("ports");
     const Path item = ports.Index(index);
