@@ -91,6 +91,9 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
     openapi.DropIdle();
     pause(kServiceCheckPeriod);
   }
+  if (Result<> gone = WithdrawKubernetesEndpoint(registry, options.kubernetes_service); !gone) {
+    log::Warn("Cannot take this server out of the Service kubernetes", {{"err", gone.error()}});
+  }
   return {};
 }
 

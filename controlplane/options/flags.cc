@@ -69,7 +69,9 @@ void AddServing(const FlagAdder& add, Options& options) {
   add("--external-hostname", options.external_hostname,
       "Host in URLs that lead here; default: the advertised address");
   add("--endpoint-reconciler-type", options.endpoint_reconciler,
-      "none: the kubernetes Service's endpoints are left to others")
+      "lease: all servers with a lease are endpoints of the Service kubernetes; master-count: the same, the "
+      "name is "
+      "deprecated; none: the endpoints are left to others")
       ->check(CLI::IsMember({"lease", "master-count", "none"}));
   add("--client-ca-file", options.client_ca_file, "CA of client certificates");
   add("--token-auth-file", options.token_auth_file, "Lines of token,user,uid,\"groups\"");

@@ -45,10 +45,13 @@ struct KubernetesServiceOptions {
   int port = 6443;
   bool publish = true;  // write the endpoints; else another component does
 };
-// The Service default/kubernetes, with Endpoints and an EndpointSlice that name this server only: a single
-// API server per cluster writes them.
+// The Service default/kubernetes, with Endpoints and an EndpointSlice that name all API servers with a lease. Renews this
+// server's lease of 15 seconds; call it every 10. kUnavailable and the like when etcd does not answer.
 Result<> EnsureKubernetesService(registry::Registry& registry, const KubernetesServiceOptions& options,
                                  std::stop_token stop);
+// Ends this server's lease, and takes its address out of the endpoints unless it is the last one. Before the server stops
+// to serve.
+Result<> WithdrawKubernetesEndpoint(registry::Registry& registry, const KubernetesServiceOptions& options);
 
 // "10.96.0.1" for "10.96.0.0/12"; also IPv6.
 Result<std::string> FirstServiceIp(const std::string& cidr);

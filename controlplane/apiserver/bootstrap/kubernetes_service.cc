@@ -11,6 +11,13 @@ namespace {
 
 constexpr const char* kName = "kubernetes";
 constexpr const char* kNamespace = "default";
+// As kube-apiserver's, which may stand beside this one.
+constexpr std::chrono::seconds kLeaseTtl{15};
+constexpr std::chrono::seconds kPatience{5};
+
+storage::Limits Soon(std::stop_token stop) {
+  return {std::chrono::steady_clock::now() + kPatience, std::move(stop)};
+}
 
 void SetMeta(metav1::ObjectMeta& meta) {
   meta.set_name(kName);
@@ -35,28 +42,34 @@ corev1::Service WantedService(const KubernetesServiceOptions& options) {
   return service;
 }
 
-void FillEndpoints(const KubernetesServiceOptions& options, corev1::Endpoints& endpoints) {
+using Addresses = std::vector<std::string>;
+
+void FillEndpoints(const KubernetesServiceOptions& options, const Addresses& servers,
+                   corev1::Endpoints& endpoints) {
   SetMeta(*endpoints.mutable_metadata());
   // The label excludes these Endpoints from mirroring: this file writes their slice.
   (*endpoints.mutable_metadata()->mutable_labels())["endpointslice.kubernetes.io/skip-mirror"] = "true";
   endpoints.clear_subsets();
   corev1::EndpointSubset& subset = *endpoints.add_subsets();
-  subset.add_addresses()->set_ip(options.advertise_address);
+  for (const std::string& server : servers) subset.add_addresses()->set_ip(server);
   corev1::EndpointPort& port = *subset.add_ports();
   port.set_name("https");
   port.set_port(options.port);
   port.set_protocol("TCP");
 }
 
-void FillSlice(const KubernetesServiceOptions& options, discoveryv1::EndpointSlice& slice) {
+void FillSlice(const KubernetesServiceOptions& options, const Addresses& servers,
+               discoveryv1::EndpointSlice& slice) {
   SetMeta(*slice.mutable_metadata());
   (*slice.mutable_metadata()->mutable_labels())["kubernetes.io/service-name"] = kName;
-  bool v6 = options.advertise_address.find(':') != std::string::npos;
+  bool v6 = servers.front().find(':') != std::string::npos;
   slice.set_address_type(v6 ? "IPv6" : "IPv4");
   slice.clear_endpoints();
-  discoveryv1::Endpoint& endpoint = *slice.add_endpoints();
-  endpoint.add_addresses(options.advertise_address);
-  endpoint.mutable_conditions()->set_ready(true);
+  for (const std::string& server : servers) {
+    discoveryv1::Endpoint& endpoint = *slice.add_endpoints();
+    endpoint.add_addresses(server);
+    endpoint.mutable_conditions()->set_ready(true);
+  }
   slice.clear_ports();
   discoveryv1::EndpointPort& port = *slice.add_ports();
   port.set_name("https");
@@ -90,6 +103,21 @@ Result<> Reconcile(registry::Registry& registry, const std::function<void(T&)>& 
   return {};
 }
 
+// Writes what the leases say. A server that runs has a lease, so none at all is an error.
+Result<> PublishServers(registry::Registry& registry, const KubernetesServiceOptions& options,
+                        std::stop_token stop) {
+  KEELSON_ASSIGN_OR_RETURN(Addresses servers, registry.store().master_leases().List(Soon(stop)));
+  if (servers.empty()) {
+    return Error(Code::kInternal,
+                 "no master IPs were listed in storage, refusing to erase all endpoints for the kubernetes "
+                 "service");
+  }
+  KEELSON_RETURN_IF_ERROR(Reconcile<corev1::Endpoints>(
+      registry, [&](corev1::Endpoints& object) { FillEndpoints(options, servers, object); }, stop));
+  return Reconcile<discoveryv1::EndpointSlice>(
+      registry, [&](discoveryv1::EndpointSlice& object) { FillSlice(options, servers, object); }, stop);
+}
+
 }  // namespace
 
 Result<std::string> FirstServiceIp(const std::string& cidr) {
@@ -110,10 +138,18 @@ Result<> EnsureKubernetesService(registry::Registry& registry, const KubernetesS
                                  std::stop_token stop) {
   KEELSON_RETURN_IF_ERROR(CreateIfAbsent(registry, WantedService(options), stop));
   if (!options.publish) return {};
-  KEELSON_RETURN_IF_ERROR(Reconcile<corev1::Endpoints>(
-      registry, [&](corev1::Endpoints& object) { FillEndpoints(options, object); }, stop));
-  return Reconcile<discoveryv1::EndpointSlice>(
-      registry, [&](discoveryv1::EndpointSlice& object) { FillSlice(options, object); }, stop);
+  KEELSON_RETURN_IF_ERROR(
+      registry.store().master_leases().Renew(options.advertise_address, kLeaseTtl, Soon(stop)));
+  return PublishServers(registry, options, stop);
+}
+
+Result<> WithdrawKubernetesEndpoint(registry::Registry& registry, const KubernetesServiceOptions& options) {
+  if (!options.publish) return {};
+  storage::MasterLeases& leases = registry.store().master_leases();
+  KEELSON_RETURN_IF_ERROR(leases.Remove(options.advertise_address, Soon({})));
+  KEELSON_ASSIGN_OR_RETURN(Addresses others, leases.List(Soon({})));
+  if (others.empty()) return {};
+  return PublishServers(registry, options, {});
 }
 
 }  // namespace keelson::apiserver
