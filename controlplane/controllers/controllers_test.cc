@@ -103,8 +103,8 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
       "volumes",
   };
   // Upstream has no queue there.
-  want.insert({"attachdetach", "certificate_cleaner", "legacy_service_account_token_cleaner",
-               "podcertificaterequest_cleaner"});
+  want.insert({"attachdetach", "certificate_cleaner", "discovered_informers",
+               "legacy_service_account_token_cleaner", "podcertificaterequest_cleaner"});
   std::set<std::string> before = QueueNames();  // of other tests in this process
 
   Options options;
