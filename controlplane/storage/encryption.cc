@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/storage/convert.h"
-#include "controlplane/storage/encryption_kms.h"
+#include "controlplane/storage/encryption/kms.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/mutex.h"

@@ -6,8 +6,8 @@
 #include <stop_token>
 #include <string>
 
-#include "controlplane/storage/encryption_config.h"
-#include "controlplane/storage/transformer.h"
+#include "controlplane/storage/encryption/config.h"
+#include "controlplane/storage/encryption/transformer.h"
 #include "lib/api/scheme.h"
 #include "lib/base/clock.h"
 

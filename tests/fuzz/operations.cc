@@ -1,8 +1,8 @@
 // Input from operators and etcd: encrypted values, encryption configurations, audit policies.
 #include "controlplane/apiserver/audit/policy.h"
-#include "controlplane/storage/encryption_config.h"
-#include "controlplane/storage/encryption_kms.h"
-#include "controlplane/storage/transformer.h"
+#include "controlplane/storage/encryption/config.h"
+#include "controlplane/storage/encryption/kms.h"
+#include "controlplane/storage/encryption/transformer.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace keelson::fuzz {

@@ -1,4 +1,4 @@
-#include "controlplane/storage/encryption_config.h"
+#include "controlplane/storage/encryption/config.h"
 
 #include <sodium.h>
 

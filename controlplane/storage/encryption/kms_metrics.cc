@@ -1,4 +1,4 @@
-#include "controlplane/storage/kms_metrics.h"
+#include "controlplane/storage/encryption/kms_metrics.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // With a plugin of the test's own, behind a socket as a real one.
-#include "controlplane/storage/encryption_kms.h"
+#include "controlplane/storage/encryption/kms.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

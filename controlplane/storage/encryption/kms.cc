@@ -1,4 +1,4 @@
-#include "controlplane/storage/encryption_kms.h"
+#include "controlplane/storage/encryption/kms.h"
 
 #include <map>
 #include <optional>
@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include "controlplane/storage/kms_metrics.h"
-#include "controlplane/storage/kms_object.pb.h"
+#include "controlplane/storage/encryption/kms_metrics.h"
+#include "controlplane/storage/encryption/kms_object.pb.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 #include "lib/base/mutex.h"

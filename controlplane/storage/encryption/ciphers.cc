@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "controlplane/storage/transformer.h"
+#include "controlplane/storage/encryption/transformer.h"
 #include "lib/crypto/cipher.h"
 #include "lib/crypto/key_derivation.h"
 #include "lib/crypto/random.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "controlplane/storage/transformer.h"
+#include "controlplane/storage/encryption/transformer.h"
 #include "lib/base/clock.h"
 
 namespace keelson::storage {
