@@ -66,7 +66,18 @@ packages_deb() {
     { tail -n 30 "$output/build.log" >&2; die "packages cannot be built; see $output/build.log"; }
   mv "$work"/*.deb "$work"/*.buildinfo "$work"/*.changes "$output/"
   rm -rf "$work"
+  packages_index "$output"
   step "$(cd "$output" && du -ch ./*_"${version}"_*.deb | tail -n 1 | cut -f 1) in $output"
+}
+
+# Makes a directory of packages a repository that apt reads: deb [trusted=yes] file:DIRECTORY ./
+packages_index() {
+  local directory=$1 deb
+  for deb in "$directory"/*.deb; do
+    dpkg-deb -f "$deb"
+    printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "${deb##*/}" "$(stat -c %s "$deb")" "$(sha256sum <"$deb" | cut -d ' ' -f 1)"
+  done >"$directory/Packages.new"
+  mv "$directory/Packages.new" "$directory/Packages"
 }
 
 # One spec file, over the same rules of what packages hold. An rpm belongs to the distribution whose libraries the programs were
@@ -144,5 +155,6 @@ INSIDE
     die "packages cannot be built in $root"
   mv "$PACKAGES_DIR/roots/$suite-tree/packages"/*.deb "$PACKAGES_DIR/roots/$suite-tree/packages"/*.buildinfo \
     "$PACKAGES_DIR/roots/$suite-tree/packages"/*.changes "$output/"
+  packages_index "$output"
   step "packages for $suite are in $output"
 }
