@@ -48,6 +48,8 @@ std::optional<Field> PayloadField(const nftnl_expr* e) {
       {NFT_PAYLOAD_TRANSPORT_HEADER, 0, 2, Field::kSourcePort},
       {NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, Field::kDestinationPort},
       {NFT_PAYLOAD_LL_HEADER, 6, 6, Field::kEtherSaddr},
+      {NFT_PAYLOAD_LL_HEADER, 12, 2, Field::kEtherType},
+      {NFT_PAYLOAD_TRANSPORT_HEADER, 0, 1, Field::kIcmpType},
   };
   for (const Row& row : kRows) {
     if (U32(e, NFTNL_EXPR_PAYLOAD_BASE) == row.base && U32(e, NFTNL_EXPR_PAYLOAD_OFFSET) == row.offset &&
@@ -92,13 +94,19 @@ Decoded LoadOf(const nftnl_expr* e, uint16_t reg, T field) {
 }
 
 Decoded Payload(const nftnl_expr* e) {
-  if (!Has(e, NFTNL_EXPR_PAYLOAD_DREG)) return std::nullopt;  // writes into the packet
+  if (!Has(e, NFTNL_EXPR_PAYLOAD_DREG)) {  // writes into the packet
+    bool daddr = U32(e, NFTNL_EXPR_PAYLOAD_BASE) == NFT_PAYLOAD_LL_HEADER &&
+                 U32(e, NFTNL_EXPR_PAYLOAD_OFFSET) == 0 && U32(e, NFTNL_EXPR_PAYLOAD_LEN) == 6;
+    if (!daddr) return std::nullopt;
+    return expr::SetEtherDaddr{Register(e, NFTNL_EXPR_PAYLOAD_SREG)};
+  }
   return LoadOf(e, NFTNL_EXPR_PAYLOAD_DREG, PayloadField(e));
 }
 
 Decoded Meta(const nftnl_expr* e) {
   uint32_t key = U32(e, NFTNL_EXPR_META_KEY);
   if (Has(e, NFTNL_EXPR_META_DREG)) return LoadOf(e, NFTNL_EXPR_META_DREG, MetaField(key));
+  if (key == NFT_META_PKTTYPE) return expr::SetPacketType{Register(e, NFTNL_EXPR_META_SREG)};
   if (key != NFT_META_MARK) return std::nullopt;
   return expr::SetMark{Register(e, NFTNL_EXPR_META_SREG)};
 }

@@ -94,6 +94,10 @@ struct Encode {
         return Meta(x.reg, NFT_META_IIFNAME);
       case Field::kEtherSaddr:
         return Payload(x.reg, NFT_PAYLOAD_LL_HEADER, 6, 6);
+      case Field::kEtherType:
+        return Payload(x.reg, NFT_PAYLOAD_LL_HEADER, 12, 2);
+      case Field::kIcmpType:
+        return Payload(x.reg, NFT_PAYLOAD_TRANSPORT_HEADER, 0, 1);
     }
     return nullptr;
   }
@@ -151,6 +155,22 @@ struct Encode {
   nftnl_expr* operator()(const expr::SetMark& x) const {
     nftnl_expr* e = nftnl_expr_alloc("meta");
     nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, NFT_META_MARK);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_META_SREG, Register(x.reg));
+    return e;
+  }
+  nftnl_expr* operator()(const expr::SetEtherDaddr& x) const {
+    nftnl_expr* e = nftnl_expr_alloc("payload");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_SREG, Register(x.reg));
+    nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_BASE, NFT_PAYLOAD_LL_HEADER);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_OFFSET, 0);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, 6);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_CSUM_TYPE, NFT_PAYLOAD_CSUM_NONE);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_CSUM_OFFSET, 0);
+    return e;
+  }
+  nftnl_expr* operator()(const expr::SetPacketType& x) const {
+    nftnl_expr* e = nftnl_expr_alloc("meta");
+    nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, NFT_META_PKTTYPE);
     nftnl_expr_set_u32(e, NFTNL_EXPR_META_SREG, Register(x.reg));
     return e;
   }

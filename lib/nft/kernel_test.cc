@@ -238,6 +238,23 @@ TEST_P(KernelTest, ElementsKeepTheirComments) {
   EXPECT_FALSE(*kernel_->ReadSets({Family::kBridge, "nowhere"}));
 }
 
+TEST_P(KernelTest, FramesOfABridgeGetAnotherDestination) {
+  Transaction t({Family::kBridge, "keelson-frames"});
+  t.AddTable();
+  t.AddChain({.name = "prerouting", .hook = Hook{HookType::kFilter, HookPoint::kPrerouting, -300}});
+  Rule rule("prerouting");
+  rule.Load(0, Field::kEtherType).Equal(0, std::string("\x86\xdd", 2));
+  rule.Load(1, Field::kIcmpType).Equal(1, std::string(1, '\x80'));
+  rule.Immediate(4, std::string("\2\0\0\0\0\7", 6)).SetEtherDaddr(4);
+  t.AddRule(rule.Immediate(8, std::string(1, '\0')).SetPacketType(8));
+  auto applied = kernel_->Apply(t);
+  EXPECT_TRUE(applied) << applied.error().message();
+  EXPECT_EQ(
+      ToText(rule),
+      "r0 = ether type; r0 == 0x86dd; r1 = icmp type; r1 == 0x80; r4 = 0x020000000007; ether daddr = r4; "
+      "r8 = 0x00; meta pkttype = r8");
+}
+
 TEST_P(KernelTest, EveryExpressionAndKindOfSetIsAccepted) {
   for (Family family : {Family::kIpv4, Family::kIpv6, Family::kInet}) {
     Table table{family, "keelson-all"};

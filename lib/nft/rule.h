@@ -49,6 +49,8 @@ enum class Field {
   kSaddrType,
   kIifName,     // 4 registers; in a bridge table the port
   kEtherSaddr,  // 2 registers
+  kEtherType,   // bridge tables: of the frame; 2 bytes in network order
+  kIcmpType,    // of ICMP or ICMPv6: first byte of the transport header
 };
 int RegistersOf(Field field);
 
@@ -95,6 +97,14 @@ struct VerdictMap {
 struct SetMark {
   int reg;
 };
+// Bridge tables, hook prerouting: gives the frame another destination (6 bytes from `reg` on).
+struct SetEtherDaddr {
+  int reg;
+};
+// Whom the frame counts as sent to: one byte, PACKET_* of <linux/if_packet.h>.
+struct SetPacketType {
+  int reg;
+};
 // Adds the key to a dynamic set, or renews its timeout.
 struct Update {
   int key;
@@ -125,8 +135,9 @@ struct Counter {};
 }  // namespace expr
 
 using Expr = std::variant<expr::Load, expr::Random, expr::Compare, expr::Mask, expr::Immediate, expr::Lookup,
-                          expr::Map, expr::VerdictMap, expr::SetMark, expr::Update, expr::Forget, expr::Dnat,
-                          expr::Masquerade, expr::Reject, expr::Finish, expr::Counter>;
+                          expr::Map, expr::VerdictMap, expr::SetMark, expr::SetEtherDaddr,
+                          expr::SetPacketType, expr::Update, expr::Forget, expr::Dnat, expr::Masquerade,
+                          expr::Reject, expr::Finish, expr::Counter>;
 
 class Rule {
  public:
@@ -147,6 +158,8 @@ class Rule {
   Rule& Map(int key, std::string set, int out) { return Add(expr::Map{key, std::move(set), out}); }
   Rule& VerdictMap(int key, std::string set) { return Add(expr::VerdictMap{key, std::move(set)}); }
   Rule& SetMark(int reg) { return Add(expr::SetMark{reg}); }
+  Rule& SetEtherDaddr(int reg) { return Add(expr::SetEtherDaddr{reg}); }
+  Rule& SetPacketType(int reg) { return Add(expr::SetPacketType{reg}); }
   Rule& Update(int key, std::string set, std::chrono::milliseconds timeout) {
     return Add(expr::Update{key, std::move(set), timeout});
   }

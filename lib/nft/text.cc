@@ -74,6 +74,10 @@ std::string_view NameOf(Field field) {
       return "meta iifname";
     case Field::kEtherSaddr:
       return "ether saddr";
+    case Field::kEtherType:
+      return "ether type";
+    case Field::kIcmpType:
+      return "icmp type";
   }
   return "?";
 }
@@ -160,6 +164,8 @@ struct ExprText {
     return "verdict @" + e.set + "[" + R(e.key) + "]";
   }
   std::string operator()(const expr::SetMark& e) const { return "meta mark = " + R(e.reg); }
+  std::string operator()(const expr::SetEtherDaddr& e) const { return "ether daddr = " + R(e.reg); }
+  std::string operator()(const expr::SetPacketType& e) const { return "meta pkttype = " + R(e.reg); }
   std::string operator()(const expr::Update& e) const {
     return "update @" + e.set + "[" + R(e.key) + "] timeout " + std::to_string(e.timeout.count()) + "ms";
   }

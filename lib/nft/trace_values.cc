@@ -78,6 +78,10 @@ std::string FieldBytes(Field field, const Packet& packet, const AddressTypeOf& a
       return Key().Ifname(packet.in_link).bytes();
     case Field::kEtherSaddr:
       return std::string(6, '\0');
+    case Field::kEtherType:
+      return packet.source.is_v4() ? std::string("\x08\x00", 2) : std::string("\x86\xdd", 2);
+    case Field::kIcmpType:
+      return std::string(1, '\0');
   }
   return {};
 }

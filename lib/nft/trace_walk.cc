@@ -204,6 +204,8 @@ class Walk {
   }
   Next On(const expr::Finish& x, Way& way) { return Apply(way, x.verdict); }
   // Renewals and counters do not matter to a trace.
+  Next On(const expr::SetEtherDaddr&, Way&) { return Next::kExpr; }
+  Next On(const expr::SetPacketType&, Way&) { return Next::kExpr; }
   Next On(const expr::Update&, Way&) { return Next::kExpr; }
   Next On(const expr::Forget&, Way&) { return Next::kExpr; }
   Next On(const expr::Counter&, Way&) { return Next::kExpr; }
