@@ -18,6 +18,7 @@ constexpr int kMetadata = 1, kManagedFields = 17;
 struct Field {
   int number = 0;
   bool delimited = false;
+  uint64_t value = 0;  // of varints
   // With and without tag and length; `payload` only for length-delimited fields.
   std::string_view whole, payload;
 };
@@ -36,6 +37,8 @@ Result<> Walk(std::string_view message, const Each& each) {
       if (length > message.size() - start || !in.Skip(static_cast<int>(length))) return malformed;
       field.delimited = true;
       field.payload = message.substr(start, length);
+    } else if (WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_VARINT) {
+      if (!in.ReadVarint64(&field.value)) return malformed;
     } else if (!WireFormatLite::SkipField(&in, tag)) {
       return malformed;
     }
@@ -60,6 +63,12 @@ Result<> ForEachField(std::string_view message,
                       const std::function<Result<>(int number, std::string_view payload)>& each) {
   return Walk(message, [&](const Field& field) -> Result<> {
     return field.delimited ? each(field.number, field.payload) : Result<>();
+  });
+}
+
+Result<> ForEachWireField(std::string_view message, const std::function<Result<>(const WireField&)>& each) {
+  return Walk(message, [&](const Field& field) -> Result<> {
+    return each({field.number, field.payload, field.value});
   });
 }
 
