@@ -55,16 +55,27 @@ std::optional<Flow> Parse(nlmsghdr* header) {
   return flow;
 }
 
-}  // namespace
-
-Result<std::vector<Flow>> ListFlows(Socket& socket, bool v4, uint8_t protocol) {
+template <typename Wanted>
+Result<std::vector<Flow>> ListIf(Socket& socket, bool v4, const Wanted& wanted) {
   std::vector<Flow> out;
   Request request(Type(IPCTNL_MSG_CT_GET), NLM_F_DUMP, Header(v4), "list tracked connections");
   KEELSON_RETURN_IF_ERROR(request.Run(socket, [&](nlmsghdr* header) {
     std::optional<Flow> flow = Parse(header);
-    if (flow && flow->protocol == protocol) out.push_back(std::move(*flow));
+    if (flow && wanted(*flow)) out.push_back(std::move(*flow));
   }));
   return out;
+}
+
+}  // namespace
+
+Result<std::vector<Flow>> ListFlows(Socket& socket, bool v4, uint8_t protocol) {
+  return ListIf(socket, v4, [&](const Flow& flow) { return flow.protocol == protocol; });
+}
+
+Result<std::vector<Flow>> ListFlowsOf(Socket& socket, const IpAddress& address) {
+  return ListIf(socket, address.is_v4(), [&](const Flow& flow) {
+    return flow.source == address || flow.destination == address || flow.replier == address;
+  });
 }
 
 Result<bool> DeleteFlow(Socket& socket, const Flow& flow) {

@@ -21,6 +21,8 @@ struct Flow {
 
 // The entries of one family and protocol (IPPROTO_UDP, ...). `socket` comes from Socket::OpenNetfilter().
 Result<std::vector<Flow>> ListFlows(Socket& socket, bool v4, uint8_t protocol);
+// The entries of all protocols that have `address` as source, destination or replier.
+Result<std::vector<Flow>> ListFlowsOf(Socket& socket, const IpAddress& address);
 // False: the entry had already gone.
 Result<bool> DeleteFlow(Socket& socket, const Flow& flow);
 
