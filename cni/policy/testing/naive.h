@@ -1,0 +1,17 @@
+// For tests: NetworkPolicy read straight from the API's text, one packet at a time.
+#pragma once
+
+#include "cni/policy/objects.h"
+
+namespace keelson::cni::policy {
+
+struct Packet {
+  IpAddress source, destination;
+  uint8_t protocol = 6;
+  uint16_t port = 0;  // of the destination
+};
+
+// Whether the first packet of a connection passes the policies of the pods on `node`.
+bool Permitted(const Cluster& cluster, const std::string& node, const Packet& packet);
+
+}  // namespace keelson::cni::policy
