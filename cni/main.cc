@@ -3,6 +3,7 @@
 #include "cni/bandwidth/bandwidth.h"
 #include "cni/bridge/bridge.h"
 #include "cni/host-local/host_local.h"
+#include "cni/keelson-policy/policy_plugin.h"
 #include "cni/loopback/loopback.h"
 #include "cni/portmap/portmap.h"
 
@@ -11,6 +12,7 @@ int main(int, char** argv) {
   return PluginMain(argv[0], {{"bandwidth", BandwidthPlugin()},
                               {"bridge", BridgePlugin()},
                               {"host-local", HostLocalPlugin()},
+                              {"keelson-policy", NetworkPolicyPlugin()},
                               {"loopback", LoopbackPlugin()},
                               {"portmap", PortmapPlugin()}});
 }

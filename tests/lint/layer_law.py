@@ -36,7 +36,7 @@ HOMES = [
 HIDDEN_IN_PUBLIC_HEADERS = re.compile(r"^(netlink/|libmnl/|libnftnl/|bpf/|blkid/|systemd/|grpc|boost/asio|boost/beast|nghttp2/|openssl/)")
 # Start-up time is most of a CNI plugin's cost.
 HEAVY_LIBRARIES = re.compile(r"libgrpc|libprotobuf|libssl|libcrypto|libboost_url")
-CNI_PLUGINS = ["bridge", "host-local", "loopback", "portmap", "bandwidth"]
+CNI_PLUGINS = ["bridge", "host-local", "loopback", "portmap", "bandwidth", "keelson-policy"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 

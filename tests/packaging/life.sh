@@ -50,7 +50,7 @@ echo "--- programs find their libraries"
 for program in kubelet kube-proxy kube-cni kube-controlplane nodectl; do
   "/usr/bin/$program" --version | grep -q '^Kubernetes v1\.' || fail "$program --version"
 done
-for plugin in bridge host-local portmap bandwidth loopback; do
+for plugin in bridge host-local portmap bandwidth loopback keelson-policy; do
   CNI_COMMAND=VERSION "/opt/cni/bin/$plugin" </dev/null | grep -q '"supportedVersions"' || fail "plugin $plugin"
 done
 [ "$(stat -c %h /opt/cni/bin/bridge)" = 5 ] || fail "the plugins are not one file"

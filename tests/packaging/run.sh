@@ -33,7 +33,7 @@ mkdir "$work/programs"
 for program in kubelet kube-proxy kube-cni kube-controlplane nodectl bridge; do
   strip -o "$work/programs/$program" "$programs/$program"
 done
-for name in bandwidth host-local loopback portmap; do ln "$work/programs/bridge" "$work/programs/$name"; done
+for name in bandwidth host-local keelson-policy loopback portmap; do ln "$work/programs/bridge" "$work/programs/$name"; done
 build() {  # VERSION DIR
   KEELSON_BIN=$work/programs DEB_BUILD_OPTIONS=noautodbgsym KEELSON_DEB_OPTIONS='-Zgzip -z1' "$repository/dev" packages \
     --version "$1" --output "$work/$2" >"$work/build.log" 2>&1 || { cat "$work/build.log"; fail "packages of version $1 cannot be built"; }

@@ -129,11 +129,12 @@ containers_remove() {
 
 # What the CNI plugins have made for containers that were taken from under them: none of it is in use.
 cni_forget() {
-  local table
+  local table family
   [ ! -x "$BIN/bandwidth" ] || CNI_COMMAND=GC CNI_PATH=$BIN "$BIN/bandwidth" >/dev/null <<CONFIG || true
 {"cniVersion": "1.1.0", "name": "keelson", "type": "bandwidth", "cni.dev/valid-attachments": []}
 CONFIG
   for table in keelson-cni keelson-portmap; do nft delete table inet $table 2>/dev/null || true; done
+  for family in inet bridge; do nft delete table $family keelson-policy 2>/dev/null || true; done
   ip link delete "$KEELSON_BRIDGE" 2>/dev/null || true
 }
 

@@ -41,7 +41,7 @@ KEELSON_NODE_GRACE=${KEELSON_NODE_GRACE:-40}
 KEELSON_CNI=${KEELSON_CNI:-keelson}
 KEELSON_CNI_MODE=${KEELSON_CNI_MODE:-auto}
 KEELSON_CNI_BIN_DIR=${KEELSON_CNI_BIN_DIR:-$BIN}
-PROGRAMS=(kube-controlplane kubelet kube-proxy kube-cni bridge host-local loopback portmap bandwidth)
+PROGRAMS=(kube-controlplane kubelet kube-proxy kube-cni bridge host-local keelson-policy loopback portmap bandwidth)
 DAEMONS=(containerd kube-controlplane kubelet kube-proxy kube-cni)
 
 die() {
