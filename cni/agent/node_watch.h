@@ -27,14 +27,12 @@ class NodeWatch {
   Result<> Run(std::stop_token stop);
 
  private:
-  Result<> List(std::stop_token stop);
-  Result<> WatchOnce(std::stop_token stop, int& events);
-  Result<> Handle(const client::WatchEvent& event);
+  void Replace(NodeMap found);
+  Result<std::string> Handle(const client::WatchEvent& event);
 
   const NodeSource source_;
   const std::function<void()> on_change_;
   Clock& clock_;
-  std::string resource_version_;  // Run()'s thread only
   mutable Mutex mutex_;
   std::optional<NodeMap> nodes_ KEELSON_GUARDED_BY(mutex_);
   mutable std::shared_ptr<const NodeMap> copy_ KEELSON_GUARDED_BY(mutex_);  // null: nodes_ is newer
