@@ -142,6 +142,11 @@ Result<HostPort> ParseHostPort(std::string_view text) {
   return out;
 }
 
+Result<bool> ParseNetworkPolicy(std::string_view text) {
+  if (text == "on" || text == "off") return text == "on";
+  return Bad("unknown value \"" + std::string(text) + "\" of --network-policy (known: on, off)");
+}
+
 Result<> Validate(const Config& config) {
   if (config.conf_name.empty() || config.conf_name.find('/') != std::string::npos) {
     return Bad("--cni-conf-name is a file name, not \"" + config.conf_name + "\"");

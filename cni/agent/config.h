@@ -55,6 +55,7 @@ struct Config {
   std::string wireguard_device = "keelson.wg";
   BgpConfig bgp;
   HostPort healthz, metrics;
+  bool network_policy = true;  // enforce NetworkPolicies
 
   std::string ConflistPath() const { return conf_dir + "/" + conf_name; }
 };
@@ -65,6 +66,8 @@ Result<std::vector<IpPrefix>> ParseCidrs(std::string_view text);
 Result<std::vector<BgpPeer>> ParseBgpPeers(std::string_view text);
 // "127.0.0.1:10258", "[::1]:10258"; empty: no server.
 Result<HostPort> ParseHostPort(std::string_view text);
+// "on" or "off"
+Result<bool> ParseNetworkPolicy(std::string_view text);
 // Checks settings that depend on each other.
 Result<> Validate(const Config& config);
 

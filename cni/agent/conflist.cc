@@ -35,6 +35,8 @@ json::object Bridge(const Config& config, const Plan& plan) {
 
 std::string ConflistText(const Config& config, const Plan& plan) {
   json::array plugins{Bridge(config, plan)};
+  // Before anything that leads packets to the pod.
+  if (config.network_policy) plugins.push_back(json::object{{"type", kPolicyPlugin}});
   if (Installed(config, "portmap")) {
     plugins.push_back({{"type", "portmap"}, {"capabilities", json::object{{"portMappings", true}}}});
   }

@@ -14,7 +14,8 @@ namespace agent = keelson::cni::agent;
 
 // Flags that need further parsing.
 struct Texts {
-  std::string cluster_cidr, mode = "auto", encryption = "none", bgp_peers, healthz, metrics;
+  std::string cluster_cidr, mode = "auto", encryption = "none", bgp_peers, healthz, metrics,
+                            network_policy = "on";
 };
 
 Result<> Resolve(const Texts& texts, agent::Config& config) {
@@ -24,6 +25,7 @@ Result<> Resolve(const Texts& texts, agent::Config& config) {
   KEELSON_ASSIGN_OR_RETURN(config.bgp.peers, agent::ParseBgpPeers(texts.bgp_peers));
   KEELSON_ASSIGN_OR_RETURN(config.healthz, agent::ParseHostPort(texts.healthz));
   KEELSON_ASSIGN_OR_RETURN(config.metrics, agent::ParseHostPort(texts.metrics));
+  KEELSON_ASSIGN_OR_RETURN(config.network_policy, agent::ParseNetworkPolicy(texts.network_policy));
   return agent::Validate(config);
 }
 
@@ -67,6 +69,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   add("--bgp-bird-socket", config.bgp.bird_socket, "BIRD's control socket");
   add("--bgp-asn", config.bgp.as_number, "This node's autonomous system number");
   add("--bgp-peers", flags.texts.bgp_peers, "Peers, ADDRESS=ASN, comma separated");
+  add("--network-policy", flags.texts.network_policy, "Whether NetworkPolicies are enforced: on or off");
   add("--healthz-bind-address", flags.texts.healthz, "IP:PORT of /healthz; empty: none");
   add("--metrics-bind-address", flags.texts.metrics, "IP:PORT of /metrics; empty: none");
   add("-v,--v", flags.verbosity, "Log verbosity; 4 and above show debugging messages");

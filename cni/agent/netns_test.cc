@@ -239,7 +239,9 @@ class Daemon {
                         {.argv = {KubeCni(), "--kubeconfig", kubeconfig, "--node-name", config.node_name,
                                   "--cni-conf-dir", config.conf_dir, "--cluster-cidr",
                                   "10.244.0.0/16,fd44::/16", "--healthz-bind-address", "127.0.0.1:10250",
-                                  "--metrics-bind-address", "127.0.0.1:10250"},
+                                  "--metrics-bind-address", "127.0.0.1:10250",
+                                  // The network's pods are no objects of the API.
+                                  "--network-policy", "off"},
                          .output_file = log_}));
       return {};
     });

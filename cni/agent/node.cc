@@ -70,6 +70,14 @@ Result<> ParseStatus(std::string_view raw, NodeInfo& out) {
 
 }  // namespace
 
+Result<policy::Node> PolicyNode(const std::shared_ptr<const NodeMap>& nodes, const std::string& name) {
+  if (!nodes) return Error(Code::kUnavailable, "Nodes are not known yet");
+  auto own = nodes->find(name);
+  if (own == nodes->end()) return Error(Code::kUnavailable, "there is no Node " + name);
+  if (own->second.pod_cidrs.empty()) return Error(Code::kUnavailable, "the Node has no pod CIDR yet");
+  return policy::Node{name, own->second.pod_cidrs};
+}
+
 Result<ParsedNode> ParseNode(std::string_view raw) {
   ParsedNode out;
   KEELSON_RETURN_IF_ERROR(ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cni/policy/plan.h"
 #include "lib/base/error.h"
 #include "lib/base/ip.h"
 
@@ -31,6 +33,9 @@ struct NodeInfo {
 };
 
 using NodeMap = std::map<std::string, NodeInfo, std::less<>>;
+
+// This node, as its network policies need it. kUnavailable while it, or its pod CIDRs, are not known.
+Result<policy::Node> PolicyNode(const std::shared_ptr<const NodeMap>& nodes, const std::string& name);
 
 struct ParsedNode {
   NodeInfo info;

@@ -385,6 +385,9 @@ TEST(Conflist, IsWrittenOnceAndWhole) {
       }
     },
     {
+      "type": "keelson-policy"
+    },
+    {
       "type": "portmap",
       "capabilities": {
         "portMappings": true
@@ -406,6 +409,10 @@ TEST(Conflist, IsWrittenOnceAndWhole) {
   text = ConflistText(config, plan);
   EXPECT_THAT(text, HasSubstr("portmap"));
   EXPECT_THAT(text, Not(HasSubstr("bandwidth")));
+  // But without the policies' plugin no pod may start.
+  EXPECT_THAT(text, HasSubstr("keelson-policy"));
+  config.network_policy = false;
+  EXPECT_THAT(ConflistText(config, plan), Not(HasSubstr("keelson-policy")));
   ASSERT_TRUE(RemoveTree(dir));
 }
 

@@ -3,9 +3,12 @@
 #include <malloc.h>
 
 #include "cni/agent/bird.h"
+#include "cni/agent/conflist.h"
 #include "cni/agent/ipsec.h"
 #include "cni/agent/masquerade.h"
 #include "cni/agent/node_watch.h"
+#include "cni/agent/policy/services.h"
+#include "cni/agent/policy/tables.h"
 #include "cni/agent/syncer.h"
 #include "cni/agent/wireguard.h"
 #include "lib/base/file.h"
@@ -20,12 +23,13 @@
 namespace keelson::cni::agent {
 namespace {
 
-http::Handler Pages(const Health& health) {
-  return [&health](std::shared_ptr<const http::ServerRequest> request,
-                   std::shared_ptr<http::ResponseWriter> writer) {
+http::Handler Pages(const Health& health, const Health* policy_health) {
+  return [&health, policy_health](std::shared_ptr<const http::ServerRequest> request,
+                                  std::shared_ptr<http::ResponseWriter> writer) {
     http::Headers text = {{"Content-Type", "text/plain; charset=utf-8"}};
     if (request->path == "/healthz" || request->path == "/livez") {
       std::string complaint = health.Complaint();
+      if (complaint.empty() && policy_health) complaint = policy_health->Complaint();
       writer->Reply(complaint.empty() ? 200 : 503, text, complaint.empty() ? "ok" : complaint + "\n");
     } else if (request->path == "/metrics") {
       http::ReplyMetrics(*request, *writer, metrics::Print());
@@ -52,8 +56,21 @@ Result<> AddExtensions(const Config& config, const NodeSource& source, Syncer& s
   return {};
 }
 
+// Without policies nothing may stay behind that only an agent opens.
+Result<> PreparePolicies(const Config& config) {
+  if (!config.network_policy) {
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
+    return RemovePolicyTables(*nft);
+  }
+  std::string plugin = config.bin_dir + "/" + kPolicyPlugin;
+  if (config.bin_dir.empty() || PathExists(plugin)) return {};
+  return Error(Code::kInvalid,
+               plugin + " is missing: no pod would start. Install it, or set --network-policy=off");
+}
+
 Result<int> Run(const Config& config) {
   KEELSON_RETURN_IF_ERROR(Validate(config));
+  KEELSON_RETURN_IF_ERROR(PreparePolicies(config));
   KEELSON_ASSIGN_OR_RETURN(client::RestConfig api, client::LoadKubeconfig(config.kubeconfig));
   api.user_agent = "kube-cni/keelson";
   KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(api));
@@ -61,16 +78,30 @@ Result<int> Run(const Config& config) {
 
   SyncerOptions options;
   Health health(3 * options.resync, Clock::Real());
+  Health policy_health(3 * options.resync, Clock::Real());
   std::unique_ptr<Syncer> syncer;
-  NodeWatch nodes(source, [&] { syncer->NodesChanged(); });
+  std::unique_ptr<PolicyServices> policies;
+  NodeWatch nodes(source, [&] {
+    syncer->NodesChanged();
+    if (policies) policies->NodeChanged();
+  });
   KEELSON_ASSIGN_OR_RETURN(syncer, Syncer::Open(
                                        config, [&] { return nodes.Nodes(); }, health, options));
   KEELSON_RETURN_IF_ERROR(AddExtensions(config, source, *syncer));
+  if (config.network_policy) {
+    PolicyServices::Agent agent{.node = [&] { return PolicyNode(nodes.Nodes(), config.node_name); },
+                                .on_sync =
+                                    [&](const Result<>& result) {
+                                      result ? policy_health.Synced() : policy_health.Failed(result.error());
+                                    }};
+    KEELSON_ASSIGN_OR_RETURN(policies, PolicyServices::Open(config.bridge, transport, std::move(agent)));
+  }
 
   ServiceGroup group;
-  http::AddServer(group, "healthz", config.healthz.host, config.healthz.port, Pages(health));
+  http::Handler pages = Pages(health, policies ? &policy_health : nullptr);
+  http::AddServer(group, "healthz", config.healthz.host, config.healthz.port, pages);
   bool shared = config.metrics.host == config.healthz.host && config.metrics.port == config.healthz.port;
-  if (!shared) http::AddServer(group, "metrics", config.metrics.host, config.metrics.port, Pages(health));
+  if (!shared) http::AddServer(group, "metrics", config.metrics.host, config.metrics.port, pages);
   group.Add({"monitor", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                ready();
                return syncer->RunMonitor(stop);
@@ -80,7 +111,11 @@ Result<int> Run(const Config& config) {
                return syncer->Run(stop);
              }});
   // Before what waits for the API server: routes of an earlier run carry traffic without one.
-  group.Add(linux::SystemdNotifier({"syncer"}, [&health] { return health.Alive(); }));
+  group.Add(linux::SystemdNotifier({"syncer"}, [&]() -> Result<> {
+    KEELSON_RETURN_IF_ERROR(health.Alive());
+    return policy_health.Alive();
+  }));
+  if (policies) policies->AddTo(group);
   group.Add({"nodes", {"syncer"}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                ready();
                return nodes.Run(stop);
@@ -88,7 +123,8 @@ Result<int> Run(const Config& config) {
   log::Info("kube-cni starts", {{"node", config.node_name},
                                 {"server", api.server},
                                 {"mode", ToString(config.mode)},
-                                {"encryption", ToString(config.encryption)}});
+                                {"encryption", ToString(config.encryption)},
+                                {"network_policy", config.network_policy ? "on" : "off"}});
   return group.RunUntilSignal();
 }
 
@@ -121,6 +157,7 @@ Result<> Cleanup(const Config& config) {
   if (!config.conf_dir.empty()) KEELSON_RETURN_IF_ERROR(RemoveFile(config.ConflistPath()));
   KEELSON_ASSIGN_OR_RETURN(Changes changes, RemoveAll(socket, config));
   KEELSON_RETURN_IF_ERROR(RemoveMasquerade(*nft));
+  KEELSON_RETURN_IF_ERROR(RemovePolicyTables(*nft));
   KEELSON_RETURN_IF_ERROR(RemoveEncryption(socket, config));
   if (!changes.refused.empty()) return changes.refused.front();
   return {};

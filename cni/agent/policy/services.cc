@@ -1,0 +1,41 @@
+#include "cni/agent/policy/services.h"
+
+namespace keelson::cni::agent {
+
+Result<std::unique_ptr<PolicyServices>> PolicyServices::Open(const std::string& bridge,
+                                                             std::shared_ptr<client::Transport> transport,
+                                                             Agent agent, PolicySyncerOptions options) {
+  std::unique_ptr<PolicyServices> out(new PolicyServices(std::move(transport)));
+  PolicyServices* self = out.get();
+  PolicySources sources{.node = std::move(agent.node),
+                        .cluster = [self](const auto& use) { return self->watch_.With(use); },
+                        .on_sync =
+                            [self, tell = std::move(agent.on_sync)](const Result<>& result) {
+                              if (result) self->gate_->Wake();
+                              if (tell) tell(result);
+                            }};
+  KEELSON_ASSIGN_OR_RETURN(out->syncer_, PolicySyncer::Open(bridge, std::move(sources), options));
+  KEELSON_ASSIGN_OR_RETURN(out->gate_,
+                           PolicyGate::Open({.requested = [self] { self->syncer_->Requested(); },
+                                             .is_ready =
+                                                 [self](const IpAddress& address, uint32_t epoch) {
+                                                   return self->syncer_->IsReady(address, epoch);
+                                                 }}));
+  return out;
+}
+
+void PolicyServices::AddTo(ServiceGroup& group) {
+  auto add = [&](const char* name, auto run) {
+    group.Add({name, {}, [run = std::move(run)](std::stop_token stop, ServiceGroup::Ready ready) {
+                 ready();
+                 return run(std::move(stop));
+               }});
+  };
+  add("policy-syncer", [this](std::stop_token stop) { return syncer_->Run(std::move(stop)); });
+  add("policy-gate", [this](std::stop_token stop) { return gate_->Run(std::move(stop)); });
+  add("policy-pods", [this](std::stop_token stop) { return watch_.RunPods(std::move(stop)); });
+  add("policy-namespaces", [this](std::stop_token stop) { return watch_.RunNamespaces(std::move(stop)); });
+  add("policy-policies", [this](std::stop_token stop) { return watch_.RunPolicies(std::move(stop)); });
+}
+
+}  // namespace keelson::cni::agent
