@@ -125,7 +125,7 @@ Error ToError(const grpc::Status& status, std::string_view what) {
   return Error(CodeOf(status.error_code()), std::string(what) + ": " + status.error_message());
 }
 
-Error GoError(const grpc::Status& status) {
+std::string CodeName(const grpc::Status& status) {
   // Indexed by status code.
   static constexpr const char* kNames[] = {
       "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
@@ -133,9 +133,12 @@ Error GoError(const grpc::Status& status) {
       "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
       "DataLoss", "Unauthenticated"};
   auto code = static_cast<size_t>(status.error_code());
-  std::string name = code < std::size(kNames) ? kNames[code] : "Code(" + std::to_string(code) + ")";
-  Error error = ToError(status, "");
-  return Error(error.code(), "rpc error: code = " + name + " desc = " + status.error_message());
+  return code < std::size(kNames) ? kNames[code] : "Code(" + std::to_string(code) + ")";
+}
+
+Error GoError(const grpc::Status& status) {
+  const Error error = ToError(status, "");
+  return Error(error.code(), "rpc error: code = " + CodeName(status) + " desc = " + status.error_message());
 }
 
 bool AwaitConnected(grpc::Channel& channel, std::chrono::milliseconds timeout, std::stop_token stop) {

@@ -67,6 +67,8 @@ Error ToError(const grpc::Status& status, std::string_view what);
 // `status` with the text that Go's grpc prints, for messages that users see: "rpc error: code = Unknown
 // desc = message".
 Error GoError(const grpc::Status& status);
+// The status code's name as Go's grpc prints it: "OK", "DeadlineExceeded".
+std::string CodeName(const grpc::Status& status);
 // Waits until the channel is connected. False: not connected within `timeout`, or `stop` was requested.
 bool AwaitConnected(grpc::Channel& channel, std::chrono::milliseconds timeout, std::stop_token stop = {});
 // The time until `deadline`, at most `most`. At least one millisecond, so that Call never takes it for "no
