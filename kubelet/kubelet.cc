@@ -36,6 +36,7 @@ Kubelet::Impl::Impl(KubeletDependencies given, const Settings& given_settings, C
       pods(informers.Get<corev1::Pod>(ByField("spec.nodeName=" + node_options.name))),
       nodes(informers.Get<corev1::Node>(ByField("metadata.name=" + node_options.name))),
       runtime_classes(informers.Get<api::node::v1::RuntimeClass>()),
+      csi_driver_objects(informers.Get<api::storage::v1::CSIDriver>()),
       objects(api, informers.Get<corev1::Service>(),
               {settings.config.config_map_and_secret_change_detection_strategy,
                [this] { return ObjectTtl(nodes.Get("", node_options.name).get()); }},
@@ -53,8 +54,12 @@ Kubelet::Impl::Impl(KubeletDependencies given, const Settings& given_settings, C
       images(deps.images,
              MakeImageManagerOptions(settings, deps.credential_providers, Accounts(), startup_latency),
              clock),
-      volumes(deps.mounter, objects, NewVolumePlugins(deps.mounter, objects, clock),
-              [this] { return nodes.Get("", node_options.name); }),
+      csi_node(api, node_options.name),
+      csi_registration(CsiDependencies(), clock),
+      volumes(
+          deps.mounter, objects, VolumePlugins(), [this] { return nodes.Get("", node_options.name); },
+          [this] { node.UpdateNow(); }),
+      volume_meter(volumes, context.paths),
       statuses(deps.api, clock),
       probes(
           *handlers, executor, [this](const std::string& uid) { workers.ProbeResultsChanged(uid); },
@@ -107,10 +112,15 @@ Kubelet::Impl::Impl(KubeletDependencies given, const Settings& given_settings, C
             if (!known) return std::nullopt;
             return VolumeName{known->volume, known->claim};
           },
-          settings.config.volume_stats_agg_period, clock),
+          settings.config.volume_stats_agg_period, clock, MeasureVolumes()),
       backend(workers, statuses, probes, volumes, deps.runtime, stats, node_options.name, settings,
               HealthChecks()) {
   pods.AddHandler([this](const client::Change<corev1::Pod>& change) { PodChanged(change); });
+  nodes.AddHandler([this](const client::Change<corev1::Node>& change) { WakePodsThatWaitForAttach(change); });
+  csi_driver_objects.AddHandler(
+      [this](const client::Change<api::storage::v1::CSIDriver>&) { csi_registration.Look(); });
+  if (!deps.standalone) objects.ReadCsiDrivers(csi_driver_objects);
+  volumes.Restore(context.paths);
   if (deps.container_manager) ConnectContainerManager();
   if (!deps.standalone && k8s::FeatureEnabled(settings.config.feature_gates, "PodCertificateRequest")) {
     objects.IssuePodCertificates(std::make_unique<PodCertificates>(CertificateDependencies(), clock));
@@ -228,6 +238,7 @@ NodeFacts Kubelet::Impl::Facts(std::stop_token stop) {
   if (auto list = deps.images.ListImages(stop)) facts.images = std::move(*list);
   facts.unhealthy = pleg.Unhealthy();
   facts.volumes_in_use = volumes.VolumesInUse();
+  InitializeCsiNode(facts, stop);
   for (size_t i = 0; node_options.ips_given && deps.check_node_ip && i < node_options.ips.size(); ++i) {
     if (auto valid = deps.check_node_ip(node_options.ips[i]); !valid) {
       facts.address_problem = std::string("failed to validate ") + (i ? "secondaryNodeIP: " : "nodeIP: ") +

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "kubelet/admission/admission.h"
@@ -25,7 +26,9 @@
 #include "kubelet/server/node_backend.h"
 #include "kubelet/shutdown/manager.h"
 #include "kubelet/staticpod/static_pods.h"
+#include "kubelet/volume/csi/registration.h"
 #include "kubelet/volume/token_cache.h"
+#include "kubelet/volume/volume_meter.h"
 #include "lib/api/proto/node_v1.pb.h"
 #include "lib/client/informer.h"
 
@@ -55,6 +58,13 @@ struct Kubelet::Impl {
   void Preempt(const corev1::Pod& pod);
   PodSyncer::Dependencies SyncerDependencies();
   void ConnectContainerManager();
+  std::vector<std::unique_ptr<VolumePlugin>> VolumePlugins();
+  csi::Registration::Dependencies CsiDependencies();
+  // Usage of a volume, by its plugin or its file system.
+  SlowVolumes::Measure MeasureVolumes() const;
+  // The node takes pods once its CSINode exists: the scheduler counts volumes by that.
+  void InitializeCsiNode(NodeFacts& facts, std::stop_token stop);
+  void WakePodsThatWaitForAttach(const client::Change<corev1::Node>& change);
   // The runtime handler of a RuntimeClass; "" for "".
   Result<std::string> HandlerOf(const std::string& name);
   std::optional<k8s::AdmitFailure> Admit(const corev1::Pod& pod);
@@ -78,6 +88,7 @@ struct Kubelet::Impl {
   client::Informer<corev1::Pod>& pods;
   client::Informer<corev1::Node>& nodes;
   client::Informer<api::node::v1::RuntimeClass>& runtime_classes;
+  client::Informer<api::storage::v1::CSIDriver>& csi_driver_objects;
   ApiObjectSource objects;
   TokenCache image_tokens;  // for image credential providers
   NodeManager node;
@@ -89,7 +100,12 @@ struct Kubelet::Impl {
   SocketProber sockets;
   std::unique_ptr<HandlerRunner> handlers;
   ImageManager images;
+  csi::Drivers csi_drivers;
+  csi::NodeInfoManager csi_node;
+  csi::Registration csi_registration;
+  std::atomic<bool> csi_node_initialized{false};
   VolumeManager volumes;
+  VolumeMeter volume_meter;
   StatusManager statuses;
   Executor executor;
   ContainerStartLimiter start_limiter{std::max(10u, 4 * std::thread::hardware_concurrency())};

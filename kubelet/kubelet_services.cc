@@ -174,6 +174,8 @@ void Kubelet::AddApiServices(ServiceGroup& group) {
   group.Add({"informers", {"runtime-events"}, [&k](std::stop_token stop, Ready ready) {
                return k.informers.Run(stop, ready);
              }});
+  group.Add(Task("csi-node-updates", {"informers"},
+                 [&k](std::stop_token stop) { k.csi_registration.RunUpdates(stop); }));
   group.Add(
       Task("mirror-pods", {"informers"}, [&k](std::stop_token stop) { k.static_pods.RunMirrors(stop); }));
   group.Add({"api-pods",

@@ -1,4 +1,6 @@
 #include "kubelet/kubelet_impl.h"
+#include "kubelet/volume/csi/plugin.h"
+#include "lib/k8s/feature_gates.h"
 
 namespace keelson::kubelet {
 
@@ -140,7 +142,58 @@ void Kubelet::Impl::ConnectContainerManager() {
       {[this] { return workers.ActivePods(""); },
        [this](const std::string& ns, const std::string& name) { return workers.Find(ns, name); },
        [this](const std::string& uid) { return workers.RuntimeStatus(uid); }, [this] { node.UpdateNow(); },
-       [this](const std::string& uid) { workers.RequestSync(uid); }});
+       [this](const std::string& uid) { workers.RequestSync(uid); },
+       // Without an API server there are no objects for drivers to be recorded in.
+       deps.standalone ? PluginWatcher::Handlers()
+                       : PluginWatcher::Handlers{{"CSIPlugin", &csi_registration}}});
+}
+
+std::vector<std::unique_ptr<VolumePlugin>> Kubelet::Impl::VolumePlugins() {
+  auto plugins = NewVolumePlugins(deps.mounter, objects, clock);
+  plugins.push_back(
+      csi::NewPlugin(deps.mounter, objects, csi_drivers, clock,
+                     [this](const std::string& driver) { csi_registration.UpdateSoon(driver); }));
+  return plugins;
+}
+
+csi::Registration::Dependencies Kubelet::Impl::CsiDependencies() {
+  return {csi_drivers, csi_node, [this](const std::string& driver) -> std::optional<seconds> {
+            const auto object = csi_driver_objects.Get("", driver);
+            if (!object || !object->spec().has_node_allocatable_update_period_seconds()) return std::nullopt;
+            return seconds(object->spec().node_allocatable_update_period_seconds());
+          }};
+}
+
+SlowVolumes::Measure Kubelet::Impl::MeasureVolumes() const {
+  const bool tells_health = k8s::FeatureEnabled(settings.config.feature_gates, "CSIVolumeHealth");
+  return
+      [measure = volume_meter.function(), tells_health](const std::string& path) -> std::optional<FsUsage> {
+        const auto measured = measure(path);
+        if (!measured) return FileSystemOf(path);
+        if (!*measured) return std::nullopt;
+        const VolumeMetrics& metrics = **measured;
+        return FsUsage{metrics.capacity,
+                       metrics.available,
+                       metrics.used,
+                       metrics.inodes,
+                       metrics.inodes_free,
+                       metrics.inodes_used,
+                       tells_health ? metrics.abnormal : std::nullopt};
+      };
+}
+
+void Kubelet::Impl::InitializeCsiNode(NodeFacts& facts, std::stop_token stop) {
+  if (deps.standalone || csi_node_initialized) return;
+  if (auto done = csi_node.Initialize(std::move(stop)); !done) {
+    facts.csi_node_problem = "failed to initialize CSINode: " + done.error().message();
+    return;
+  }
+  csi_node_initialized = true;
+}
+
+void Kubelet::Impl::WakePodsThatWaitForAttach(const client::Change<corev1::Node>& change) {
+  if (!change.new_object) return;
+  for (const std::string& uid : volumes.WaitingForAttach()) workers.RequestSync(uid);
 }
 
 }  // namespace keelson::kubelet

@@ -92,8 +92,7 @@ ContainerManager::ContainerManager(const Settings& settings, cri::RuntimeService
                 [this](const std::set<std::string>& uids) {
                   for (const std::string& uid : uids) callbacks_.device_health_changed(uid);
                 }},
-               clock),
-      plugins_(root_ + "/plugins_registry", {{"DevicePlugin", &devices_}}, clock) {}
+               clock) {}
 
 ContainerManager::~ContainerManager() = default;
 
@@ -136,6 +135,9 @@ Result<std::unique_ptr<ContainerManager>> ContainerManager::Make(const Settings&
 
 void ContainerManager::Connect(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
+  PluginWatcher::Handlers handlers = callbacks_.plugin_handlers;
+  handlers["DevicePlugin"] = &devices_;
+  plugins_ = std::make_unique<PluginWatcher>(root_ + "/plugins_registry", std::move(handlers), clock_);
   source_ = std::make_unique<podresources::ManagersSource>(
       podresources::Managers{devices_, cpus_.get(), memory_.get()},
       podresources::ManagersSource::Pods{callbacks_.active_pods, callbacks_.find_pod});
@@ -170,7 +172,7 @@ void ContainerManager::AddServices(ServiceGroup& group) {
     return devices_.Run(stop, ready);
   }));
   group.Add(OptionalService("plugin-registry", [this](std::stop_token stop, ServiceGroup::Ready ready) {
-    return plugins_.Run(stop, ready);
+    return plugins_->Run(stop, ready);
   }));
   group.Add(OptionalService("pod-resources", [this](std::stop_token stop, ServiceGroup::Ready ready) {
     podresources::ServerOptions options;

@@ -35,6 +35,7 @@ class ContainerManager {  // thread safe
     std::function<std::shared_ptr<const PodRuntimeStatus>(const std::string& uid)> runtime_status;
     std::function<void()> node_resources_changed;                       // DevicePluginResources() differ
     std::function<void(const std::string& uid)> device_health_changed;  // of a device that the pod has
+    PluginWatcher::Handlers plugin_handlers = {};                       // of other types than DevicePlugin
   };
   // kInvalid: settings that contradict each other or the machine, or checkpoints that do not fit them. The
   // runtime and the clock have to outlive it.
@@ -90,7 +91,7 @@ class ContainerManager {  // thread safe
   std::unique_ptr<MemoryManager> memory_;  // null: policy None
   devices::DeviceManager devices_;
   std::unique_ptr<TopologyManager> topology_;
-  PluginWatcher plugins_;
+  std::unique_ptr<PluginWatcher> plugins_;
   std::unique_ptr<podresources::ManagersSource> source_;
   std::unique_ptr<podresources::SourceLister> lister_;
 };

@@ -8,6 +8,11 @@
 #include "lib/api/types.h"
 #include "lib/base/error.h"
 
+namespace keelson::api::storage::v1 {
+class CSIDriver;
+class VolumeAttachment;
+}  // namespace keelson::api::storage::v1
+
 namespace keelson::kubelet {
 
 // A ClusterTrustBundle, of any version that the API server has.
@@ -34,6 +39,14 @@ class ObjectSource {  // thread safe
                                                                                 const std::string& name) = 0;
   virtual Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
       const std::string& name) = 0;
+  virtual Result<std::shared_ptr<const api::storage::v1::CSIDriver>> GetCsiDriver(const std::string& name) {
+    return Error(Code::kUnimplemented, "the CSIDriver " + name + " cannot be read without an API server");
+  }
+  virtual Result<std::shared_ptr<const api::storage::v1::VolumeAttachment>> GetVolumeAttachment(
+      const std::string& name) {
+    return Error(Code::kUnimplemented,
+                 "the VolumeAttachment " + name + " cannot be read without an API server");
+  }
   // The one of that name; all for "". kUnimplemented, with upstream's message: the API server lacks the API.
   virtual Result<std::vector<TrustBundle>> GetTrustBundles(const std::string& name) {
     (void)name;

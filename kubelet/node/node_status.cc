@@ -142,6 +142,7 @@ std::string NotReady(const NodeFacts& facts) {
     }
   }
   if (facts.unhealthy) problems.push_back(*facts.unhealthy);
+  if (facts.csi_node_problem) problems.push_back(*facts.csi_node_problem);
   if (facts.shutting_down) problems.push_back("node is shutting down");
   std::string out;
   for (const std::string& problem : problems) out += (out.empty() ? "" : ", ") + problem;

@@ -41,6 +41,7 @@ struct NodeFacts {
   std::string runtime_version;
   std::optional<std::vector<cri::Image>> images;  // nullopt: not known now
   std::optional<std::string> unhealthy;           // why the PLEG is unhealthy
+  std::optional<std::string> csi_node_problem;    // why there is no CSINode yet
   bool shutting_down = false;
   std::vector<std::string> volumes_in_use;     // that a controller attaches, sorted
   std::optional<std::string> address_problem;  // why the addresses that were given cannot be the node's

@@ -105,6 +105,22 @@ Result<std::shared_ptr<const corev1::PersistentVolume>> ApiObjectSource::GetPers
   return Get(volumes_, "", name);
 }
 
+Result<std::shared_ptr<const api::storage::v1::CSIDriver>> ApiObjectSource::GetCsiDriver(
+    const std::string& name) {
+  if (!csi_drivers_) return ObjectSource::GetCsiDriver(name);
+  if (!csi_drivers_->synced()) return Error(Code::kUnavailable, "CSIDrivers have not been synced yet");
+  auto driver = csi_drivers_->Get("", name);
+  if (driver) return driver;
+  return Error(Code::kNotFound, "csidriver.storage.k8s.io \"" + name + "\" not found");
+}
+
+Result<std::shared_ptr<const api::storage::v1::VolumeAttachment>> ApiObjectSource::GetVolumeAttachment(
+    const std::string& name) {
+  auto attachment = api_.Get<api::storage::v1::VolumeAttachment>("", name);
+  if (!attachment) return attachment.error();
+  return std::make_shared<const api::storage::v1::VolumeAttachment>(std::move(*attachment));
+}
+
 Result<> ApiObjectSource::MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) {
   corev1::PersistentVolumeClaim done = claim;
   auto& status = *done.mutable_status();

@@ -13,6 +13,7 @@
 #include "kubelet/container/objects.h"
 #include "kubelet/objects/pod_references.h"
 #include "kubelet/objects/trust_bundles.h"
+#include "lib/api/proto/storage_v1.pb.h"
 #include "lib/client/informer.h"
 #include "lib/client/rest.h"
 
@@ -42,6 +43,12 @@ class ApiObjectSource : public ObjectSource {  // thread safe
   Result<std::shared_ptr<const corev1::PersistentVolumeClaim>> GetClaim(const std::string& ns,
                                                                         const std::string& name) override;
   Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
+      const std::string& name) override;
+  // Enables GetCsiDriver. `drivers` has to outlive it. Call before other threads use the source.
+  void ReadCsiDrivers(client::Informer<api::storage::v1::CSIDriver>& drivers) { csi_drivers_ = &drivers; }
+  Result<std::shared_ptr<const api::storage::v1::CSIDriver>> GetCsiDriver(const std::string& name) override;
+  // Not cached: a pod's volume needs it once.
+  Result<std::shared_ptr<const api::storage::v1::VolumeAttachment>> GetVolumeAttachment(
       const std::string& name) override;
   Result<std::vector<TrustBundle>> GetTrustBundles(const std::string& name) override {
     return trust_bundles_.Get(name);
@@ -78,6 +85,7 @@ class ApiObjectSource : public ObjectSource {  // thread safe
   TrustBundles trust_bundles_;
   std::unique_ptr<PodCertificates> pod_certificates_;  // null: disabled
   client::Informer<corev1::Service>& services_;
+  client::Informer<api::storage::v1::CSIDriver>* csi_drivers_ = nullptr;  // null: standalone
   Clock& clock_;
   ApiServerBackoff api_backoff_;
   const std::unique_ptr<ObjectStore> config_maps_, secrets_;

@@ -12,6 +12,8 @@ namespace keelson::kubelet {
 namespace {
 
 constexpr std::chrono::milliseconds kRetry(2000);
+constexpr char kLimitExceeded[] = "VolumeAttachmentLimitExceeded",
+               kLimitExceededMessage[] = "Node has reached its volume attachment limit, rejecting pod";
 
 DnsConfig HostDns(const NodeContext& node) {
   if (node.resolv_conf.empty()) return {};
@@ -62,6 +64,13 @@ void PodSyncTask::ReportMountError() {
     return;
   }
   if (volumes_.error().Is(Code::kCancelled)) return;
+  if (deps_.volumes.ExceedsAttachLimit(pod_->metadata().uid()) && !state_.runtime->AnyRunning()) {
+    state_.termination_reason = TerminationReason{kLimitExceeded, kLimitExceededMessage, ""};
+    CountRejectedPod(kLimitExceeded);
+    Event("", "Warning", kLimitExceeded, kLimitExceededMessage);
+    RequeueAfter(std::chrono::milliseconds(1));
+    return;
+  }
   if (state_.reported_mount_error != volumes_.error().message()) {
     Event("", "Warning", "FailedMount", volumes_.error().message());
   }

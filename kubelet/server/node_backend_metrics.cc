@@ -27,14 +27,24 @@ void TellClaims(const std::vector<PodVolume>& volumes, StatsProvider& stats) {
   auto family = [](const Gauge& gauge) -> metrics::Family& {
     return metrics::Gauge(gauge.name, gauge.help, {"namespace", "persistentvolumeclaim"});
   };
+  metrics::Family& health =
+      metrics::Gauge("kubelet_volume_stats_health_status_abnormal",
+                     "Abnormal volume health status. The count is either 1 or 0. 1 indicates the volume is "
+                     "unhealthy, 0 indicates volume is healthy",
+                     {"namespace", "persistentvolumeclaim"});
   for (const Gauge& gauge : kGauges) family(gauge).Clear();
+  health.Clear();
   for (const PodVolume& volume : volumes) {
-    if (volume.claim.empty() || volume.path.empty() || volume.plugin == "kubernetes.io/host-path") continue;
-    const std::optional<FsUsage> usage = stats.OfMount(volume.path);
+    if (volume.claim.empty() || volume.path.empty() || volume.block ||
+        volume.plugin == "kubernetes.io/host-path") {
+      continue;
+    }
+    const std::optional<FsUsage> usage = stats.OfMount(volume.Directory());
     if (!usage) continue;
     for (const Gauge& gauge : kGauges) {
       family(gauge).With({volume.ns, volume.claim}).Set(static_cast<double>((*usage).*gauge.value));
     }
+    if (usage->abnormal) health.With({volume.ns, volume.claim}).Set(*usage->abnormal ? 1 : 0);
   }
 }
 

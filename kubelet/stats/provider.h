@@ -80,7 +80,8 @@ class StatsProvider {  // thread safe
   using SeenFunction = std::function<std::shared_ptr<const PodRuntimeStatus>(const std::string& uid)>;
   StatsProvider(cri::RuntimeService& runtime, cri::ImageService& images, PodCgroups& cgroups, Paths paths,
                 PodsFunction pods, SeenFunction seen, NameFunction name_of,
-                std::chrono::milliseconds volume_period, Clock& clock)
+                std::chrono::milliseconds volume_period, Clock& clock,
+                SlowVolumes::Measure measure = FileSystemOf)
       : runtime_(runtime),
         images_(images),
         cgroups_(cgroups),
@@ -90,7 +91,7 @@ class StatsProvider {  // thread safe
         name_of_(std::move(name_of)),
         volume_period_(volume_period),
         clock_(clock),
-        slow_volumes_(FileSystemOf, volume_period, clock) {}
+        slow_volumes_(std::move(measure), volume_period, clock) {}
 
   // CPU and memory only, from cgroups: cheap enough for every few seconds. Asks the runtime only for containers
   // without a cgroup on this machine.
@@ -101,7 +102,7 @@ class StatsProvider {  // thread safe
     bool accounts = false;  // per-container cgroup accounts
   };
   Result<StatsSnapshot> Collect(Parts parts, std::stop_token stop);
-  // Usage of a volume with its own file system; nullopt: not measured yet.
+  // Usage of a volume with its own file system; nullopt: not measured yet, or the volume's plugin does not tell.
   std::optional<FsUsage> OfMount(const std::string& path) { return slow_volumes_.Latest(path); }
 
  private:

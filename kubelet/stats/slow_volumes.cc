@@ -11,7 +11,7 @@ struct SlowVolumes::State {
   struct Volume {
     std::optional<FsUsage> usage;
     SteadyTime measured, asked;
-    bool at_work = false;
+    bool at_work = false, known = false;  // known: measured once, whatever the result
   };
   Mutex mutex;
   CondVar done;
@@ -31,15 +31,16 @@ std::optional<FsUsage> SlowVolumes::Latest(const std::string& path) {
   MutexLock lock(state_->mutex);
   State::Volume& volume = state_->volumes[path];
   volume.asked = now;
-  const bool due = !volume.usage || now - volume.measured >= period_;
+  const bool due = !volume.known || now - volume.measured >= period_;
   if (!volume.at_work && due) {
     volume.at_work = true;
     volume.measured = now;
     std::thread([state = state_, measure = measure_, path] {
-      const FsUsage usage = measure(path);
+      const std::optional<FsUsage> usage = measure(path);
       MutexLock held(state->mutex);
       State::Volume& measured = state->volumes[path];
       measured.usage = usage;
+      measured.known = true;
       measured.at_work = false;
       state->done.notify_all();
     }).detach();

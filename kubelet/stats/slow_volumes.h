@@ -15,12 +15,13 @@ namespace keelson::kubelet {
 
 class SlowVolumes {  // thread safe
  public:
-  using Measure = std::function<FsUsage(const std::string& path)>;
+  // nullopt: the volume cannot be measured.
+  using Measure = std::function<std::optional<FsUsage>(const std::string& path)>;
   // Results older than `period` are measured again. `patience`: how long the first call waits for its measurement.
   SlowVolumes(Measure measure, std::chrono::nanoseconds period, Clock& clock,
               std::chrono::milliseconds patience = std::chrono::milliseconds(500));
 
-  // The last result; starts a measurement if that is old. nullopt: never measured.
+  // The last result; starts a measurement if that is old. nullopt: never measured, or cannot be.
   std::optional<FsUsage> Latest(const std::string& path);
   // Drops volumes without a reader during that time.
   void Forget(std::chrono::nanoseconds unasked);

@@ -7,6 +7,7 @@
 #include "kubelet/container/objects.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
+#include "lib/api/proto/storage_v1.pb.h"
 #include "lib/base/clock.h"
 
 namespace keelson::kubelet {
@@ -28,6 +29,8 @@ class FakeObjects : public ObjectSource {
     if constexpr (std::is_same_v<T, corev1::PersistentVolumeClaim>) return claims_;
     if constexpr (std::is_same_v<T, corev1::PersistentVolume>) return volumes_;
     if constexpr (std::is_same_v<T, corev1::Service>) return services_;
+    if constexpr (std::is_same_v<T, api::storage::v1::CSIDriver>) return csi_drivers_;
+    if constexpr (std::is_same_v<T, api::storage::v1::VolumeAttachment>) return attachments_;
   }
   // All reads fail with it, as if the API server were away.
   std::optional<Error> failure;
@@ -51,6 +54,13 @@ class FakeObjects : public ObjectSource {
   Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
       const std::string& name) override {
     return Find<corev1::PersistentVolume>("", name);
+  }
+  Result<std::shared_ptr<const api::storage::v1::CSIDriver>> GetCsiDriver(const std::string& name) override {
+    return Find<api::storage::v1::CSIDriver>("", name);
+  }
+  Result<std::shared_ptr<const api::storage::v1::VolumeAttachment>> GetVolumeAttachment(
+      const std::string& name) override {
+    return Find<api::storage::v1::VolumeAttachment>("", name);
   }
   Result<std::vector<TrustBundle>> GetTrustBundles(const std::string& name) override {
     if (failure) return *failure;
@@ -101,6 +111,8 @@ class FakeObjects : public ObjectSource {
   std::map<std::string, std::shared_ptr<const corev1::PersistentVolumeClaim>> claims_;
   std::map<std::string, std::shared_ptr<const corev1::PersistentVolume>> volumes_;
   std::map<std::string, std::shared_ptr<const corev1::Service>> services_;
+  std::map<std::string, std::shared_ptr<const api::storage::v1::CSIDriver>> csi_drivers_;
+  std::map<std::string, std::shared_ptr<const api::storage::v1::VolumeAttachment>> attachments_;
 };
 
 }  // namespace keelson::kubelet

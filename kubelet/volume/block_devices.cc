@@ -12,6 +12,10 @@ namespace keelson::kubelet {
 
 namespace {
 
+std::string LinksOf(const Paths& paths, const DeviceMapping& mapping) {
+  return paths.PodDevices(mapping.uid) + "/" + Paths::Escape(mapping.plugin);
+}
+
 // A link to another target, as after a change of the persistent volume, is replaced.
 Result<> Link(const std::string& device, const std::string& link) {
   std::error_code failed;
@@ -35,14 +39,23 @@ Result<> Unmap(Mounter& mounter, const std::string& bound) {
 
 }  // namespace
 
+Result<> LinkDevice(const Paths& paths, const DeviceMapping& mapping) {
+  KEELSON_RETURN_IF_ERROR(MakeDirs(LinksOf(paths, mapping), 0750));
+  return Link(mapping.device, LinksOf(paths, mapping) + "/" + mapping.volume);
+}
+
+bool HasDeviceLink(const Paths& paths, const DeviceMapping& mapping) {
+  std::error_code failed;
+  const auto status = std::filesystem::symlink_status(LinksOf(paths, mapping) + "/" + mapping.volume, failed);
+  return status.type() != std::filesystem::file_type::not_found;  // also when that cannot be told
+}
+
 Result<std::string> MapDevice(Mounter& mounter, const Paths& paths, const DeviceMapping& mapping) {
-  const std::string links = paths.PodDevices(mapping.uid) + "/" + Paths::Escape(mapping.plugin);
-  const std::string link = links + "/" + mapping.volume;
+  const std::string link = LinksOf(paths, mapping) + "/" + mapping.volume;
   const std::string volume = paths.VolumeDevices(mapping.plugin, mapping.volume);
   const std::string bound = volume + "/" + mapping.uid;
   // The link first: teardown finds the mount by it.
-  KEELSON_RETURN_IF_ERROR(MakeDirs(links, 0750));
-  KEELSON_RETURN_IF_ERROR(Link(mapping.device, link));
+  KEELSON_RETURN_IF_ERROR(LinkDevice(paths, mapping));
   KEELSON_RETURN_IF_ERROR(MakeDirs(volume, 0750));
   KEELSON_ASSIGN_OR_RETURN(bool mounted, mounter.IsMountPoint(bound));
   if (mounted) return link;
@@ -51,14 +64,17 @@ Result<std::string> MapDevice(Mounter& mounter, const Paths& paths, const Device
   return link;
 }
 
-Result<> UnmapDevices(Mounter& mounter, const Paths& paths, const std::string& uid) {
+Result<> UnmapDevices(Mounter& mounter, const Paths& paths, const std::string& uid, const Unbound& unbound) {
   const std::string all = paths.PodDevices(uid);
   auto plugins = ListDir(all);
   if (!plugins) return {};
   for (const std::string& plugin : *plugins) {
     KEELSON_ASSIGN_OR_RETURN(auto volumes, ListDir(all + "/" + plugin));
     for (const std::string& volume : volumes) {
+      const std::string link = all + "/" + plugin + "/" + volume;
       KEELSON_RETURN_IF_ERROR(Unmap(mounter, paths.VolumeDevices(plugin, volume) + "/" + uid));
+      if (unbound) KEELSON_RETURN_IF_ERROR(unbound(plugin, volume, link));
+      KEELSON_RETURN_IF_ERROR(RemoveFile(link));
     }
   }
   return RemoveTree(all);

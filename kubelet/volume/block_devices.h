@@ -5,6 +5,7 @@
 //                                                          if the link's target changes
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "kubelet/container/paths.h"
@@ -18,10 +19,17 @@ struct DeviceMapping {
   std::string device;               // of the node
 };
 
+// Makes the link alone: the record that the pod uses the volume. Idempotent.
+Result<> LinkDevice(const Paths& paths, const DeviceMapping& mapping);
+bool HasDeviceLink(const Paths& paths, const DeviceMapping& mapping);
 // Bind mounts the device and makes the link, whose path it returns. Idempotent.
 Result<std::string> MapDevice(Mounter& mounter, const Paths& paths, const DeviceMapping& mapping);
-// Unmaps all devices of the pod. Succeeds if there are none.
-Result<> UnmapDevices(Mounter& mounter, const Paths& paths, const std::string& uid);
+// Unmaps all devices of the pod. Succeeds if there are none. `unbound` is called for each, between the end of the bind
+// mount and that of the link; its error ends the work, which may be done again.
+using Unbound = std::function<Result<>(const std::string& plugin_dir, const std::string& volume,
+                                       const std::string& link)>;
+Result<> UnmapDevices(Mounter& mounter, const Paths& paths, const std::string& uid,
+                      const Unbound& unbound = {});
 
 // kInvalid: `path` is not a block device.
 Result<> CheckBlockDevice(const std::string& path);

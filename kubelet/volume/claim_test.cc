@@ -203,6 +203,7 @@ TEST_F(ClaimTest, StagedOnceAndUnstagedByTheLastAlsoAfterARestart) {
   EXPECT_EQ(Problem(Claiming()), "Volume not attached according to node status for volume \"pv-1\"");
   EXPECT_EQ(manager_->VolumesInUse(), std::vector<std::string>{"example.com/disk/pv-1"});
   auto node = std::make_shared<corev1::Node>();
+  node->mutable_status()->add_volumes_in_use("example.com/disk/pv-1");
   auto* attached = node->mutable_status()->add_volumes_attached();
   attached->set_name("example.com/disk/pv-1");
   attached->set_device_path("/dev/x");

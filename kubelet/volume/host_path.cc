@@ -44,7 +44,7 @@ class HostPath : public VolumePlugin {
   bool MayRelabel() const override { return false; }
   bool TakesMountOptions() const override { return false; }
 
-  Result<std::string> Device(const VolumeInput& input) override {
+  Result<std::string> Device(const VolumeInput& input, std::stop_token) override {
     const std::string& device = input.source().host_path().path();
     KEELSON_RETURN_IF_ERROR(CheckBlockDevice(device));
     return device;

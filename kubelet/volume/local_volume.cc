@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "kubelet/volume/block_devices.h"
+#include "kubelet/volume/claim.h"
 #include "kubelet/volume/format_and_mount.h"
 #include "kubelet/volume/plugin.h"
 #include "lib/base/file.h"
@@ -36,7 +37,7 @@ class LocalVolume : public VolumePlugin {
     return {};
   }
 
-  Result<std::string> Device(const VolumeInput& input) override {
+  Result<std::string> Device(const VolumeInput& input, std::stop_token) override {
     const std::string& device = input.source().local().path();
     KEELSON_RETURN_IF_ERROR(CheckBlockDevice(device));
     return device;
@@ -95,7 +96,7 @@ class LocalVolume : public VolumePlugin {
   }
 
   // A directory is as large as it is.
-  bool Expands(const VolumeInput&) const override { return true; }
+  bool Expands(const VolumeInput& input) const override { return !IsBlock(input); }
   Result<> Expand(const VolumeInput& input, const std::string&, std::stop_token) override {
     const std::string& source = input.source().local().path();
     KEELSON_ASSIGN_OR_RETURN(const FileKind kind, mounter_.disks().KindOf(source));

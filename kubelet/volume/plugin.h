@@ -2,9 +2,10 @@
 // calls it, which also refreshes the content.
 //
 //   claim bound -> Check -> [attached] -> [Stage, once per node] -> SetUp, once per pod ... TearDown -> [Unstage]
+//                                      -> Device, once per pod ............................. UnmapDevice
 //
-// The steps in brackets are for volumes that have an AttachName or a StagePath. What a plugin needs for
-// TearDown and Unstage after a restart it reads from its own files below the two directories.
+// The steps in brackets are for volumes that have an AttachName or a StagePath; the second line is for volumes of mode
+// Block. What a plugin needs for TearDown, UnmapDevice and Unstage after a restart it reads from its own files.
 #pragma once
 
 #include <sys/types.h>
@@ -46,6 +47,12 @@ struct PublishedVolume {
   std::string uid, name, path;  // uid: of the pod; name: of the directory
 };
 
+// What a plugin tells of a volume by itself.
+struct VolumeMetrics {
+  uint64_t capacity = 0, available = 0, used = 0, inodes = 0, inodes_free = 0, inodes_used = 0;
+  std::optional<bool> abnormal;  // nullopt: the plugin does not say
+};
+
 // Directories of volumes are open to all users; a tmpfs is sticky, as the kernel makes it.
 inline constexpr mode_t kDiskMode = 0777, kMemoryMode = 01777;
 
@@ -61,10 +68,20 @@ class VolumePlugin {  // thread safe
     return {};
   }
   // "kubernetes.io/csi/driver^handle": goes into node.status.volumesInUse, and SetUp waits until
-  // node.status.volumesAttached has it. Empty: nothing to attach.
+  // node.status.volumesAttached has it too. Empty: nothing to attach.
   virtual std::string AttachName(const VolumeInput& input) const {
     (void)input;
     return "";
+  }
+  // The same of a volume that any kubelet has set up (`device`: as a device). Empty: nothing to attach, or not known.
+  virtual std::string FindAttachName(const Paths& paths, const PublishedVolume& volume, bool device) const {
+    (void)paths, (void)volume, (void)device;
+    return "";
+  }
+  // Whether the volume is not attached because the node has as many as it takes: its pod has to go elsewhere.
+  virtual bool ExceedsAttachLimit(const VolumeInput& input) {
+    (void)input;
+    return false;
   }
   // Where the volume is mounted once for all pods; empty: no staging.
   virtual std::string StagePath(const VolumeInput& input) const {
@@ -76,15 +93,21 @@ class VolumePlugin {  // thread safe
     return {};
   }
   // The device of a Block volume, which has neither Stage nor SetUp.
-  virtual Result<std::string> Device(const VolumeInput& input) {
-    (void)input;
+  virtual Result<std::string> Device(const VolumeInput& input, std::stop_token stop) {
+    (void)input, (void)stop;
     return Error(Code::kUnimplemented, "failed to find BlockVolumeMapper plugin. Volume plugin is nil.");
+  }
+  // The pod's device is not bound any more; its link, the record of its use, is still there.
+  virtual Result<> UnmapDevice(const Paths& paths, const PublishedVolume& volume, std::stop_token stop) {
+    (void)paths, (void)volume, (void)stop;
+    return {};
   }
   // Returns the host path.
   virtual Result<std::string> SetUp(const VolumeInput& input, std::stop_token stop) = 0;
   // Whether Expand has to be called: attached volumes may have grown.
   virtual bool Expands(const VolumeInput& input) const { return !AttachName(input).empty(); }
-  // Grows the file system to what the claim asks for; called after SetUp if capacity and status differ.
+  // Grows the volume on this node to the persistent volume's capacity; called after SetUp or Device if the claim's
+  // status has less. `path`: what those returned.
   virtual Result<> Expand(const VolumeInput& input, const std::string& path, std::stop_token stop) {
     (void)input, (void)path, (void)stop;
     return Error(Code::kUnimplemented, "volume plugin " + name() + " cannot expand volumes");
@@ -103,6 +126,13 @@ class VolumePlugin {  // thread safe
   virtual Result<> Unstage(const std::string& stage_path, std::stop_token stop) {
     (void)stage_path, (void)stop;
     return {};
+  }
+
+  // Whether the plugin tells capacity and usage of its volumes; otherwise their file system does.
+  virtual bool Measures() const { return false; }
+  virtual Result<VolumeMetrics> Measure(const PublishedVolume& volume, std::stop_token stop) {
+    (void)volume, (void)stop;
+    return Error(Code::kUnimplemented, "volume plugin " + name() + " does not measure volumes");
   }
 
   // Whether persistent volumes of this plugin may have mount options.

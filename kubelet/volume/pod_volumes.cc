@@ -1,6 +1,14 @@
 #include "kubelet/volume/pod_volumes.h"
 
+#include "kubelet/volume/claim.h"
+
 namespace keelson::kubelet {
+
+std::string PodVolume::Directory() const {
+  constexpr std::string_view kBelow = "/mount";
+  const bool below = plugin == "kubernetes.io/csi" && !block && path.ends_with(kBelow);
+  return below ? path.substr(0, path.size() - kBelow.size()) : path;
+}
 
 bool PodVolumes::Note(const std::string& plugin, const VolumeInput& input, const std::string& path) {
   const metav1::ObjectMeta& pod = input.pod.metadata();
@@ -8,9 +16,10 @@ bool PodVolumes::Note(const std::string& plugin, const VolumeInput& input, const
   MutexLock lock(mutex_);
   PodVolume& known = volumes_[pod.uid()][name];
   const bool news = path.empty() || known.path.empty();
-  known = {pod.uid(), pod.namespace_(),
-           name,      input.claim ? input.claim->metadata().name() : "",
-           plugin,    path.empty() ? known.path : path};
+  known = {pod.uid(),     pod.namespace_(),
+           name,          input.claim ? input.claim->metadata().name() : "",
+           plugin,        path.empty() ? known.path : path,
+           IsBlock(input)};
   return news;
 }
 
@@ -46,7 +55,7 @@ std::optional<PodVolume> PodVolumes::FindByPath(const std::string& uid, const st
   auto it = volumes_.find(uid);
   if (it == volumes_.end()) return std::nullopt;
   for (const auto& [name, volume] : it->second) {
-    if (volume.path == path) return volume;
+    if (volume.path == path || volume.path.compare(0, path.size() + 1, path + "/") == 0) return volume;
   }
   return std::nullopt;
 }

@@ -16,6 +16,9 @@ struct PodVolume {
   std::string volume, claim;  // volume: in the pod's spec; claim: empty: none
   std::string plugin;         // kubernetes.io/empty-dir
   std::string path;           // empty: not mounted yet
+  bool block = false;         // a device: `path` is its link
+  // The volume's directory of the pod: the path, without the mount point of a CSI volume below it.
+  std::string Directory() const;
 };
 
 class PodVolumes {  // thread safe
@@ -26,6 +29,7 @@ class PodVolumes {  // thread safe
   // Whether a pod other than `uid` uses the claim's volume.
   bool OthersUse(const corev1::PersistentVolumeClaim& claim, const std::string& uid) const;
   std::vector<PodVolume> All() const;
+  // The volume that is mounted at `path`, or directly below it.
   std::optional<PodVolume> FindByPath(const std::string& uid, const std::string& path) const;
 
  private:

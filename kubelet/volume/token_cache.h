@@ -16,12 +16,16 @@ class TokenCache {  // thread safe
   TokenCache(ObjectSource& objects, Clock& clock) : objects_(objects), clock_(clock) {}
 
   // A valid token; blocks while one is requested. If the renewal fails, the old token is returned while it is valid.
-  Result<std::string> Get(const corev1::Pod& pod, const std::string& audience, int64_t seconds);
+  Result<ObjectSource::Token> GetToken(const corev1::Pod& pod, const std::string& audience, int64_t seconds);
+  Result<std::string> Get(const corev1::Pod& pod, const std::string& audience, int64_t seconds) {
+    KEELSON_ASSIGN_OR_RETURN(ObjectSource::Token token, GetToken(pod, audience, seconds));
+    return std::move(token.value);
+  }
   void ForgetPod(const std::string& uid);
 
  private:
   struct Entry {
-    std::string value;
+    ObjectSource::Token token;
     WallTime renew_at;
     SteadyTime renew, expires;
     bool IsDue(Clock& clock) const { return clock.Now() >= renew_at || clock.SteadyNow() >= renew; }

@@ -8,6 +8,7 @@
 #include "kubelet/volume/volume_metrics.h"
 #include "lib/api/quantity.h"
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
@@ -47,31 +48,39 @@ api::Amount Storage(const google::protobuf::Map<std::string, Quantity>& amounts)
 
 }  // namespace
 
-class VolumeManager::StageLock {
- public:
-  StageLock(VolumeManager& manager, std::string path) : manager_(manager), path_(std::move(path)) {
-    MutexLock lock(manager_.mutex_);
-    while (!manager_.staging_.insert(path_).second) manager_.stage_free_.wait(manager_.mutex_);
-  }
-  ~StageLock() {
-    MutexLock lock(manager_.mutex_);
-    manager_.staging_.erase(path_);
-    manager_.stage_free_.notify_all();
-  }
-
- private:
-  VolumeManager& manager_;
-  const std::string path_;
-};
-
 VolumeManager::VolumeManager(Mounter& mounter, ObjectSource& objects,
-                             std::vector<std::unique_ptr<VolumePlugin>> plugins, NodeFunction node)
-    : mounter_(mounter), objects_(objects), plugins_(std::move(plugins)), node_(std::move(node)) {}
+                             std::vector<std::unique_ptr<VolumePlugin>> plugins, NodeFunction node,
+                             std::function<void()> in_use_changed)
+    : mounter_(mounter),
+      objects_(objects),
+      plugins_(std::move(plugins)),
+      node_(node),
+      in_use_(std::move(node), std::move(in_use_changed)) {}
+
+void VolumeManager::Restore(const Paths& paths) {
+  const auto uids = ListDir(paths.Pods());
+  if (!uids) return;  // there are none yet
+  for (const std::string& uid : *uids) {
+    for (const auto& plugin : plugins_) {
+      for (const bool device : {false, true}) {
+        const std::string dir =
+            (device ? paths.PodDevices(uid) : paths.Volumes(uid)) + "/" + Paths::Escape(plugin->name());
+        const auto names = ListDir(dir);
+        if (!names) continue;
+        for (const std::string& name : *names) {
+          const std::string attached = plugin->FindAttachName(paths, {uid, name, dir + "/" + name}, device);
+          if (!attached.empty()) in_use_.Restore(attached, uid);
+        }
+      }
+    }
+  }
+}
 
 Result<VolumePaths> VolumeManager::Mount(const corev1::Pod& pod, const NodeContext& node,
                                          std::stop_token stop) {
   VolumePaths paths;
   std::optional<Error> first;
+  in_use_.ClearWaiting(pod.metadata().uid());
   std::set<std::string> wanted = MountedNames(pod.spec());
   for (const auto& volume : pod.spec().volumes()) {
     // Images are the runtime's to mount.
@@ -113,9 +122,10 @@ Result<MountedVolume> VolumeManager::MountOne(VolumeInput input, std::stop_token
                     input.name());
   }
   if (auto fits = CheckUse(*plugin, input); !fits) return fits.error();
+  if (!input.persistent) input.read_only = input.volume.volume_source().csi().read_only();
   const bool block = IsBlock(input);
   Stopwatch watch;
-  auto mounted = block ? MapWith(*plugin, input) : MountWith(*plugin, input, stop);
+  auto mounted = block ? MapWith(*plugin, input, stop) : MountWith(*plugin, input, stop);
   if (!mounted && mounted.error().Is(Code::kCancelled)) return mounted;
   if (volumes_.Note(plugin->name(), input, mounted ? mounted->path : "")) {
     CountStorageOperation(plugin->name(), block ? "map_volume" : "volume_mount", mounted.has_value(),
@@ -158,33 +168,23 @@ Result<MountedVolume> VolumeManager::MountWith(VolumePlugin& plugin, VolumeInput
                        GroupOf(input)};
 }
 
-Result<MountedVolume> VolumeManager::MapWith(VolumePlugin& plugin, VolumeInput& input) {
+Result<MountedVolume> VolumeManager::MapWith(VolumePlugin& plugin, VolumeInput& input, std::stop_token stop) {
   KEELSON_RETURN_IF_ERROR(Attach(plugin, input));
-  auto device = plugin.Device(input);
+  auto device = plugin.Device(input, stop);
   if (!device) return NotMapped(device.error(), "SetUpDevice", input.name());
   auto link = MapDevice(mounter_, input.node.paths,
                         {input.pod.metadata().uid(), plugin.name(), input.name(), std::move(*device)});
   if (!link) return NotMapped(link.error(), "MapPodDevice", input.name());
+  KEELSON_RETURN_IF_ERROR(ExpandIfAsked(plugin, input, *link, stop));
   return MountedVolume{std::move(*link), false, input.read_only, "", GroupOf(input)};
 }
 
 Result<> VolumeManager::Attach(VolumePlugin& plugin, VolumeInput& input) {
-  std::string name = plugin.AttachName(input);
+  const std::string name = plugin.AttachName(input);
   if (name.empty()) return {};
-  {
-    MutexLock lock(mutex_);
-    in_use_[name].insert(input.pod.metadata().uid());
-  }
-  auto own = node_ ? node_() : nullptr;
-  if (own) {
-    for (const auto& attached : own->status().volumes_attached()) {
-      if (attached.name() != name) continue;
-      input.device = attached.device_path();
-      return {};
-    }
-  }
-  return Error(Code::kUnavailable,
-               "Volume not attached according to node status for volume \"" + input.name() + "\"");
+  auto attached = in_use_.Use(name, input);
+  if (!attached) in_use_.SetWaiting(input.pod.metadata().uid(), plugin.ExceedsAttachLimit(input));
+  return attached;
 }
 
 Result<> VolumeManager::StageOnce(VolumePlugin& plugin, const VolumeInput& input, std::stop_token stop) {
@@ -199,22 +199,30 @@ Result<> VolumeManager::StageOnce(VolumePlugin& plugin, const VolumeInput& input
 
 Result<> VolumeManager::ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
                                       std::stop_token stop) {
-  if (!input.claim || !plugin.Expands(input)) return {};
-  api::Amount asked = Storage(input.claim->spec().resources().requests());
-  bool grown = Storage(input.persistent->spec().capacity()) >= asked;
-  if (input.read_only || !grown || Storage(input.claim->status().capacity()) >= asked) return {};
+  if (!input.claim || input.read_only) return {};
+  const api::Amount asked = Storage(input.claim->spec().resources().requests());
+  const api::Amount capacity = Storage(input.persistent->spec().capacity());
+  if (capacity < asked || Storage(input.claim->status().capacity()) >= asked) return {};
+  if (!plugin.Expands(input)) return {};
   auto expanded = plugin.Expand(input, path, stop);
   if (!expanded) {
-    return expanded.error().Wrap("MountVolume.NodeExpandVolume failed for volume \"" + input.name() + "\" ");
+    return IsBlock(input) ? NotMapped(expanded.error(), "NodeExpandVolume", input.name())
+                          : NotSetUp(expanded.error(), "NodeExpandVolume", input.name());
   }
-  return objects_.MarkExpanded(*input.claim, asked.ToQuantity());
+  return objects_.MarkExpanded(*input.claim, capacity.ToQuantity());
 }
 
-std::vector<std::string> VolumeManager::VolumesInUse() const {
-  MutexLock lock(mutex_);
-  std::vector<std::string> names;
-  for (const auto& [name, pods] : in_use_) names.push_back(name);
-  return names;
+std::optional<Result<VolumeMetrics>> VolumeManager::Measure(const Paths& paths, const std::string& path,
+                                                            std::stop_token stop) {
+  // <pods>/<uid>/volumes/<plugin>/<name>
+  const std::string pods = paths.Pods() + "/";
+  if (path.compare(0, pods.size(), pods) != 0) return std::nullopt;
+  const std::vector<std::string_view> parts = Split(std::string_view(path).substr(pods.size()), '/');
+  if (parts.size() < 4 || parts[1] != "volumes") return std::nullopt;
+  const std::string uid(parts[0]), plugin_dir(parts[2]), name(parts[3]);
+  VolumePlugin* plugin = FindByDirectory(plugin_dir);
+  if (!plugin || !plugin->Measures()) return std::nullopt;
+  return plugin->Measure({uid, name, paths.Volumes(uid) + "/" + plugin_dir + "/" + name}, std::move(stop));
 }
 
 VolumePlugin* VolumeManager::FindByDirectory(const std::string& plugin_dir) const {
@@ -222,67 +230,6 @@ VolumePlugin* VolumeManager::FindByDirectory(const std::string& plugin_dir) cons
     if (Paths::Escape(plugin->name()) == plugin_dir) return plugin.get();
   }
   return nullptr;
-}
-
-Result<> VolumeManager::UnmountUnder(const std::string& dir) {
-  KEELSON_ASSIGN_OR_RETURN(auto points, mounter_.MountPointsUnder(dir));
-  for (const std::string& point : points) KEELSON_RETURN_IF_ERROR(mounter_.Unmount(point, false));
-  return {};
-}
-
-Result<> VolumeManager::TearDown(const Paths& paths, const PublishedVolume& volume,
-                                 const std::string& plugin_dir, std::stop_token stop) {
-  VolumePlugin* plugin = FindByDirectory(plugin_dir);
-  if (!plugin) return UnmountUnder(volume.path);
-  Stopwatch watch;
-  auto done = TearDownWith(*plugin, paths, volume, stop);
-  CountStorageOperation(plugin->name(), "volume_unmount", done.has_value(), watch.Seconds());
-  return done;
-}
-
-Result<> VolumeManager::TearDownWith(VolumePlugin& plugin, const Paths& paths, const PublishedVolume& volume,
-                                     std::stop_token stop) {
-  std::string stage = plugin.Reconstruct(paths, volume);
-  KEELSON_RETURN_IF_ERROR(plugin.TearDown(volume, stop));
-  KEELSON_RETURN_IF_ERROR(UnmountUnder(volume.path));
-  if (stage.empty()) return {};
-  StageLock lock(*this, stage);
-  KEELSON_ASSIGN_OR_RETURN(auto pods, ListDir(paths.Pods()));
-  const bool needed = std::any_of(pods.begin(), pods.end(), [&](const std::string& uid) {
-    return uid != volume.uid && PathExists(paths.Volume(uid, plugin.name(), volume.name));
-  });
-  if (!needed) KEELSON_RETURN_IF_ERROR(plugin.Unstage(stage, stop));
-  // Last: a later kubelet finds the stage by this record.
-  return RemoveTree(volume.path);
-}
-
-Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::stop_token stop) {
-  std::string dir = paths.Pod(uid);
-  // Binds of parts first: they keep the volumes busy.
-  KEELSON_RETURN_IF_ERROR(UnmountUnder(paths.SubPaths(uid)));
-  KEELSON_RETURN_IF_ERROR(UnmapDevices(mounter_, paths, uid));
-  if (auto plugin_dirs = ListDir(paths.Volumes(uid))) {
-    for (const std::string& plugin_dir : *plugin_dirs) {
-      std::string volumes = paths.Volumes(uid) + "/" + plugin_dir;
-      KEELSON_ASSIGN_OR_RETURN(auto names, ListDir(volumes));
-      for (const std::string& name : names) {
-        KEELSON_RETURN_IF_ERROR(TearDown(paths, {uid, name, volumes + "/" + name}, plugin_dir, stop));
-      }
-    }
-  }
-  KEELSON_RETURN_IF_ERROR(UnmountUnder(dir));
-  // Whatever is still mounted belongs to somebody: nothing below it may be removed.
-  KEELSON_ASSIGN_OR_RETURN(auto left, mounter_.MountPointsUnder(dir));
-  if (!left.empty()) return Error(Code::kUnavailable, left.front() + " is still mounted");
-  for (const auto& plugin : plugins_) plugin->ForgetPod(uid);
-  KEELSON_RETURN_IF_ERROR(RemoveTree(dir));
-  volumes_.Forget(uid);
-  MutexLock lock(mutex_);
-  for (auto it = in_use_.begin(); it != in_use_.end();) {
-    it->second.erase(uid);
-    it = it->second.empty() ? in_use_.erase(it) : std::next(it);
-  }
-  return {};
 }
 
 std::vector<std::unique_ptr<VolumePlugin>> NewVolumePlugins(Mounter& mounter, ObjectSource& objects,

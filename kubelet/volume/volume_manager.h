@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kubelet/container/container_config.h"
+#include "kubelet/volume/attached_volumes.h"
 #include "kubelet/volume/plugin.h"
 #include "kubelet/volume/pod_volumes.h"
 #include "kubelet/volume/subpath.h"
@@ -20,10 +21,15 @@ namespace keelson::kubelet {
 
 class VolumeManager {  // thread safe; calls for one pod come one at a time
  public:
-  // The Node object, for its labels and attached volumes; null: unknown.
-  using NodeFunction = std::function<std::shared_ptr<const corev1::Node>()>;
+  // Also for the Node's labels.
+  using NodeFunction = AttachedVolumes::NodeFunction;
+  // `in_use_changed`: VolumesInUse() differs from before; called without locks, may be empty.
   VolumeManager(Mounter& mounter, ObjectSource& objects, std::vector<std::unique_ptr<VolumePlugin>> plugins,
-                NodeFunction node = {});
+                NodeFunction node = {}, std::function<void()> in_use_changed = {});
+
+  // Finds the attached volumes that an earlier kubelet has set up: they are in use until their pods are removed, and must
+  // not be detached meanwhile. Call before the node's status is first reported.
+  void Restore(const Paths& paths);
 
   // Mounts or refreshes every volume that a container of the pod uses. Tries all; the first failure is returned, with
   // the message of the event FailedMount.
@@ -35,12 +41,19 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   Result<> Remove(const Paths& paths, const std::string& uid, std::stop_token stop = {});
   const PodVolumes& volumes() const { return volumes_; }
   // For node.status.volumesInUse: attachable volumes that pods wait for or have. Sorted.
-  std::vector<std::string> VolumesInUse() const;
+  std::vector<std::string> VolumesInUse() const { return in_use_.Names(); }
+  // UIDs of pods whose last Mount ended because a volume is not attached yet.
+  std::set<std::string> WaitingForAttach() const { return in_use_.Waiting(); }
+  // Whether the pod is one of these, and waits in vain: the node takes no more volumes.
+  bool ExceedsAttachLimit(const std::string& uid) const { return in_use_.WaitsInVain(uid); }
+  // What the plugin tells of the volume at or above `path`. nullopt: the plugin leaves that to the file system.
+  std::optional<Result<VolumeMetrics>> Measure(const Paths& paths, const std::string& path,
+                                               std::stop_token stop);
 
  private:
   Result<MountedVolume> MountOne(VolumeInput input, std::stop_token stop);
   Result<MountedVolume> MountWith(VolumePlugin& plugin, VolumeInput& input, std::stop_token stop);
-  Result<MountedVolume> MapWith(VolumePlugin& plugin, VolumeInput& input);
+  Result<MountedVolume> MapWith(VolumePlugin& plugin, VolumeInput& input, std::stop_token stop);
   // Checks mount options and access modes.
   Result<> CheckUse(const VolumePlugin& plugin, const VolumeInput& input) const;
   Result<> Attach(VolumePlugin& plugin, VolumeInput& input);
@@ -51,21 +64,39 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
                     std::stop_token stop);
   Result<> TearDownWith(VolumePlugin& plugin, const Paths& paths, const PublishedVolume& volume,
                         std::stop_token stop);
+  // Whether a volume of a pod other than `uid` is mounted from the stage.
+  Result<bool> StageIsNeeded(const VolumePlugin& plugin, const Paths& paths, const std::string& stage,
+                             const std::string& uid) const;
   Result<> UnmountUnder(const std::string& dir);
   VolumePlugin* FindByDirectory(const std::string& plugin_dir) const;
 
   // Staging and unstaging of one volume exclude each other.
-  class StageLock;
+  class StageLock {
+   public:
+    StageLock(VolumeManager& manager, std::string path) : manager_(manager), path_(std::move(path)) {
+      MutexLock lock(manager_.mutex_);
+      while (!manager_.staging_.insert(path_).second) manager_.stage_free_.wait(manager_.mutex_);
+    }
+    ~StageLock() {
+      MutexLock lock(manager_.mutex_);
+      manager_.staging_.erase(path_);
+      manager_.stage_free_.notify_all();
+    }
+
+   private:
+    VolumeManager& manager_;
+    const std::string path_;
+  };
 
   Mounter& mounter_;
   ObjectSource& objects_;
   const std::vector<std::unique_ptr<VolumePlugin>> plugins_;
   const NodeFunction node_;
+  AttachedVolumes in_use_;
   PodVolumes volumes_;
   mutable Mutex mutex_;
   CondVar stage_free_;
-  std::set<std::string> staging_ KEELSON_GUARDED_BY(mutex_);                        // stage paths at work
-  std::map<std::string, std::set<std::string>> in_use_ KEELSON_GUARDED_BY(mutex_);  // attach name -> pods
+  std::set<std::string> staging_ KEELSON_GUARDED_BY(mutex_);  // stage paths at work
 };
 
 }  // namespace keelson::kubelet

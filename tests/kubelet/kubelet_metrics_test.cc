@@ -233,7 +233,6 @@ TEST_F(KubeletMetricsTest, EndsOfContainersAreCounted) {
 
 // Metrics of upstream's kubelet that are missing here.
 constexpr metrics::Exception kAbsent[] = {
-    {"csi_operations_seconds", "there are no CSI drivers on nodes"},
     {"dra_", "devices are not allocated dynamically"},
     {"force_cleaned_failed_volume_", "volumes are read from the mount table, none is reconstructed"},
     {"informer_", "feature gate of client-go, off"},
@@ -244,7 +243,6 @@ constexpr metrics::Exception kAbsent[] = {
     {"kubelet_pod_watch_events_dropped_total", "no event is dropped: watches feed no bounded channel"},
     {"kubelet_resource_manager_", "feature gate PodLevelResourceManagers, alpha and off"},
     {"kubelet_started_host_process_containers_", "Windows"},
-    {"kubelet_volume_stats_health_status_abnormal", "there are no CSI drivers on nodes"},
     {"leader_election_", "a kubelet is elected for nothing"},
     {"reconstruct_volume_operations_", "volumes are read from the mount table, none is reconstructed"},
     {"running_managed_controllers", "no controllers run in a kubelet"},
@@ -255,6 +253,7 @@ constexpr metrics::Exception kAbsent[] = {
 // Made by parts of a kubelet that are not at work here, or by what seldom happens: tests of those parts hold
 // them to Kubernetes' (testing/metrics_check.cc).
 constexpr const char* kMadeElsewhere[] = {
+    "csi_operations_seconds",
     "kubelet_certificate_manager_",
     "kubelet_cgroup_version",
     "kubelet_container_aligned_compute_resources_",

@@ -23,7 +23,7 @@ HOMES = [
     (r"blkid/", ["lib/linux"]),
     (r"systemd/", ["lib/event", "lib/base", "lib/linux"]),
     (r"grpc(pp)?/", ["lib/rpc", "controlplane/etcd", "controlplane/storage/encryption", "kubelet/cm/devices", "kubelet/cri",
-                    "kubelet/plugins", "kubelet/podresources", "kubelet/probe", "tests/bench"]),
+                    "kubelet/plugins", "kubelet/podresources", "kubelet/probe", "kubelet/volume/csi", "tests/bench"]),
     (r"boost/asio", ["lib/event", "lib/http"]),
     (r"boost/beast", ["lib/http"]),
     (r"absl/", ["controlplane/controllers/cronjob", "lib/cel/values"]),
