@@ -174,8 +174,10 @@ Result<std::string> NewAuthorityCertificate(const std::string& key_pem, const st
                                  static_cast<int>(common_name.size()), -1, 0) == 1 &&
       X509_set_issuer_name(certificate, X509_get_subject_name(certificate)) == 1 &&
       AddExtension(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE") &&
-      AddExtension(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign") &&
+      AddExtension(certificate, certificate, NID_key_usage,
+                   "critical,digitalSignature,keyEncipherment,keyCertSign") &&
       AddExtension(certificate, certificate, NID_subject_key_identifier, "hash") &&
+      AddExtension(certificate, certificate, NID_subject_alt_name, AlternativeNames({common_name}, {})) &&
       X509_sign(certificate, key.get(), DigestFor(key.get())) > 0;
   if (!filled) return OpenSslError("make certificate");
   return WritePem("write certificate", [&](BIO* out) { return PEM_write_bio_X509(out, certificate); });

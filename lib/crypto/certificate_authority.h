@@ -25,8 +25,8 @@ struct CertificateTerms {
   std::vector<std::string> usages;  // Kubernetes' names: "digital signature", "client auth"
 };
 
-// A self-signed CA certificate with the key `key_pem`, valid from five minutes ago until `life` from now. kInvalid
-// when `key_pem` is no private key.
+// A self-signed CA certificate with the key `key_pem`, valid from five minutes ago until `life` from now. `common_name` is
+// its alternative name too, as kubeadm has it: a DNS name. kInvalid when `key_pem` is no private key.
 Result<std::string> NewAuthorityCertificate(const std::string& key_pem, const std::string& common_name,
                                             std::chrono::seconds life);
 

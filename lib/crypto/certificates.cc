@@ -36,6 +36,7 @@ struct KeyKind {
   EVP_PKEY* (*generate)();
 };
 constexpr KeyKind kKeyKinds[] = {
+    {"RSA2048", [] { return EVP_RSA_gen(2048); }},
     {"RSA3072", [] { return EVP_RSA_gen(3072); }},
     {"RSA4096", [] { return EVP_RSA_gen(4096); }},
     {"ECDSAP256", [] { return EVP_EC_gen("P-256"); }},

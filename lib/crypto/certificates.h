@@ -18,7 +18,8 @@ struct CertificateSubject {
   bool operator==(const CertificateSubject&) const = default;
 };
 
-// Generates a key, in PKCS #8: RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519; kInvalid for any other kind.
+// Generates a key, in PKCS #8: RSA2048, RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519; kInvalid for any
+// other kind.
 Result<std::string> NewPrivateKey(std::string_view kind = "ECDSAP256");
 // A request for `key_pem`. With an empty subject it contains only the public key. kInvalid when `key_pem` is no private
 // key.
