@@ -1,4 +1,4 @@
-// nodectl: looks into a node.
+// nodectl: sets up clusters and looks into nodes.
 #include <CLI/CLI.hpp>
 #include <iostream>
 
@@ -8,15 +8,22 @@
 
 int main(int argc, char** argv) {
   keelson::event::LoopsOfProcess loops;
-  CLI::App app{"nodectl looks into a Kubernetes node. Run it on the node, as root.", "nodectl"};
+  CLI::App app{"nodectl sets up Kubernetes clusters and looks into their nodes. Run it on the node, as root.",
+               "nodectl"};
   app.require_subcommand(1);
   keelson::ctl::Settings settings;
   app.add_option(
       "--kubeconfig", settings.kubeconfig,
       "How to reach the API server; default: $KUBECONFIG, ~/.kube/config, /etc/kubernetes/admin.conf");
-  app.add_option("-o,--output", settings.output, "Form of the output: table, json or yaml")
-      ->check(CLI::IsMember({"table", "json", "yaml"}));
+  app.add_option("-o,--output", settings.output, "Form of the output: table (text), json or yaml")
+      ->check(CLI::IsMember({"table", "text", "json", "yaml"}));
   keelson::ctl::Run chosen;
+  keelson::ctl::AddInit(app, chosen);
+  keelson::ctl::AddJoin(app, chosen);
+  keelson::ctl::AddReset(app, chosen);
+  keelson::ctl::AddToken(app, chosen);
+  keelson::ctl::AddCerts(app, chosen);
+  keelson::ctl::AddConfig(app, chosen);
   CLI::App* trace = app.add_subcommand("trace", "Where packets go, and why");
   trace->require_subcommand(1)->fallthrough();
   keelson::ctl::AddTraceService(*trace, chosen);

@@ -67,6 +67,8 @@ void WriteYaml(const boost::json::value& value, YAML::Emitter& out) {
     std::string text(string->data(), string->size());
     if (NeedsQuotes(text)) out << YAML::DoubleQuoted;
     out << text;
+  } else if (value.is_null()) {
+    out << YAML::Null;
   } else {
     out << boost::json::serialize(value);
   }
@@ -82,6 +84,7 @@ std::string ToJson(const boost::json::value& document) {
 
 std::string ToYaml(const boost::json::value& document) {
   YAML::Emitter out;
+  out.SetNullFormat(YAML::LowerNull);
   WriteYaml(document, out);
   return std::string(out.c_str()) + "\n";
 }
@@ -93,6 +96,18 @@ std::string AddressText(const std::optional<IpAddress>& ip, uint16_t port) {
 
 std::string ProtocolName(uint8_t protocol) {
   return protocol == 6 ? "TCP" : protocol == 17 ? "UDP" : protocol == 132 ? "SCTP" : std::to_string(protocol);
+}
+
+std::string ShortDuration(std::chrono::seconds time) {
+  const int64_t seconds = time.count();
+  constexpr int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour, kYear = 365 * kDay;
+  if (seconds < -1) return "<invalid>";
+  if (seconds < 0) return "0s";
+  if (seconds < kMinute) return std::to_string(seconds) + "s";
+  if (seconds < kHour) return std::to_string(seconds / kMinute) + "m";
+  if (seconds < kDay) return std::to_string(seconds / kHour) + "h";
+  if (seconds < kYear) return std::to_string(seconds / kDay) + "d";
+  return std::to_string(seconds / kYear) + "y";
 }
 
 std::string TextTable(const std::vector<std::vector<std::string>>& rows, size_t indent) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ std::string ToYaml(const boost::json::value& document);  // keys in the document
 // "10.96.0.1:80", "[fd96::1]:80"; without an address "*:80".
 std::string AddressText(const std::optional<IpAddress>& ip, uint16_t port);
 std::string ProtocolName(uint8_t protocol);  // "TCP"
+
+// 45s, 23m, 5h, 3d, 2y; "<invalid>" for what is over.
+std::string ShortDuration(std::chrono::seconds time);
 
 // Columns as wide as their widest cell, three spaces apart; the first row is the heading. `indent` spaces in
 // front.

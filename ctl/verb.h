@@ -14,7 +14,7 @@ class App;
 
 namespace keelson::ctl {
 
-// What all verbs share.
+// What all verbs share. "text" is kubeadm's word for "table".
 struct Settings {
   std::string kubeconfig;  // empty: DefaultKubeconfig()
   std::string output = "table";
@@ -35,5 +35,12 @@ inline constexpr int kFoundProblems = 2;
 void AddTraceService(CLI::App& parent, Run& chosen);
 void AddProxyDump(CLI::App& parent, Run& chosen);
 void AddWhyPod(CLI::App& parent, Run& chosen);
+// What sets up clusters, in kubeadm's terms.
+void AddInit(CLI::App& parent, Run& chosen);
+void AddJoin(CLI::App& parent, Run& chosen);
+void AddReset(CLI::App& parent, Run& chosen);
+void AddToken(CLI::App& parent, Run& chosen);
+void AddCerts(CLI::App& parent, Run& chosen);
+void AddConfig(CLI::App& parent, Run& chosen);
 
 }  // namespace keelson::ctl

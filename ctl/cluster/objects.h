@@ -1,0 +1,39 @@
+// The API objects that a cluster has beside those that its API server makes itself: kubeadm's, with its names, so that
+// `kubeadm join` of this release works, and what Keelson's units on nodes need. Pure.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <string>
+#include <vector>
+
+#include "ctl/config/documents.h"
+#include "lib/base/error.h"
+
+namespace keelson::ctl {
+
+// An object in JSON, and what becomes of one that exists.
+struct WantedObject {
+  boost::json::object object;
+  enum class Existing { kReplaced, kKept } existing = Existing::kReplaced;
+};
+using WantedObjects = std::vector<WantedObject>;
+
+// The rights of admin.conf, and of the API server at kubelets.
+WantedObjects AdminObjects();
+WantedObjects KubeadmConfigObjects(const ClusterConfiguration& cluster);
+// `kubelet` is the whole KubeletConfiguration; `generated`: nothing of it comes from the administrator.
+WantedObjects KubeletConfigObjects(const boost::json::object& kubelet, bool generated);
+// What lets tokens of the default group join nodes; without the tokens.
+WantedObjects BootstrapObjects();
+// `kubeconfig`: the text, with the server and the CA alone.
+WantedObjects ClusterInfoObjects(const std::string& kubeconfig);
+WantedObjects ProxyObjects(const boost::json::object& proxy);
+WantedObjects CniObjects();
+// The Service kube-dns: kInvalid when the service subnet cannot be parsed.
+Result<WantedObjects> DnsObjects(const ClusterConfiguration& cluster);
+
+// The ConfigMap that tells joining nodes which of Keelson's units belong on every node.
+inline constexpr char kNodeUnitsMap[] = "keelson-config", kNodeUnitsKey[] = "nodeUnits";
+WantedObjects NodeUnitsObjects(const std::vector<std::string>& units);
+
+}  // namespace keelson::ctl

@@ -1,0 +1,38 @@
+// Where a cluster's files are: kubeadm's layout, and what Keelson's units read beside it.
+#pragma once
+
+namespace keelson::ctl::paths {
+
+inline constexpr char kKubernetes[] = "/etc/kubernetes";
+inline constexpr char kManifests[] = "/etc/kubernetes/manifests";
+inline constexpr char kPki[] = "/etc/kubernetes/pki";
+inline constexpr char kAdminConf[] = "/etc/kubernetes/admin.conf";
+inline constexpr char kSuperAdminConf[] = "/etc/kubernetes/super-admin.conf";
+inline constexpr char kKubeletConf[] = "/etc/kubernetes/kubelet.conf";
+inline constexpr char kBootstrapConf[] = "/etc/kubernetes/bootstrap-kubelet.conf";
+inline constexpr char kControllerManagerConf[] = "/etc/kubernetes/controller-manager.conf";
+inline constexpr char kSchedulerConf[] = "/etc/kubernetes/scheduler.conf";
+inline constexpr char kProxyConf[] = "/etc/kubernetes/kube-proxy.conf";
+inline constexpr char kCniConf[] = "/etc/kubernetes/kube-cni.conf";
+
+// Flags of the units kube-controlplane, kube-proxy and kube-cni.
+inline constexpr char kControlPlaneEnv[] = "/etc/kubernetes/kube-controlplane.env";
+inline constexpr char kProxyEnv[] = "/etc/kubernetes/kube-proxy.env";
+inline constexpr char kCniEnv[] = "/etc/kubernetes/kube-cni.env";
+
+inline constexpr char kKubelet[] = "/var/lib/kubelet";
+inline constexpr char kKubeletConfig[] = "/var/lib/kubelet/config.yaml";
+inline constexpr char kKubeletInstanceConfig[] = "/var/lib/kubelet/instance-config.yaml";
+inline constexpr char kKubeletFlags[] = "/var/lib/kubelet/kubeadm-flags.env";
+inline constexpr char kKubeletPem[] = "/var/lib/kubelet/pki/kubelet-client-current.pem";
+inline constexpr char kProxyConfig[] = "/var/lib/kube-proxy/config.conf";
+inline constexpr char kEtcdData[] = "/var/lib/keelson/controlplane/etcd";
+inline constexpr char kControlPlaneData[] = "/var/lib/keelson/controlplane";
+// Of an init or a join that has begun and not ended.
+inline constexpr char kUnfinished[] = "/var/lib/keelson/nodectl-unfinished";
+inline constexpr char kCniConflist[] = "/etc/cni/net.d/10-keelson.conflist";
+
+// Who the unit kube-controlplane runs as.
+inline constexpr char kControlPlaneGroup[] = "kube-controlplane";
+
+}  // namespace keelson::ctl::paths

@@ -1,0 +1,132 @@
+// Phases of init that finish the node of the control plane, and its addons.
+#include <algorithm>
+
+#include "ctl/cluster/node_files.h"
+#include "ctl/config/complete.h"
+#include "ctl/host/paths.h"
+#include "ctl/host/units.h"
+#include "ctl/phases/init_run.h"
+#include "ctl/phases/node_steps.h"
+#include "ctl/pki/kubeconfig.h"
+#include "lib/base/text.h"
+
+namespace keelson::ctl::init {
+namespace {
+
+constexpr char kNotBalanced[] = "node.kubernetes.io/exclude-from-external-load-balancers";
+
+bool Label(corev1::Node& node, const char* key) {
+  return node.mutable_metadata()->mutable_labels()->insert({key, ""}).second;
+}
+
+bool AddTaint(corev1::Node& node, const Taint& wanted) {
+  const auto& present = node.spec().taints();
+  const bool there = std::any_of(present.begin(), present.end(), [&](const corev1::Taint& taint) {
+    return taint.key() == wanted.key && taint.effect() == wanted.effect;
+  });
+  if (there) return false;
+  corev1::Taint& taint = *node.mutable_spec()->add_taints();
+  taint.set_key(wanted.key);
+  taint.set_effect(wanted.effect);
+  if (!wanted.value.empty()) taint.set_value(wanted.value);
+  return true;
+}
+
+Result<NodeAccess> AccessOf(InitRun& run) {
+  KEELSON_ASSIGN_OR_RETURN(const Authority ca, run.Ca());
+  KEELSON_ASSIGN_OR_RETURN(const std::string endpoint, ApiEndpoint(run.config()));
+  return NodeAccess{"https://" + endpoint, ca.certificate_pem, run.config().cluster.cluster_name};
+}
+
+// Adds the unit to those that every node of the cluster runs.
+Result<> AddNodeUnit(InitRun& run, const std::string& unit) {
+  std::vector<std::string> units;
+  if (!run.config().dry_run) {
+    KEELSON_ASSIGN_OR_RETURN(const client::RestClient api, run.Api());
+    const auto present = api.Get<corev1::ConfigMap>("kube-system", kNodeUnitsMap);
+    if (present && present->data().contains(kNodeUnitsKey)) {
+      units = SplitList(present->data().at(kNodeUnitsKey));
+    }
+    if (!present && !present.error().Is(Code::kNotFound)) return present.error();
+  }
+  if (std::find(units.begin(), units.end(), unit) == units.end()) units.push_back(unit);
+  return run.Write(NodeUnitsObjects(units));
+}
+
+}  // namespace
+
+Result<> MarkControlPlane(InitRun& run) {
+  const NodeRegistration& registration = run.config().node;
+  run.out() << "[mark-control-plane] Marking the node " << registration.name
+            << " as control-plane by adding the labels: [" << kControlPlaneRole << " " << kNotBalanced
+            << "]\n";
+  if (run.config().dry_run) return {};
+  KEELSON_ASSIGN_OR_RETURN(const client::RestClient api, run.Api());
+  const auto mark = [&](corev1::Node& node) -> Result<bool> {
+    bool changed = Label(node, kControlPlaneRole);
+    changed = Label(node, kNotBalanced) || changed;
+    for (const Taint& taint : *registration.taints) changed = AddTaint(node, taint) || changed;
+    return changed;
+  };
+  const auto done = Await(
+      "the kubelet to register the node", run.config().timeouts.kubelet,
+      [&]() -> Result<bool> {
+        const auto marked = client::UpdateWithRetry<corev1::Node>(api, "", registration.name, "", mark);
+        if (marked) return true;
+        if (marked.error().Is(Code::kNotFound) || marked.error().Is(Code::kUnavailable)) return false;
+        return marked.error();
+      },
+      run.clock());
+  if (!done) return done.error().Wrap("see 'systemctl status kubelet' and 'journalctl -xeu kubelet'");
+  return {};
+}
+
+Result<> FinalizeKubelet(InitRun& run) {
+  Host& host = run.host();
+  if (!host.Exists(paths::kKubeletPem)) {
+    run.out() << "[kubelet-finalize] \"" << paths::kKubeletPem
+              << "\" does not exist: kubelet.conf stays as it is\n";
+    return {};
+  }
+  KEELSON_ASSIGN_OR_RETURN(const std::string text, host.Read(paths::kKubeletConf));
+  KEELSON_ASSIGN_OR_RETURN(Kubeconfig config, ParseKubeconfig(text));
+  if (config.certificate_file == paths::kKubeletPem) return {};
+  run.out() << "[kubelet-finalize] Updating \"" << paths::kKubeletConf
+            << "\" to point to a rotatable kubelet client certificate and key\n";
+  config.certificate_pem = config.key_pem = "";
+  config.certificate_file = paths::kKubeletPem;
+  KEELSON_RETURN_IF_ERROR(host.Write(paths::kKubeletConf, KubeconfigText(config), 0600));
+  return RestartUnit(host, "kubelet");
+}
+
+Result<> AddonDns(InitRun& run) {
+  if (run.config().cluster.dns_disabled) return {};
+  KEELSON_ASSIGN_OR_RETURN(const WantedObjects objects, DnsObjects(run.config().cluster));
+  KEELSON_RETURN_IF_ERROR(run.Write(objects));
+  run.out()
+      << "[addons] Applied essential addon: the Service kube-dns, which kube-proxy answers on every node\n";
+  return {};
+}
+
+Result<> AddonProxy(InitRun& run) {
+  const ClusterConfiguration& cluster = run.config().cluster;
+  if (cluster.proxy_disabled) return {};
+  KEELSON_RETURN_IF_ERROR(AddNodeUnit(run, "kube-proxy"));
+  const boost::json::object document = ProxyDocument(cluster, run.config().proxy);
+  KEELSON_RETURN_IF_ERROR(run.Write(ProxyObjects(document)));
+  KEELSON_ASSIGN_OR_RETURN(const NodeAccess access, AccessOf(run));
+  KEELSON_RETURN_IF_ERROR(StartProxy(run.host(), cluster, run.config().node, document, access, run.out()));
+  run.out() << "[addons] Applied essential addon: kube-proxy\n";
+  return {};
+}
+
+Result<> AddonCni(InitRun& run) {
+  KEELSON_RETURN_IF_ERROR(AddNodeUnit(run, "kube-cni"));
+  KEELSON_RETURN_IF_ERROR(run.Write(CniObjects()));
+  KEELSON_ASSIGN_OR_RETURN(const NodeAccess access, AccessOf(run));
+  KEELSON_RETURN_IF_ERROR(StartCni(run.host(), run.config().cluster, run.config().node, access, run.out()));
+  run.out() << "[addons] Applied essential addon: kube-cni\n";
+  return {};
+}
+
+}  // namespace keelson::ctl::init

@@ -1,0 +1,97 @@
+// One run of `nodectl init`: what its phases share.
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "ctl/cluster/objects.h"
+#include "ctl/config/documents.h"
+#include "ctl/host/host.h"
+#include "ctl/phases/phase.h"
+#include "ctl/pki/certificates.h"
+#include "lib/base/clock.h"
+#include "lib/client/rest.h"
+
+namespace keelson::ctl {
+
+struct InitOptions {
+  std::vector<std::string> ignored_checks;  // in lower case
+  bool skip_token_print = false;
+  std::string host_name;  // the machine's, in lower case
+};
+
+class InitRun {
+ public:
+  // References outlive the run. `config` is complete.
+  InitRun(Host& host, InitConfiguration config, InitOptions options, std::ostream& out, std::ostream& err,
+          Clock& clock = Clock::Real());
+
+  // All phases but those of config.skip_phases, or `only` one. A run of all phases leaves a mark on the machine until it has
+  // ended: the next one then goes on with the same tokens, and takes what it finds for its own.
+  Result<> Run(const std::string& only);
+
+  // ---- for phases ----
+
+  Host& host() { return host_; }
+  const InitConfiguration& config() const { return config_; }
+  const InitOptions& options() const { return options_; }
+  std::ostream& out() { return out_; }
+  std::ostream& err() { return err_; }
+  Clock& clock() { return clock_; }
+  bool resumes() const { return resumes_; }
+  CertificateStore Certificates();
+  Result<> EnsurePlanned(std::string_view certificate);
+  Result<> EnsurePlannedKubeconfig(std::string_view name);
+  // As super-admin, or as admin where the administrator has removed that file. Makes sure that the two have their rights.
+  Result<client::RestClient> Api();
+  Result<> Write(const WantedObjects& objects);  // or describe them, in a dry run
+  Result<Authority> Ca();
+
+ private:
+  Result<> ReadMark();
+  Result<> SetMark();
+
+  Host& host_;
+  InitConfiguration config_;
+  const InitOptions options_;
+  std::ostream& out_;
+  std::ostream& err_;
+  Clock& clock_;
+  bool resumes_ = false, marks_ = false;
+  std::optional<client::RestClient> api_;
+};
+
+std::string DescribeInitPhases();
+
+// Phases, in the files init_files.cc, init_daemons.cc, init_cluster.cc and init_node.cc.
+namespace init {
+Result<> Preflight(InitRun& run);
+Result<> CertificateCa(InitRun& run);
+Result<> CertificateApiServer(InitRun& run);
+Result<> CertificateKubeletClient(InitRun& run);
+Result<> CertificateFrontProxyCa(InitRun& run);
+Result<> CertificateFrontProxyClient(InitRun& run);
+Result<> CertificateServiceAccounts(InitRun& run);
+Result<> KubeconfigAdmin(InitRun& run);
+Result<> KubeconfigSuperAdmin(InitRun& run);
+Result<> KubeconfigKubelet(InitRun& run);
+Result<> KubeconfigControllerManager(InitRun& run);
+Result<> KubeconfigScheduler(InitRun& run);
+Result<> EtcdLocal(InitRun& run);
+Result<> ControlPlane(InitRun& run);
+Result<> KubeletStart(InitRun& run);
+Result<> WaitControlPlane(InitRun& run);
+Result<> UploadKubeadmConfig(InitRun& run);
+Result<> UploadKubeletConfig(InitRun& run);
+Result<> MarkControlPlane(InitRun& run);
+Result<> BootstrapTokens(InitRun& run);
+Result<> FinalizeKubelet(InitRun& run);
+Result<> AddonDns(InitRun& run);
+Result<> AddonProxy(InitRun& run);
+Result<> AddonCni(InitRun& run);
+Result<> ShowJoinCommand(InitRun& run);
+}  // namespace init
+
+}  // namespace keelson::ctl

@@ -1,0 +1,65 @@
+// One run of `nodectl join`: what its phases share.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "ctl/config/documents.h"
+#include "ctl/host/host.h"
+#include "ctl/pki/kubeconfig.h"
+#include "lib/base/clock.h"
+
+namespace keelson::ctl {
+
+struct JoinOptions {
+  std::vector<std::string> ignored_checks;  // in lower case
+  std::string host_name;                    // the machine's, in lower case
+};
+
+// What a machine learns of the cluster that it joins.
+struct JoinedCluster {
+  Kubeconfig access;  // the server, the CA, and credentials for TLS bootstrapping
+  ClusterConfiguration cluster;
+  boost::json::object kubelet,
+      proxy;                        // documents; `proxy` is empty where no unit kube-proxy belongs on nodes
+  std::vector<std::string> units;   // of Keelson that belong on every node: none on a cluster of others
+  bool has_ready_namesake = false;  // a Node of this machine's name is Ready
+};
+
+class JoinRun {
+ public:
+  // References outlive the run. `config` is complete.
+  JoinRun(Host& host, JoinConfiguration config, JoinOptions options, std::ostream& out, std::ostream& err,
+          Clock& clock = Clock::Real());
+
+  // As InitRun::Run(). A run of all phases after one that was killed goes on where that was.
+  Result<> Run(const std::string& only);
+
+  // ---- for phases ----
+
+  Host& host() { return host_; }
+  const JoinConfiguration& config() const { return config_; }
+  const JoinOptions& options() const { return options_; }
+  std::ostream& out() { return out_; }
+  std::ostream& err() { return err_; }
+  Clock& clock() { return clock_; }
+  bool resumes() const { return resumes_; }
+  // Discovers the cluster and reads its ConfigMaps, at the first call.
+  Result<const JoinedCluster*> Cluster();
+
+ private:
+  Host& host_;
+  const JoinConfiguration config_;
+  const JoinOptions options_;
+  std::ostream& out_;
+  std::ostream& err_;
+  Clock& clock_;
+  bool resumes_ = false, discovered_ = false;
+  JoinedCluster cluster_;
+};
+
+std::string DescribeJoinPhases();
+
+}  // namespace keelson::ctl

@@ -1,0 +1,91 @@
+#include "ctl/phases/node_steps.h"
+
+#include "ctl/cluster/node_files.h"
+#include "ctl/host/paths.h"
+#include "ctl/host/units.h"
+#include "ctl/output.h"
+#include "ctl/pki/kubeconfig.h"
+#include "lib/api/duration.h"
+#include "lib/base/pause.h"
+
+namespace keelson::ctl {
+namespace {
+
+constexpr std::chrono::milliseconds kPoll{500};
+
+Result<> RequireUnit(const Host& host, const std::string& unit, const std::string& package) {
+  KEELSON_RETURN_IF_ERROR(RequireInitSystem(host));
+  if (UnitExists(host, unit)) return {};
+  return Error(Code::kNotFound, "the cluster runs " + unit +
+                                    " on every node, and this machine has no such unit: install " + package);
+}
+
+std::string AccessText(const NodeAccess& access, const std::string& user) {
+  Kubeconfig config;
+  config.server = access.server;
+  config.ca_pem = access.ca_pem;
+  config.cluster = access.cluster_name;
+  config.user = user;
+  config.certificate_file = paths::kKubeletPem;
+  return KubeconfigText(config);
+}
+
+}  // namespace
+
+Result<> StartKubelet(Host& host, const KubeletSettings& settings, std::ostream& out) {
+  const boost::json::object instance = InstanceDocument(settings.node);
+  const std::string flags = KubeletFlags(settings.node, settings.host_name, settings.register_taints);
+  KEELSON_RETURN_IF_ERROR(host.MakeDirectory(paths::kManifests, 0700));
+  out << "[kubelet-start] Writing kubelet environment file with flags to file \"" << paths::kKubeletFlags
+      << "\"\n";
+  KEELSON_RETURN_IF_ERROR(host.MakeDirectory(paths::kKubelet, 0700));
+  KEELSON_RETURN_IF_ERROR(host.Write(paths::kKubeletFlags, flags, 0644));
+  KEELSON_RETURN_IF_ERROR(host.Write(paths::kKubeletInstanceConfig, ToYaml(instance), 0644));
+  out << "[kubelet-start] Writing kubelet configuration to file \"" << paths::kKubeletConfig << "\"\n";
+  // The last file: the unit starts with it.
+  KEELSON_RETURN_IF_ERROR(
+      host.Write(paths::kKubeletConfig, ToYaml(WithInstance(settings.cluster, instance)), 0644));
+  out << "[kubelet-start] Starting the kubelet\n";
+  return RestartUnit(host, "kubelet");
+}
+
+Result<> StartProxy(Host& host, const ClusterConfiguration& cluster, const NodeRegistration& node,
+                    const boost::json::object& proxy, const NodeAccess& access, std::ostream& out) {
+  KEELSON_RETURN_IF_ERROR(RequireUnit(host, "kube-proxy", "keelson-proxy"));
+  KEELSON_ASSIGN_OR_RETURN(const std::string environment, ProxyEnvironment(cluster, node));
+  boost::json::object document = proxy;
+  // Whatever the cluster's document says of kube-proxy in a pod.
+  boost::json::value& connection = document["clientConnection"];
+  if (!connection.is_object()) connection.emplace_object();
+  connection.get_object()["kubeconfig"] = paths::kProxyConf;
+  out << "[kube-proxy] Writing \"" << paths::kProxyConfig << "\" and starting kube-proxy\n";
+  KEELSON_RETURN_IF_ERROR(host.Write(paths::kProxyConfig, ToYaml(document), 0644));
+  KEELSON_RETURN_IF_ERROR(host.Write(paths::kProxyEnv, environment, 0644));
+  KEELSON_RETURN_IF_ERROR(host.Write(paths::kProxyConf, AccessText(access, "kube-proxy"), 0600));
+  return RestartUnit(host, "kube-proxy");
+}
+
+Result<> StartCni(Host& host, const ClusterConfiguration& cluster, const NodeRegistration& node,
+                  const NodeAccess& access, std::ostream& out) {
+  KEELSON_RETURN_IF_ERROR(RequireUnit(host, "kube-cni", "keelson-cni"));
+  out << "[kube-cni] Writing \"" << paths::kCniConf << "\" and starting kube-cni\n";
+  KEELSON_RETURN_IF_ERROR(host.Write(paths::kCniEnv, CniEnvironment(cluster, node), 0644));
+  KEELSON_RETURN_IF_ERROR(host.Write(paths::kCniConf, AccessText(access, "kube-cni"), 0600));
+  return RestartUnit(host, "kube-cni");
+}
+
+Result<> Await(const std::string& what, std::chrono::seconds patience,
+               const std::function<Result<bool>()>& done, Clock& clock) {
+  const SteadyTime end = clock.SteadyNow() + patience;
+  for (;;) {
+    KEELSON_ASSIGN_OR_RETURN(const bool finished, done());
+    if (finished) return {};
+    if (clock.SteadyNow() >= end) {
+      return Error(Code::kTimeout, "timed out waiting for " + what + " after " +
+                                       api::FormatGoDuration(std::chrono::nanoseconds(patience).count()));
+    }
+    Pause(clock, kPoll, {});
+  }
+}
+
+}  // namespace keelson::ctl

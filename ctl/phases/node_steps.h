@@ -1,0 +1,41 @@
+// Steps that init and join share: what makes this machine a node.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <chrono>
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "ctl/config/documents.h"
+#include "ctl/host/host.h"
+#include "lib/base/clock.h"
+
+namespace keelson::ctl {
+
+struct KubeletSettings {
+  boost::json::object cluster;  // the cluster's KubeletConfiguration
+  NodeRegistration node;
+  std::string host_name;
+  bool register_taints = false;
+};
+// Writes config.yaml, instance-config.yaml and kubeadm-flags.env, and (re)starts the kubelet.
+Result<> StartKubelet(Host& host, const KubeletSettings& settings, std::ostream& out);
+
+// Whoever connects to the cluster with this node's certificate, which the kubelet renews.
+struct NodeAccess {
+  std::string server, ca_pem, cluster_name;
+};
+// kube-proxy's and kube-cni's files, and their (re)start. Where the unit is not installed: kNotFound, and nothing is
+// written.
+Result<> StartProxy(Host& host, const ClusterConfiguration& cluster, const NodeRegistration& node,
+                    const boost::json::object& proxy, const NodeAccess& access, std::ostream& out);
+Result<> StartCni(Host& host, const ClusterConfiguration& cluster, const NodeRegistration& node,
+                  const NodeAccess& access, std::ostream& out);
+
+// Asks `done` every half second until it says true. kTimeout "timed out waiting for WHAT" after `patience`; an error of
+// `done` ends the wait.
+Result<> Await(const std::string& what, std::chrono::seconds patience,
+               const std::function<Result<bool>()>& done, Clock& clock);
+
+}  // namespace keelson::ctl

@@ -1,0 +1,149 @@
+#include "ctl/phases/reset_run.h"
+
+#include "ctl/host/paths.h"
+#include "ctl/host/units.h"
+#include "ctl/phases/phase.h"
+#include "ctl/preflight/check.h"
+#include "lib/base/text.h"
+
+namespace keelson::ctl {
+namespace {
+
+// Removes the file, and what a write that was killed has left beside it.
+Result<> RemoveWithLeftovers(Host& host, const std::string& file) {
+  KEELSON_RETURN_IF_ERROR(host.Remove(file));
+  const size_t slash = file.rfind('/');
+  const std::string directory = file.substr(0, slash), prefix = file.substr(slash + 1) + ".tmp";
+  if (!host.Exists(directory)) return {};
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<std::string> names, host.List(directory));
+  for (const std::string& name : names) {
+    if (name.starts_with(prefix)) KEELSON_RETURN_IF_ERROR(host.Remove(directory + "/" + name));
+  }
+  return {};
+}
+
+class Reset {
+ public:
+  Reset(Host& host, const ResetConfiguration& config, std::ostream& out, std::ostream& err)
+      : host_(host), config_(config), plan_(PlanReset(config)), out_(out), err_(err) {}
+
+  Result<> Run() {
+    // Daemons first: they would put back what is removed.
+    out_ << "[reset] Stopping the units " << Join(plan_.units, ", ") << "\n";
+    for (const std::string& unit : plan_.units) KEELSON_RETURN_IF_ERROR(StopUnit(host_, unit));
+    RemovePods();
+    for (const std::vector<std::string>& command : plan_.cleanups) {
+      if (!host_.HasProgram(command[0])) continue;
+      out_ << "[reset] Running " << Join(command, " ") << "\n";
+      if (auto done = host_.Run(command); !done) Fail(done.error());
+    }
+    out_ << "[reset] Unmounting mounted directories in \"" << paths::kKubelet << "\"\n";
+    if (auto done = host_.UnmountBelow(paths::kKubelet); !done) {
+      // What is mounted may be a volume with data: nothing there is removed.
+      return done.error().Wrap("volumes of pods are still mounted");
+    }
+    RemoveFiles();
+    if (failures_.empty()) return {};
+    return Error(Code::kInternal, "reset is not complete:\n" + Join(failures_, "\n"));
+  }
+
+ private:
+  void Fail(const Error& error) {
+    failures_.push_back(error.message());
+    err_ << "[reset] WARNING: " << error.message() << "\n";
+  }
+
+  // By crictl(1), which speaks to any runtime.
+  void RemovePods() {
+    if (!host_.HasProgram("crictl")) {
+      err_ << "[reset] WARNING: crictl is not installed: pods that run on this machine go on\n";
+      return;
+    }
+    std::vector<std::string> command = {"crictl"};
+    if (!config_.cri_socket.empty()) command.push_back("--runtime-endpoint=" + config_.cri_socket);
+    std::vector<std::string> list = command;
+    list.insert(list.end(), {"pods", "--quiet"});
+    const auto pods = host_.Ask(list);
+    if (!pods) return Fail(pods.error());
+    for (std::string_view pod : SplitWords(*pods)) {
+      std::vector<std::string> remove = command;
+      remove.insert(remove.end(), {"rmp", "--force", std::string(pod)});
+      if (auto done = host_.Run(remove); !done) Fail(done.error());
+    }
+  }
+
+  void RemovePath(const std::string& path) {
+    if (auto done = host_.Remove(path); !done) Fail(done.error());
+  }
+
+  void RemoveFiles() {
+    out_ << "[reset] Deleting contents of directories: [" << Join(plan_.emptied, " ") << "]\n";
+    for (const std::string& directory : plan_.emptied) {
+      if (!host_.Exists(directory)) continue;
+      const auto names = host_.List(directory);
+      if (!names) {
+        Fail(names.error());
+        continue;
+      }
+      for (const std::string& name : *names) RemovePath(directory + "/" + name);
+    }
+    out_ << "[reset] Deleting files: [" << Join(plan_.files, " ") << "]\n";
+    for (const std::string& file : plan_.files) {
+      if (auto done = RemoveWithLeftovers(host_, file); !done) Fail(done.error());
+    }
+    for (const std::string& directory : plan_.directories) RemovePath(directory);
+  }
+
+  Host& host_;
+  const ResetConfiguration& config_;
+  const ResetPlan plan_;
+  std::ostream& out_;
+  std::ostream& err_;
+  std::vector<std::string> failures_;
+};
+
+}  // namespace
+
+ResetPlan PlanReset(const ResetConfiguration& config) {
+  ResetPlan out;
+  out.units = {"kubelet", "kube-proxy", "kube-cni", "kube-controlplane"};
+  out.cleanups = {{"kube-proxy", "--cleanup"}, {"kube-cni", "--cleanup", "--cni-conf-dir=/etc/cni/net.d"}};
+  out.emptied = {paths::kManifests, config.certificates_dir, paths::kKubelet, paths::kControlPlaneData,
+                 "/var/lib/cni"};
+  if (config.clean_tmp_dir) out.emptied.push_back(std::string(paths::kKubernetes) + "/tmp");
+  out.files = {paths::kAdminConf,
+               paths::kSuperAdminConf,
+               paths::kKubeletConf,
+               paths::kBootstrapConf,
+               paths::kControllerManagerConf,
+               paths::kSchedulerConf,
+               paths::kProxyConf,
+               paths::kCniConf,
+               paths::kControlPlaneEnv,
+               paths::kProxyEnv,
+               paths::kCniEnv,
+               paths::kCniConflist};
+  out.directories = {"/var/lib/kube-proxy"};
+  return out;
+}
+
+Result<> RunReset(Host& host, const ResetConfiguration& config, std::ostream& out, std::ostream& err) {
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<size_t> phases,
+                           SelectPhases({"preflight", "cleanup-node"}, "", config.skip_phases));
+  for (size_t phase : phases) {
+    if (phase == 0) {
+      KEELSON_ASSIGN_OR_RETURN(const std::vector<std::string> ignored,
+                               IgnoredChecks(config.ignore_preflight_errors));
+      out << "[preflight] Running pre-flight checks\n";
+      KEELSON_RETURN_IF_ERROR(RunChecks({PrivilegedUserCheck()}, host, ignored, err));
+      KEELSON_RETURN_IF_ERROR(RequireInitSystem(host));
+    } else {
+      KEELSON_RETURN_IF_ERROR(Reset(host, config, out, err).Run());
+      // The mark of an unfinished init or join goes last: until then the next one would not begin anew.
+      KEELSON_RETURN_IF_ERROR(RemoveWithLeftovers(host, paths::kUnfinished));
+    }
+  }
+  return {};
+}
+
+}  // namespace keelson::ctl

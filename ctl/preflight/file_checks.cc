@@ -1,0 +1,192 @@
+// Checks of files, programs and daemons.
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ctl/host/units.h"
+#include "ctl/preflight/host_checks.h"
+#include "lib/base/fd.h"
+#include "lib/base/text.h"
+#include "lib/base/version.h"
+
+namespace keelson::ctl {
+namespace {
+
+// As kubeadm names checks by a path: the slashes are dashes.
+std::string NameBy(const char* what, const std::string& path) {
+  std::string dashes = path;
+  std::replace(dashes.begin(), dashes.end(), '/', '-');
+  return std::string(what) + "-" + dashes;
+}
+
+// Each word with a capital letter, as Go's strings.Title.
+std::string Title(std::string text) {
+  bool begins = true;
+  for (char& c : text) {
+    if (begins && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    begins = c == '-' || c == ' ';
+  }
+  return text;
+}
+
+Result<> ConnectTo(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return Error::FromErrno(ENAMETOOLONG, "connect to " + path);
+  std::memcpy(address.sun_path, path.data(), path.size());
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return ErrnoError("socket");
+  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    return ErrnoError("connect to " + path);
+  }
+  return {};
+}
+
+// The minor of "v1.36.2"; -1: not readable.
+int MinorOf(std::string_view version) {
+  const auto parts = Split(version, '.');
+  if (parts.size() < 2 || (parts[0] != "v1" && parts[0] != "1")) return -1;
+  int out = 0;
+  for (char c : parts[1]) {
+    if (c < '0' || c > '9' || out > 1000) return -1;
+    out = out * 10 + (c - '0');
+  }
+  return parts[1].empty() ? -1 : out;
+}
+
+}  // namespace
+
+Check FileAvailableCheck(const std::string& path) {
+  return {NameBy("FileAvailable", path), [path](const Host& host) {
+            Findings out;
+            if (host.Exists(path)) out.errors.push_back(path + " already exists");
+            return out;
+          }};
+}
+
+Check DirectoryAvailableCheck(const std::string& path) {
+  return {NameBy("DirAvailable", path), [path](const Host& host) {
+            Findings out;
+            if (!host.Exists(path)) return out;
+            const auto names = host.List(path);
+            if (!names) {
+              out.errors.push_back("unable to check if " + path + " is empty: " + names.error().message());
+            } else if (!names->empty()) {
+              out.errors.push_back(path + " is not empty");
+            }
+            return out;
+          }};
+}
+
+Check FileExistsCheck(const std::string& path, const std::string& name) {
+  return {name, [path](const Host& host) {
+            Findings out;
+            if (!host.Exists(path)) out.errors.push_back(path + " doesn't exist");
+            return out;
+          }};
+}
+
+Check FileContentCheck(const std::string& path, const std::string& content) {
+  return {NameBy("FileContent", path), [path, content](const Host& host) {
+            Findings out;
+            const auto text = host.Read(path);
+            if (!text) {
+              out.errors.push_back(path + " does not exist");
+            } else if (!text->starts_with(content)) {
+              out.errors.push_back(path + " contents are not set to " + content);
+            }
+            return out;
+          }};
+}
+
+Check ProgramCheck(const std::string& program) {
+  return {"FileExisting-" + program, [program](const Host& host) {
+            Findings out;
+            if (!host.HasProgram(program)) out.errors.push_back(program + " not found in system path");
+            return out;
+          }};
+}
+
+Check UnitCheck(const std::string& unit) {
+  return {"Service-" + Title(unit), [unit](const Host& host) {
+            Findings out;
+            if (auto systemd = RequireInitSystem(host); !systemd) {
+              out.errors.push_back(systemd.error().message());
+            } else if (!UnitExists(host, unit)) {
+              out.errors.push_back(unit + " service does not exist");
+            } else if (!UnitEnabled(host, unit)) {
+              out.warnings.push_back(unit + " service is not enabled, please run 'systemctl enable " + unit +
+                                     ".service'");
+            }
+            return out;
+          }};
+}
+
+Check RuntimeCheck(const std::string& cri_socket) {
+  return {"CRI", [cri_socket](const Host& host) {
+            Findings out;
+            const std::string path = cri_socket.starts_with("unix://") ? cri_socket.substr(7) : cri_socket;
+            if (auto reached = ConnectTo(host.RealPath(path)); !reached) {
+              out.errors.push_back("container runtime is not running: " + reached.error().message());
+            }
+            return out;
+          }};
+}
+
+Check SwapCheck() {
+  return {"Swap", [](const Host& host) {
+            Findings out;
+            const auto text = host.Read("/proc/swaps");
+            // A line for each, and one that says what the columns are.
+            if (text && std::count(text->begin(), text->end(), '\n') > 1) {
+              out.warnings.emplace_back(
+                  "swap is supported for cgroup v2 only. The kubelet must be properly configured to use "
+                  "swap. Please "
+                  "refer to https://kubernetes.io/docs/concepts/architecture/nodes/#swap-memory, or disable "
+                  "swap on "
+                  "the node");
+            }
+            return out;
+          }};
+}
+
+Check CgroupCheck() {
+  return {"SystemVerification", [](const Host& host) {
+            Findings out;
+            if (!host.Exists("/sys/fs/cgroup/cgroup.controllers")) {
+              out.warnings.emplace_back(
+                  "cgroups v1 support is in maintenance mode, please migrate to cgroups v2");
+            }
+            return out;
+          }};
+}
+
+Check KubeletVersionCheck() {
+  return {"KubeletVersion", [](const Host& host) {
+            Findings out;
+            const auto told = host.Ask({"kubelet", "--version"});
+            if (!told) {
+              out.errors.push_back("couldn't get kubelet version: " + told.error().message());
+              return out;
+            }
+            const auto words = SplitWords(*told);
+            const std::string version(words.empty() ? "" : words.back());
+            const int minor = MinorOf(version), own = MinorOf(kGitVersion);
+            if (minor < 0) {
+              out.errors.push_back("couldn't get kubelet version: \"" + version + "\"");
+            } else if (minor > own) {
+              out.errors.push_back(
+                  "the kubelet version is higher than the control plane version. This is not a "
+                  "supported version skew and may lead to a malfunctional cluster. Kubelet version: \"" +
+                  version + "\" Control plane version: \"" + kGitVersion + "\"");
+            } else if (minor < own - 3) {
+              out.errors.push_back("Kubelet version \"" + version +
+                                   "\" is lower than kubeadm can support. Please upgrade kubelet");
+            }
+            return out;
+          }};
+}
+
+}  // namespace keelson::ctl

@@ -1,0 +1,26 @@
+// Internal to this room: single checks.
+#pragma once
+
+#include <cstdint>
+
+#include "ctl/preflight/check.h"
+
+namespace keelson::ctl {
+
+Check CpuCheck(unsigned least);
+Check MemoryCheck(uint64_t least_mb);
+Check PortCheck(uint16_t port);
+Check FirewallCheck(std::vector<uint16_t> ports);
+Check FileAvailableCheck(const std::string& path);
+Check DirectoryAvailableCheck(const std::string& path);
+Check FileExistsCheck(const std::string& path, const std::string& name);
+Check FileContentCheck(const std::string& path, const std::string& content);
+Check ProgramCheck(const std::string& program);
+Check UnitCheck(const std::string& unit);
+Check RuntimeCheck(const std::string& cri_socket);
+Check SwapCheck();
+Check CgroupCheck();
+Check HostNameCheck(const std::string& name);
+Check KubeletVersionCheck();
+
+}  // namespace keelson::ctl

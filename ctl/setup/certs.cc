@@ -1,0 +1,135 @@
+// nodectl certs check-expiration|renew|generate-csr|certificate-key
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "ctl/pki/renew.h"
+#include "ctl/setup/common.h"
+#include "ctl/verb.h"
+#include "lib/base/text.h"
+#include "lib/component/flag_adder.h"
+#include "lib/crypto/random.h"
+
+namespace keelson::ctl {
+namespace {
+
+constexpr size_t kCertificateKeySize = 32;
+
+struct Options {
+  std::string config_file, root, certificates_dir, name;
+  std::string kubeconfig_dir = "/etc/kubernetes";
+};
+
+// Verbs share them; each has its own copy of the flags.
+void AddFlags(CLI::App& verb, Options& options) {
+  verb.fallthrough();
+  const component::FlagAdder add{verb};
+  add("--config", options.config_file, "File of kubeadm's configuration documents");
+  add("--cert-dir", options.certificates_dir, "Where certificates are; default: the configuration's");
+  add("--rootfs", options.root, "Directory that stands for the root of the host's files");
+}
+
+Result<InitConfiguration> Configure(const Options& options) {
+  KEELSON_ASSIGN_OR_RETURN(const ConfigDocuments documents, ReadConfigFile(options.config_file));
+  std::vector<std::string> warnings = documents.warnings;
+  KEELSON_ASSIGN_OR_RETURN(InitConfiguration config, ReadInit(documents, warnings));
+  TellWarnings(warnings);
+  if (!options.certificates_dir.empty()) config.cluster.certificates_dir = options.certificates_dir;
+  return config;
+}
+
+CertificateStore StoreOf(Host& host, const InitConfiguration& config) {
+  return {host, config.cluster.certificates_dir, KeyKind(config.cluster.encryption_algorithm), std::cout};
+}
+
+Result<int> CheckExpiration(const Options& options, const Settings& settings) {
+  KEELSON_ASSIGN_OR_RETURN(const InitConfiguration config, Configure(options));
+  const std::unique_ptr<Host> host = NewHost(options.root);
+  KEELSON_ASSIGN_OR_RETURN(const Expirations found, FindExpirations(StoreOf(*host, config)));
+  const WallTime now = Clock::Real().Now();
+  switch (settings.format()) {
+    case OutputFormat::kJson:
+      std::cout << ToJson(ExpirationDocument(found, now));
+      break;
+    case OutputFormat::kYaml:
+      std::cout << ToYaml(ExpirationDocument(found, now));
+      break;
+    case OutputFormat::kTable:
+      std::cout << ExpirationTable(found, now);
+      break;
+  }
+  return 0;
+}
+
+// All of them, or the one of that name.
+Result<int> RenewCertificates(const Options& options) {
+  KEELSON_ASSIGN_OR_RETURN(const InitConfiguration config, Configure(options));
+  const std::unique_ptr<Host> host = NewHost(options.root);
+  const CertificateStore store = StoreOf(*host, config);
+  const bool all = options.name == "all";
+  bool known = all;
+  for (const ManagedCertificate& managed : ManagedCertificates()) {
+    if (!all && managed.name != options.name) continue;
+    known = true;
+    const auto renewed = Renew(store, managed, config.cluster.certificate_validity);
+    const bool told = !renewed && (renewed.error().Is(Code::kNotFound) || renewed.error().Is(Code::kInvalid));
+    if (!renewed && !(all && told)) return renewed.error();
+    std::cout << (renewed ? managed.long_name + " renewed" : renewed.error().message()) << "\n";
+  }
+  if (!known) return Error(Code::kInvalid, "unknown certificate \"" + options.name + "\"");
+  std::cout << "\nDone renewing certificates. You must restart kube-controlplane, so that it can use the new "
+               "certificates.\n";
+  return 0;
+}
+
+Result<int> GenerateRequests(const Options& options) {
+  KEELSON_ASSIGN_OR_RETURN(InitConfiguration config, Configure(options));
+  const std::unique_ptr<Host> host = NewHost(options.root);
+  std::vector<std::string> warnings;
+  KEELSON_RETURN_IF_ERROR(Complete(config, LookAtMachine(*host), warnings));
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<CertificatePlan> certificates, PlanCertificates(config));
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<KubeconfigPlan> kubeconfigs, PlanKubeconfigs(config));
+  KEELSON_RETURN_IF_ERROR(MakeRequests(StoreOf(*host, config), certificates, kubeconfigs,
+                                       options.kubeconfig_dir, config.cluster.cluster_name));
+  return 0;
+}
+
+void AddRenew(CLI::App& parent, const std::shared_ptr<Options>& options, Run& chosen) {
+  CLI::App* verb = parent.add_subcommand("renew", "Renew a certificate, or all of them; keys stay");
+  AddFlags(*verb, *options);
+  std::string names = "all";
+  for (const ManagedCertificate& managed : ManagedCertificates()) names += ", " + managed.name;
+  verb->add_option("name", options->name, "Which: " + names)->required();
+  verb->callback(
+      [options, &chosen] { chosen = [options](const Settings&) { return RenewCertificates(*options); }; });
+}
+
+}  // namespace
+
+void AddCerts(CLI::App& parent, Run& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* certs = parent.add_subcommand("certs", "A cluster's certificates");
+  certs->require_subcommand(1)->fallthrough();
+  CLI::App* check = certs->add_subcommand("check-expiration", "Show when certificates expire");
+  AddFlags(*check, *options);
+  check->callback([options, &chosen] {
+    chosen = [options](const Settings& settings) { return CheckExpiration(*options, settings); };
+  });
+  AddRenew(*certs, options, chosen);
+  CLI::App* requests =
+      certs->add_subcommand("generate-csr", "Make keys and certificate requests for an external CA");
+  AddFlags(*requests, *options);
+  component::FlagAdder{*requests}("--kubeconfig-dir", options->kubeconfig_dir, "Where kubeconfigs go");
+  requests->callback(
+      [options, &chosen] { chosen = [options](const Settings&) { return GenerateRequests(*options); }; });
+  CLI::App* key =
+      certs->add_subcommand("certificate-key", "Print a random key, as kubeadm encrypts certificates with");
+  key->fallthrough();
+  key->callback([&chosen] {
+    chosen = [](const Settings&) -> Result<int> {
+      std::cout << Hex(crypto::RandomBytes(kCertificateKeySize)) << "\n";
+      return 0;
+    };
+  });
+}
+
+}  // namespace keelson::ctl

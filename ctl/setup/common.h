@@ -1,0 +1,46 @@
+// What the verbs that set up machines share: options of the command line, the machine's facts, configuration files.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "ctl/config/complete.h"
+#include "ctl/config/read.h"
+#include "ctl/host/host.h"
+
+namespace keelson::ctl {
+
+// Options that init, join and reset have in common.
+struct SetupOptions {
+  std::string config_file, root, cri_socket, node_name;
+  std::vector<std::string> ignored_checks, skipped_phases, phase;
+  bool dry_run = false;
+};
+// `for_node`: --node-name too.
+void AddSetupOptions(CLI::App& verb, SetupOptions& options, bool for_node);
+// The subcommand "phase NAME...", whose words name one phase.
+void AddPhaseVerb(CLI::App& verb, SetupOptions& options, const std::string& phases);
+std::string PhaseName(const SetupOptions& options);  // "certs/apiserver"; empty: all of them
+
+MachineFacts LookAtMachine(const Host& host);
+// Documents of the file; none when `path` is empty.
+Result<ConfigDocuments> ReadConfigFile(const std::string& path);
+// kInvalid "can not mix '--config' with arguments [...]" when any of these was given beside --config.
+Result<> RefuseMixed(const CLI::App& verb, const std::vector<std::string>& flags);
+// On standard error.
+void TellWarnings(const std::vector<std::string>& warnings);
+
+// The real host or, in a dry run, one that changes nothing.
+class ChosenHost {
+ public:
+  ChosenHost(const std::string& root, bool dry_run);
+  Host& get() { return dry_ ? *dry_ : *real_; }
+
+ private:
+  std::unique_ptr<Host> real_, dry_;
+};
+
+}  // namespace keelson::ctl

@@ -1,0 +1,100 @@
+// nodectl join HOST:PORT [phase NAME]
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "ctl/phases/join_run.h"
+#include "ctl/preflight/check.h"
+#include "ctl/setup/common.h"
+#include "ctl/verb.h"
+#include "lib/component/flag_adder.h"
+
+namespace keelson::ctl {
+namespace {
+
+struct Options {
+  SetupOptions setup;
+  std::string endpoint, token, discovery_token, tls_bootstrap_token, discovery_file;
+  std::vector<std::string> ca_hashes;
+  bool unsafe_skip_ca_verification = false;
+};
+
+const std::vector<std::string> kConfigFlags = {"--token",
+                                               "--discovery-token",
+                                               "--tls-bootstrap-token",
+                                               "--discovery-file",
+                                               "--discovery-token-ca-cert-hash",
+                                               "--discovery-token-unsafe-skip-ca-verification"};
+
+void AddFlags(CLI::App& verb, Options& options) {
+  const component::FlagAdder add{verb};
+  verb.add_option("api-server-endpoint", options.endpoint, "HOST:PORT of the API server");
+  add("--token", options.token, "Token for discovery and for TLS bootstrapping");
+  add("--discovery-token", options.discovery_token, "Token for discovery; default: --token");
+  add("--tls-bootstrap-token", options.tls_bootstrap_token, "Token for TLS bootstrapping; default: --token");
+  add("--discovery-file", options.discovery_file,
+      "File or https URL of a kubeconfig to discover the cluster by");
+  add("--discovery-token-ca-cert-hash", options.ca_hashes,
+      "Pin of the CA's public key, sha256:HEX; may be repeated");
+  add("--discovery-token-unsafe-skip-ca-verification", options.unsafe_skip_ca_verification,
+      "Join without a pin: whoever has the token can pose as the cluster");
+}
+
+Result<JoinConfiguration> Configure(const CLI::App& verb, const Options& options,
+                                    const MachineFacts& machine) {
+  KEELSON_RETURN_IF_ERROR(RefuseMixed(verb, kConfigFlags));
+  KEELSON_ASSIGN_OR_RETURN(const ConfigDocuments documents, ReadConfigFile(options.setup.config_file));
+  std::vector<std::string> warnings = documents.warnings;
+  KEELSON_ASSIGN_OR_RETURN(JoinConfiguration config, ReadJoin(documents, warnings));
+  if (options.setup.config_file.empty()) {
+    config.api_server_endpoint = options.endpoint;
+    config.discovery_file = options.discovery_file;
+    if (config.discovery_file.empty()) {
+      config.token = options.discovery_token.empty() ? options.token : options.discovery_token;
+    }
+    config.tls_bootstrap_token =
+        options.tls_bootstrap_token.empty() ? options.token : options.tls_bootstrap_token;
+    config.ca_hashes = options.ca_hashes;
+    config.unsafe_skip_ca_verification = options.unsafe_skip_ca_verification;
+  }
+  const SetupOptions& setup = options.setup;
+  if (!setup.node_name.empty()) config.node.name = setup.node_name;
+  if (!setup.cri_socket.empty()) config.node.cri_socket = setup.cri_socket;
+  if (!setup.skipped_phases.empty()) config.skip_phases = setup.skipped_phases;
+  config.dry_run = config.dry_run || setup.dry_run;
+  const auto complete = Complete(config, machine, warnings);
+  TellWarnings(warnings);
+  if (!complete) return complete.error();
+  return config;
+}
+
+Result<int> RunJoin(const CLI::App& verb, const Options& options) {
+  ChosenHost host(options.setup.root, false);
+  const MachineFacts machine = LookAtMachine(host.get());
+  KEELSON_ASSIGN_OR_RETURN(const JoinConfiguration config, Configure(verb, options, machine));
+  ChosenHost chosen(options.setup.root, config.dry_run);
+  std::vector<std::string> ignored = config.node.ignore_preflight_errors;
+  ignored.insert(ignored.end(), options.setup.ignored_checks.begin(), options.setup.ignored_checks.end());
+  JoinOptions join{{}, machine.host_name};
+  KEELSON_ASSIGN_OR_RETURN(join.ignored_checks, IgnoredChecks(ignored));
+  std::cout << std::unitbuf;  // progress, also through a pipe
+  KEELSON_RETURN_IF_ERROR(
+      JoinRun(chosen.get(), config, join, std::cout, std::cerr).Run(PhaseName(options.setup)));
+  return 0;
+}
+
+}  // namespace
+
+void AddJoin(CLI::App& parent, Run& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = parent.add_subcommand("join", "Make this machine a node of a cluster, as kubeadm does");
+  verb->fallthrough();
+  AddSetupOptions(*verb, options->setup, true);
+  AddFlags(*verb, *options);
+  AddPhaseVerb(*verb, options->setup, DescribeJoinPhases());
+  verb->footer("Phases:\n" + DescribeJoinPhases());
+  verb->callback([options, verb, &chosen] {
+    chosen = [options, verb](const Settings&) { return RunJoin(*verb, *options); };
+  });
+}
+
+}  // namespace keelson::ctl
