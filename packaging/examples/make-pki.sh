@@ -68,6 +68,8 @@ make_cluster() {
   key "$pki/sa.key"
   [ -f "$pki/sa.pub" ] || openssl ec -in "$pki/sa.key" -pubout -out "$pki/sa.pub" 2>/dev/null
   kubeconfig "$base/admin.conf" /O=system:masters/CN=kubernetes-admin
+  # What the unit waits for: `nodectl init` writes flags into it.
+  [ -f "$base/kube-controlplane.env" ] || (umask 022 && : >"$base/kube-controlplane.env")
   # The control plane runs as a user of its own, which has to read the keys.
   if getent group kube-controlplane >/dev/null; then
     chgrp -R kube-controlplane "$pki"
