@@ -1,0 +1,103 @@
+#include "lib/linux/loop.h"
+
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+namespace keelson::linux {
+
+namespace {
+
+constexpr int kAttempts = 64;  // other processes take free devices too
+
+Result<bool> Describe(const std::string& name, LoopDevice& out) {
+  auto file = ReadFile("/sys/block/" + name + "/loop/backing_file");
+  if (!file) return false;
+  out.path = "/dev/" + name;
+  out.file = TrimRight(*file, "\n");
+  auto fd = OpenFile(out.path, O_RDONLY | O_NONBLOCK);
+  if (!fd) return fd.error();
+  loop_info64 info = {};
+  if (::ioctl(fd->get(), LOOP_GET_STATUS64, &info) != 0) {
+    if (errno == ENXIO) return false;
+    return ErrnoError("status of " + out.path);
+  }
+  out.file_device = info.lo_device;
+  out.file_inode = info.lo_inode;
+  out.read_only = (info.lo_flags & LO_FLAGS_READ_ONLY) != 0;
+  out.autoclear = (info.lo_flags & LO_FLAGS_AUTOCLEAR) != 0;
+  return true;
+}
+
+int NumberOf(const std::string& path) { return std::atoi(path.c_str() + sizeof("/dev/loop") - 1); }
+
+}  // namespace
+
+Result<std::vector<LoopDevice>> ListLoopDevices() {
+  KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir("/sys/block"));
+  std::vector<LoopDevice> devices;
+  for (const std::string& name : names) {
+    if (name.compare(0, 4, "loop") != 0) continue;
+    LoopDevice device;
+    KEELSON_ASSIGN_OR_RETURN(bool attached, Describe(name, device));
+    if (attached) devices.push_back(std::move(device));
+  }
+  std::sort(devices.begin(), devices.end(),
+            [](const auto& a, const auto& b) { return NumberOf(a.path) < NumberOf(b.path); });
+  return devices;
+}
+
+Result<std::vector<LoopDevice>> LoopDevicesOf(const std::string& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) != 0) return ErrnoError("stat " + path);
+  KEELSON_ASSIGN_OR_RETURN(std::vector<LoopDevice> devices, ListLoopDevices());
+  std::erase_if(devices, [&](const LoopDevice& device) {
+    return device.file != path && (device.file_device != info.st_dev || device.file_inode != info.st_ino);
+  });
+  return devices;
+}
+
+Result<AttachedLoop> AttachLoop(const std::string& file, const LoopOptions& options) {
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd backing, OpenFile(file, options.read_only ? O_RDONLY : O_RDWR));
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd control, OpenFile("/dev/loop-control", O_RDWR));
+  for (int i = 0; i < kAttempts; ++i) {
+    const int number = ::ioctl(control.get(), LOOP_CTL_GET_FREE);
+    if (number < 0) return ErrnoError("find a free loop device for " + file);
+    AttachedLoop attached{"/dev/loop" + std::to_string(number), UniqueFd()};
+    KEELSON_ASSIGN_OR_RETURN(attached.fd, OpenFile(attached.path, options.read_only ? O_RDONLY : O_RDWR));
+    loop_config config = {};
+    config.fd = static_cast<uint32_t>(backing.get());
+    config.info.lo_flags =
+        (options.read_only ? LO_FLAGS_READ_ONLY : 0) | (options.autoclear ? LO_FLAGS_AUTOCLEAR : 0);
+    file.copy(reinterpret_cast<char*>(config.info.lo_file_name), LO_NAME_SIZE - 1);
+    if (::ioctl(attached.fd.get(), LOOP_CONFIGURE, &config) == 0) {
+      // Without it the file's data is in the page cache twice. Not every file system can.
+      (void)::ioctl(attached.fd.get(), LOOP_SET_DIRECT_IO, 1UL);
+      return attached;
+    }
+    if (errno != EBUSY) return ErrnoError("attach " + file + " to " + attached.path);
+  }
+  return Error::FromErrno(EBUSY, "attach " + file + " to a loop device");
+}
+
+Result<> ReloadLoopSize(const std::string& device) {
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(device, O_RDWR));
+  if (::ioctl(fd.get(), LOOP_SET_CAPACITY) != 0) return ErrnoError("reload the size of " + device);
+  return {};
+}
+
+Result<> DetachLoop(const std::string& device) {
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(device, O_RDONLY | O_NONBLOCK));
+  if (::ioctl(fd.get(), LOOP_CLR_FD) != 0 && errno != ENXIO) return ErrnoError("detach " + device);
+  return {};
+}
+
+}  // namespace keelson::linux
