@@ -1,0 +1,151 @@
+#include "csi/local/host/filesystem.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "lib/base/fd.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/base/text.h"
+#include "lib/event/process.h"
+#include "lib/linux/disk.h"
+
+namespace keelson::csi::local {
+
+namespace {
+
+constexpr int kMended = 1 | 2;  // bits of e2fsck(8)'s exit code; all others are failures
+
+struct End {
+  event::ExitStatus status;
+  std::string output;
+};
+
+// The program dies with this process: nothing writes to a file that the next process takes for its own.
+Result<End> Run(const std::vector<std::string>& argv) {
+  UniqueFd output(::memfd_create("output", MFD_CLOEXEC));
+  if (!output) return ErrnoError("memfd_create");
+  event::ProcessOptions options;
+  options.argv = argv;
+  options.output_file = "/proc/self/fd/" + std::to_string(output.get());
+  options.die_with_parent = true;
+  auto process = event::Process::Start(options);
+  if (!process && process.error().Is(Code::kNotFound)) {
+    return Error(Code::kConflict, argv.front() + " is not installed");
+  }
+  if (!process) return process.error();
+  KEELSON_ASSIGN_OR_RETURN(event::ExitStatus status, process->Wait({}));
+  ::lseek(output.get(), 0, SEEK_SET);
+  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadAll(output.get(), "output of " + argv.front()));
+  return End{status, std::move(text)};
+}
+
+Result<> MustRun(const std::vector<std::string>& argv) {
+  KEELSON_ASSIGN_OR_RETURN(End end, Run(argv));
+  if (end.status.ok()) return {};
+  return Error(Code::kInternal,
+               Join(argv, " ") + ": " + end.status.ToString() + ": " + std::string(Trim(end.output)));
+}
+
+// argv: e2fsck and a device.
+Result<> Check(const std::vector<std::string>& argv) {
+  KEELSON_ASSIGN_OR_RETURN(End end, Run(argv));
+  if (end.status.ok()) return {};
+  if (end.status.signal == 0 && (end.status.code & ~kMended) == 0) {
+    log::Warn("e2fsck mended a file system", {{"device", argv.back()}, {"output", end.output}});
+    return {};
+  }
+  return Error(Code::kInternal,
+               Join(argv, " ") + ": " + end.status.ToString() + ": " + std::string(Trim(end.output)));
+}
+
+// Bytes that the superblock of ext4 counts (ext4(5), Documentation/filesystems/ext4/super.rst).
+Result<int64_t> Ext4Size(const std::string& device) {
+  constexpr size_t kSuperblock = 1024, kBlocksLow = 0x4, kBlockSizeLog = 0x18, kIncompatible = 0x60,
+                   kBlocksHigh = 0x150;
+  constexpr uint32_t k64Bit = 0x80;
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(device, O_RDONLY));
+  unsigned char block[1024] = {};
+  if (::pread(fd.get(), block, sizeof block, kSuperblock) != sizeof block) {
+    return ErrnoError("read the superblock of " + device);
+  }
+  const auto word = [&](size_t at) {
+    return static_cast<uint32_t>(block[at]) | static_cast<uint32_t>(block[at + 1]) << 8 |
+           static_cast<uint32_t>(block[at + 2]) << 16 | static_cast<uint32_t>(block[at + 3]) << 24;
+  };
+  uint64_t blocks = word(kBlocksLow);
+  if (word(kIncompatible) & k64Bit) blocks |= static_cast<uint64_t>(word(kBlocksHigh)) << 32;
+  // Of damaged superblocks e2fsck says more.
+  return static_cast<int64_t>(blocks << (10 + (word(kBlockSizeLog) & 0xf)));
+}
+
+}  // namespace
+
+Result<> Format(const std::string& file, const std::string& type) {
+  // -m0: no room set aside for root; -F: it is a file, and that is fine.
+  if (type == "ext4") return MustRun({"mkfs.ext4", "-q", "-F", "-m0", file});
+  if (type == "xfs") return MustRun({"mkfs.xfs", "-q", file});
+  return Error(Code::kInvalid, "file system \"" + type + "\" is not known");
+}
+
+Result<std::string> FileSystemOn(const std::string& file) {
+  auto found = linux::ProbeDisk(file);
+  if (!found && found.error().Is(Code::kInvalid) && found.error().errnum() == 0) {
+    return Error(Code::kConflict, found.error().message());
+  }
+  if (!found) return found.error();
+  if (!found->partition_table.empty()) {
+    return Error(Code::kConflict, file + " holds a partition table (" + found->partition_table + ")");
+  }
+  return found->fs_type;
+}
+
+Result<> CheckAndGrow(const std::string& device, const std::string& type, int64_t size) {
+  if (type != "ext4") return {};
+  KEELSON_ASSIGN_OR_RETURN(const int64_t holds, Ext4Size(device));
+  if (holds >= size) return Check({"e2fsck", "-p", device});
+  // resize2fs asks for a full check.
+  KEELSON_RETURN_IF_ERROR(Check({"e2fsck", "-f", "-p", device}));
+  return MustRun({"resize2fs", device});
+}
+
+Result<> Grow(const std::string& device, const std::string& mounted_at, const std::string& type) {
+  if (type == "ext4") return MustRun({"resize2fs", device});
+  if (type == "xfs") return MustRun({"xfs_growfs", "-d", mounted_at});
+  return Error(Code::kInternal, "file system \"" + type + "\" cannot grow");
+}
+
+Result<> Freeze(const std::string& mounted_at) {
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(mounted_at, O_RDONLY | O_DIRECTORY));
+  if (::ioctl(fd.get(), FIFREEZE, 0) == 0) return {};
+  if (errno == EBUSY) return Error(Code::kConflict, mounted_at + " is frozen already");
+  return ErrnoError("freeze " + mounted_at);
+}
+
+Result<> Thaw(const std::string& mounted_at) {
+  KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(mounted_at, O_RDONLY | O_DIRECTORY));
+  if (::ioctl(fd.get(), FITHAW, 0) != 0 && errno != EINVAL) return ErrnoError("thaw " + mounted_at);
+  return {};
+}
+
+Result<Usage> UsageOf(const std::string& path) {
+  struct statvfs info = {};
+  if (::statvfs(path.c_str(), &info) != 0) return ErrnoError("statvfs " + path);
+  const auto bytes = [&](fsblkcnt_t blocks) { return static_cast<int64_t>(blocks * info.f_frsize); };
+  Usage out;
+  out.total = bytes(info.f_blocks);
+  out.available = bytes(info.f_bavail);
+  out.used = bytes(info.f_blocks - info.f_bfree);
+  out.inodes = static_cast<int64_t>(info.f_files);
+  out.free_inodes = static_cast<int64_t>(info.f_ffree);
+  out.used_inodes = out.inodes - out.free_inodes;
+  return out;
+}
+
+}  // namespace keelson::csi::local

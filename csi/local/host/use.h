@@ -1,0 +1,42 @@
+// What the kernel knows of an image: the loop devices that it is attached to, and where these are mounted. The driver
+// asks each time rather than remember: so a restart or a reboot changes nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/base/error.h"
+#include "lib/linux/loop.h"
+#include "lib/linux/mount.h"
+
+namespace keelson::csi::local {
+
+struct Mounted {
+  std::string at;      // mount point
+  std::string device;  // /dev/loop3
+  bool read_only = false;
+  bool node = false;  // the device itself is bound there, not the file system on it
+};
+
+struct Use {
+  std::vector<linux::LoopDevice> devices;
+  std::vector<Mounted> mounts;  // in the order of mounting
+
+  const Mounted* At(const std::string& path) const;  // the topmost; null: none of this image
+  bool Mounts(const std::string& device) const;
+};
+
+// Of the image at `path`; nothing for one that does not exist.
+Result<Use> FindUse(const std::string& path);
+// For a caller with the lists at hand.
+Use UseOf(std::vector<linux::LoopDevice> devices, const std::vector<linux::MountInfo>& mounts,
+          bool (*is_node)(const std::string& path, const std::string& device));
+// Whether something, of whatever image, is mounted at `path` (and not only visible there).
+Result<bool> IsTaken(const std::string& path);
+
+// Unmounts the image from `path`, however often it is mounted there. Success if it is not. Returns what is left.
+Result<Use> UnmountFrom(const std::string& image, const std::string& path);
+// Detaches devices without mounts.
+Result<> DetachIdle(const Use& use);
+
+}  // namespace keelson::csi::local

@@ -1,0 +1,77 @@
+#include "csi/local/volumes/context.h"
+
+#include "csi/local/host/filesystem.h"
+#include "csi/local/model/condition.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+
+namespace keelson::csi::local {
+
+Result<VolumeRecord> Context::FindVolume(const std::string& id) const {
+  if (auto record = store.Volume(id)) return *record;
+  return Error(Code::kNotFound, "volume " + id + " does not exist");
+}
+
+Result<SnapshotRecord> Context::FindSnapshot(const std::string& id) const {
+  // Members of a group that is being made or removed do not exist.
+  const auto record = store.Snapshot(id);
+  if (record && (record->group.empty() || store.Group(record->group))) return *record;
+  return Error(Code::kNotFound, "snapshot " + id + " does not exist");
+}
+
+TemporaryImage::~TemporaryImage() {
+  if (path_.empty()) return;
+  if (auto removed = RemoveFile(path_); !removed) {
+    log::Error("Cannot remove an image that is not complete", {{"err", removed.error()}});
+  }
+}
+
+Result<> TemporaryImage::MoveTo(const std::string& place) {
+  KEELSON_RETURN_IF_ERROR(RenameForGood(path_, place));
+  path_.clear();
+  return {};
+}
+
+v1::Volume DescribeVolume(const Context& context, const VolumeRecord& record) {
+  v1::Volume volume;
+  volume.set_volume_id(record.id);
+  volume.set_capacity_bytes(record.capacity);
+  if (!record.source_snapshot.empty()) {
+    volume.mutable_content_source()->mutable_snapshot()->set_snapshot_id(record.source_snapshot);
+  }
+  if (!record.source_volume.empty()) {
+    volume.mutable_content_source()->mutable_volume()->set_volume_id(record.source_volume);
+  }
+  (*volume.add_accessible_topology()->mutable_segments())[context.config.TopologyKey()] =
+      context.config.node_id;
+  return volume;
+}
+
+v1::Snapshot DescribeSnapshot(const SnapshotRecord& record) {
+  constexpr int64_t kNanos = 1'000'000'000;
+  v1::Snapshot snapshot;
+  snapshot.set_snapshot_id(record.id);
+  snapshot.set_source_volume_id(record.source_volume);
+  snapshot.set_size_bytes(record.size);
+  snapshot.mutable_creation_time()->set_seconds(record.created / kNanos);
+  snapshot.mutable_creation_time()->set_nanos(static_cast<int32_t>(record.created % kNanos));
+  snapshot.set_ready_to_use(true);
+  snapshot.set_group_snapshot_id(record.group);
+  return snapshot;
+}
+
+v1::VolumeCondition ConditionOf(const Context& context, const VolumeRecord& record) {
+  const auto image = SizeOf(context.store.Image(Kind::kVolume, record.id));
+  const auto disk = UsageOf(context.store.directory());
+  Health health;
+  if (image) health.size = image->size;
+  if (image) health.taken = image->taken;
+  if (disk) health.free = disk->available;
+  const std::string complaint = Complaint(record, health);
+  v1::VolumeCondition condition;
+  condition.set_abnormal(!complaint.empty());
+  condition.set_message(complaint.empty() ? "the volume is in order" : complaint);
+  return condition;
+}
+
+}  // namespace keelson::csi::local

@@ -1,0 +1,56 @@
+// What all calls share. Also what they do with it in common.
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "csi/local/host/image.h"
+#include "csi/local/host/use.h"
+#include "csi/local/model/config.h"
+#include "csi/local/model/wire.h"
+#include "csi/local/store/store.h"
+#include "csi/local/volumes/locks.h"
+#include "csi/local/volumes/space.h"
+#include "lib/base/clock.h"
+
+namespace keelson::csi::local {
+
+struct Context {
+  Context(const Config& c, Store& s, Clock& t, std::stop_token token)
+      : config(c), store(s), clock(t), stop(std::move(token)), space(c, s) {}
+
+  const Config& config;
+  Store& store;
+  Clock& clock;
+  const std::stop_token stop;  // ends copies
+  Locks locks;
+  Space space;
+
+  std::string Id(Kind kind, const std::string& name) const { return MakeId(kind, config.node_id, name); }
+  // kNotFound if there is no such volume.
+  Result<VolumeRecord> FindVolume(const std::string& id) const;
+  Result<SnapshotRecord> FindSnapshot(const std::string& id) const;
+  // How the kernel uses the volume now.
+  Result<Use> UseOfVolume(const std::string& id) const { return FindUse(store.Image(Kind::kVolume, id)); }
+};
+
+// Removes an image that is not complete.
+class TemporaryImage {
+ public:
+  explicit TemporaryImage(std::string path) : path_(std::move(path)) {}
+  ~TemporaryImage();
+  TemporaryImage(const TemporaryImage&) = delete;
+  TemporaryImage& operator=(const TemporaryImage&) = delete;
+  const std::string& path() const { return path_; }
+  Result<> MoveTo(const std::string& place);
+
+ private:
+  std::string path_;
+};
+
+v1::Volume DescribeVolume(const Context& context, const VolumeRecord& record);
+v1::Snapshot DescribeSnapshot(const SnapshotRecord& record);
+// Whether the volume can be used as promised.
+v1::VolumeCondition ConditionOf(const Context& context, const VolumeRecord& record);
+
+}  // namespace keelson::csi::local

@@ -1,0 +1,24 @@
+#include "csi/local/volumes/growth.h"
+
+#include "csi/local/host/image.h"
+#include "csi/local/model/requests.h"
+#include "lib/base/log.h"
+
+namespace keelson::csi::local {
+
+Result<VolumeRecord> GrowVolume(Context& context, VolumeRecord record, const v1::CapacityRange& range) {
+  KEELSON_ASSIGN_OR_RETURN(int64_t capacity, DecideCapacity(range, record.capacity));
+  if (range.required_bytes() <= record.capacity) return record;
+  auto promise = context.space.Reserve(capacity - record.capacity, record.thick);
+  if (!promise && promise.error().Is(Code::kTooManyRequests)) {
+    return Error(Code::kGone, promise.error().message());
+  }
+  if (!promise) return promise.error();
+  KEELSON_RETURN_IF_ERROR(GrowImage(context.store.Image(Kind::kVolume, record.id), capacity, record.thick));
+  record.capacity = capacity;
+  KEELSON_RETURN_IF_ERROR(context.store.Put(record));
+  log::Info("Volume expanded", {{"id", record.id}, {"bytes", record.capacity}});
+  return record;
+}
+
+}  // namespace keelson::csi::local

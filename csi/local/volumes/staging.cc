@@ -1,0 +1,137 @@
+#include <sys/mount.h>
+
+#include "csi/local/host/filesystem.h"
+#include "csi/local/host/target.h"
+#include "csi/local/model/mount_options.h"
+#include "csi/local/volumes/node_calls.h"
+#include "lib/base/log.h"
+
+namespace keelson::csi::local {
+
+namespace {
+
+// A file system is made in a new file, which then replaces the image: mkfs never writes to what may hold data, and a
+// killed mkfs leaves the image as it was.
+Result<> MakeFileSystem(const Context& context, const VolumeRecord& record, const std::string& type) {
+  const std::string image = context.store.Image(Kind::kVolume, record.id);
+  KEELSON_ASSIGN_OR_RETURN(bool zeros, IsZeros(image));
+  if (!zeros) {
+    return Error(Code::kConflict,
+                 "volume " + record.id + " holds data that is no file system: it is not formatted");
+  }
+  TemporaryImage fresh(context.store.Temporary(record.id));
+  KEELSON_RETURN_IF_ERROR(RemoveForGood(fresh.path()));
+  KEELSON_RETURN_IF_ERROR(MakeImage(fresh.path(), record.capacity, false));
+  KEELSON_RETURN_IF_ERROR(Format(fresh.path(), type));
+  // Also writes out what mkfs has written.
+  KEELSON_RETURN_IF_ERROR(GrowImage(fresh.path(), record.capacity, false));
+  KEELSON_RETURN_IF_ERROR(fresh.MoveTo(image));
+  log::Info("Volume formatted", {{"id", record.id}, {"type", type}});
+  return {};
+}
+
+Result<> EnsureFileSystem(const Context& context, const VolumeRecord& record, const std::string& type) {
+  const std::string image = context.store.Image(Kind::kVolume, record.id);
+  KEELSON_ASSIGN_OR_RETURN(std::string found, FileSystemOn(image));
+  if (found.empty()) KEELSON_RETURN_IF_ERROR(MakeFileSystem(context, record, type));
+  if (!found.empty() && found != type) {
+    return Error(Code::kConflict, "volume " + record.id + " holds " + found + ", not " + type);
+  }
+  // Also where a crash came between: what is reserved stays so.
+  return record.thick ? GrowImage(image, record.capacity, true) : Result<>();
+}
+
+// A device of a file system that is not mounted: with autoclear, so that it ends with its mount.
+Result<linux::AttachedLoop> AttachChecked(const std::string& image, const std::string& type,
+                                          int64_t capacity) {
+  KEELSON_ASSIGN_OR_RETURN(linux::AttachedLoop loop, linux::AttachLoop(image, {.autoclear = true}));
+  KEELSON_RETURN_IF_ERROR(CheckAndGrow(loop.path, type, capacity));
+  return loop;
+}
+
+std::vector<std::string> MountFlagsOf(const v1::VolumeCapability& capability) {
+  return {capability.mount().mount_flags().begin(), capability.mount().mount_flags().end()};
+}
+
+}  // namespace
+
+Result<> NodeCalls::StageFileSystem(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request) {
+  const std::string& at = request.staging_target_path();
+  const std::string type = FileSystemOf(request.volume_capability());
+  const std::string image = context_.store.Image(Kind::kVolume, record.id);
+  KEELSON_ASSIGN_OR_RETURN(MountOptions options,
+                           ParseMountOptions(MountFlagsOf(request.volume_capability())));
+  // Clones have their source's UUID, and XFS mounts a UUID once.
+  if (type == "xfs") options.data += options.data.empty() ? "nouuid" : ",nouuid";
+  KEELSON_ASSIGN_OR_RETURN(Use use, FindUse(image));
+  std::string device;
+  for (const Mounted& mount : use.mounts) {
+    if (mount.node) {
+      return Error(Code::kConflict, "volume " + record.id + " is in use as a device at " + mount.at);
+    }
+    device = mount.device;
+  }
+  const bool read_only = (options.flags & MS_RDONLY) != 0;
+  if (const Mounted* mount = use.At(at)) {
+    KEELSON_ASSIGN_OR_RETURN(std::string found, FileSystemOn(image));
+    if (found == type && mount->read_only == read_only) {
+      return read_only ? Result<>() : Grow(device, at, type);
+    }
+    return Error(Code::kAlreadyExists,
+                 "volume " + record.id + " is staged at " + at + " with another capability");
+  }
+  KEELSON_ASSIGN_OR_RETURN(bool taken, IsTaken(at));
+  if (taken) return Error(Code::kConflict, "something else is mounted at " + at);
+  linux::AttachedLoop loop;
+  if (device.empty()) {
+    KEELSON_RETURN_IF_ERROR(DetachIdle(use));  // staged as a device, and never used
+    KEELSON_RETURN_IF_ERROR(EnsureFileSystem(context_, record, type));
+    KEELSON_ASSIGN_OR_RETURN(loop, AttachChecked(image, type, record.capacity));
+    device = loop.path;
+  }
+  KEELSON_RETURN_IF_ERROR(linux::MountFilesystem(device, at, type, options.flags, options.data));
+  // XFS that is larger than its source, or that has grown while it was not mounted.
+  return read_only ? Result<>() : Grow(device, at, type);
+}
+
+Result<> NodeCalls::StageDevice(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request) {
+  const bool read_only = IsReader(request.volume_capability());
+  KEELSON_ASSIGN_OR_RETURN(Use use, context_.UseOfVolume(record.id));
+  for (const Mounted& mount : use.mounts) {
+    if (!mount.node) return Error(Code::kConflict, "volume " + record.id + " is mounted at " + mount.at);
+  }
+  for (const linux::LoopDevice& device : use.devices) {
+    if (device.read_only == read_only && !device.autoclear) return {};
+    if (use.Mounts(device.path)) {
+      return Error(Code::kAlreadyExists, "volume " + record.id + " is staged with another access mode");
+    }
+  }
+  KEELSON_RETURN_IF_ERROR(DetachIdle(use));
+  const std::string image = context_.store.Image(Kind::kVolume, record.id);
+  KEELSON_RETURN_IF_ERROR(linux::AttachLoop(image, {.read_only = read_only}));
+  return {};
+}
+
+Result<> NodeCalls::Stage(const v1::NodeStageVolumeRequest& request) {
+  KEELSON_RETURN_IF_ERROR(CheckId(request.volume_id(), "volume_id"));
+  KEELSON_RETURN_IF_ERROR(CheckId(request.staging_target_path(), "staging_target_path"));
+  if (!request.has_volume_capability()) return Error(Code::kInvalid, "volume_capability is required");
+  KEELSON_RETURN_IF_ERROR(CheckCapability(request.volume_capability()));
+  KEELSON_ASSIGN_OR_RETURN(Locks::Held lock, context_.locks.Exclusive(request.volume_id()));
+  KEELSON_ASSIGN_OR_RETURN(VolumeRecord record, context_.FindVolume(request.volume_id()));
+  KEELSON_RETURN_IF_ERROR(CheckDirectory(request.staging_target_path()));
+  return request.volume_capability().has_block() ? StageDevice(record, request)
+                                                 : StageFileSystem(record, request);
+}
+
+Result<> NodeCalls::Unstage(const v1::NodeUnstageVolumeRequest& request) {
+  KEELSON_RETURN_IF_ERROR(CheckId(request.volume_id(), "volume_id"));
+  KEELSON_RETURN_IF_ERROR(CheckId(request.staging_target_path(), "staging_target_path"));
+  KEELSON_ASSIGN_OR_RETURN(Locks::Held lock, context_.locks.Exclusive(request.volume_id()));
+  KEELSON_ASSIGN_OR_RETURN(VolumeRecord record, context_.FindVolume(request.volume_id()));
+  KEELSON_ASSIGN_OR_RETURN(
+      Use use, UnmountFrom(context_.store.Image(Kind::kVolume, record.id), request.staging_target_path()));
+  return DetachIdle(use);
+}
+
+}  // namespace keelson::csi::local
