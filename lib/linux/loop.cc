@@ -24,6 +24,8 @@ Result<bool> Describe(const std::string& name, LoopDevice& out) {
   out.path = "/dev/" + name;
   out.file = TrimRight(*file, "\n");
   auto fd = OpenFile(out.path, O_RDONLY | O_NONBLOCK);
+  // Without a node here it belongs to somebody else's /dev.
+  if (!fd && fd.error().Is(Code::kNotFound)) return false;
   if (!fd) return fd.error();
   loop_info64 info = {};
   if (::ioctl(fd->get(), LOOP_GET_STATUS64, &info) != 0) {
