@@ -31,7 +31,7 @@ json::array Rules(const std::vector<Rule>& rules) {
   json::array out;
   for (const Rule& rule : rules) {
     json::object item;
-    item["apiGroups"] = Texts({""});
+    item["apiGroups"] = Texts({rule.group});
     item["resources"] = Texts(rule.resources);
     item["verbs"] = Texts(rule.verbs);
     if (!rule.names.empty()) item["resourceNames"] = Texts(rule.names);

@@ -12,8 +12,9 @@ struct Subject {
   std::string kind, name;  // User, Group, ServiceAccount
   std::string ns = {};
 };
-struct Rule {  // of the core group
+struct Rule {
   std::vector<std::string> verbs, resources, names = {};
+  std::string group = {};  // empty: the core group
 };
 
 boost::json::object ConfigMapOf(const std::string& ns, const std::string& name,

@@ -92,8 +92,11 @@ WantedObjects ProxyObjects(const json::object& proxy) {
 
 WantedObjects CniObjects() {
   return {
-      {ClusterRoleFor("keelson:kube-cni",
-                      {{.verbs = {"get", "list", "watch", "patch"}, .resources = {"nodes"}}})},
+      {ClusterRoleFor(
+          "keelson:kube-cni",
+          {{.verbs = {"get", "list", "watch", "patch"}, .resources = {"nodes"}},
+           {.verbs = {"list", "watch"}, .resources = {"namespaces", "pods"}},
+           {.verbs = {"list", "watch"}, .resources = {"networkpolicies"}, .group = "networking.k8s.io"}})},
       {ClusterRoleBindingOf("keelson:kube-cni", "keelson:kube-cni", {{"Group", "keelson:kube-cni"}, kNodes})},
   };
 }
