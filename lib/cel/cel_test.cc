@@ -1,6 +1,8 @@
 // Whole expressions: values, errors and messages.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -75,6 +77,49 @@ TEST(Cel, Evaluates) {
       {"[1, 'a']", "ERROR: <input>:1:5: expected type 'int' but found 'string'\n | [1, 'a']\n | ....^"},
   };
   for (const Case& c : cases) EXPECT_EQ(Outcome(env, c.expression), c.result) << c.expression;
+}
+
+TEST(Cel, FormatsAreCheckedBeforeTheyRun) {
+  const EnvPtr env = Env::Make({});
+  const auto error = [](const std::string& expression, size_t column, const std::string& text) {
+    return fmt::format("ERROR: <input>:1:{}: {}\n | {}\n | {}^", column, text, expression,
+                       std::string(column - 1, '.'));
+  };
+  struct Format {
+    std::string expression;
+    size_t column;
+    std::string problem;
+  };
+  const Format cases[] = {
+      {"'%d'.format(['a'])", 14,
+       "error during formatting: decimal clause can only be used on integers, was given string"},
+      {"'%x'.format([1.5])", 14,
+       "error during formatting: only integers, byte buffers, and strings can be formatted as hex, was given "
+       "double"},
+      {"'%s'.format([[optional.of(1)]])", 26,
+       "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, "
+       "maps, lists, types, durations, and timestamps, was given optional_type"},
+      {"'%q'.format([1])", 12, "could not parse formatting clause: unrecognized formatting clause \"q\""},
+      {"'%.f'.format([1.0])", 13,
+       "could not parse formatting clause: error while parsing precision: error while converting precision "
+       "to "
+       "integer: strconv.Atoi: parsing \"\": invalid syntax"},
+      {"'%d %d'.format([1])", 15, "index 1 out of range"},
+      {"'%d'.format([1, 2])", 12, "too many arguments supplied to string.format (expected 1, got 2)"},
+      {"'%'.format([1])", 11, "unexpected end of string"},
+  };
+  for (const Format& c : cases) {
+    EXPECT_EQ(Outcome(env, c.expression), error(c.expression, c.column, c.problem));
+  }
+  EXPECT_EQ(Outcome(env, "'%s %d %%'.format([dyn('a'), dyn(1)])"), "a 1 %");
+  EXPECT_EQ(Outcome(env, "'%f'.format(['NaN'])"), "NaN");
+  // What is not known before is found out then.
+  EXPECT_EQ(Outcome(env, "'%d'.format([dyn('a')])"),
+            "error during formatting: decimal clause can only be used on integers, was given string");
+  EXPECT_EQ(Outcome(env, "'%d'.format([1, 2].filter(x, false))"), "index 0 out of range");
+  EnvOptions old;
+  old.version = 28;
+  EXPECT_TRUE(Env::Make(old)->Compile("duration('x') == duration('1s')"));
 }
 
 TEST(Cel, MutationsMakeObjectsOfAnyFields) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/cel/check/format_calls.h"
 #include "lib/cel/check/literals.h"
 #include "lib/cel/check/unify.h"
 
@@ -420,7 +421,10 @@ std::unique_ptr<Checked> Check(const Ast& ast, const FunctionTable& functions,
                                std::vector<Issue>& issues) {
   auto out = std::make_unique<Checked>();
   Checker(ast, functions, declarations, *out, issues).Run(ast.root);
-  if (options.check_literals && issues.empty()) CheckLiterals(ast.root, *out, issues);
+  if (options.check_literals && issues.empty()) {
+    CheckLiterals(ast.root, *out, issues);
+    CheckFormatCalls(ast.root, *out, issues);
+  }
   return out;
 }
 

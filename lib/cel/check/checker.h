@@ -30,7 +30,7 @@ struct ExprInfo {
 };
 
 struct CheckOptions {
-  // Of environments from 1.29 on: literals of durations, timestamps and regular expressions are looked at.
+  // Of environments from 1.29 on: literals of durations, timestamps, regular expressions and formats are looked at.
   bool check_literals = true;
 };
 

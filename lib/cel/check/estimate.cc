@@ -103,8 +103,10 @@ class Estimator {
 
   static const DeclType* Field(const DeclType* declared, std::string_view name) {
     if (!declared) return nullptr;
-    const DeclField* field = declared->FindField(name);
-    return field ? field->type.get() : nullptr;
+    if (const DeclField* field = declared->FindField(name)) return field->type.get();
+    // Values of unknown type that have a limit all have the same: attributes of devices.
+    const DeclType* value = declared->element().get();
+    return value && value->form() == DeclForm::kDyn && value->max_elements() > 0 ? value : nullptr;
   }
 
   Range64 Container(const Expr* expr) {
@@ -171,8 +173,8 @@ class Estimator {
     bool map = Info(fold.range).type->kind == TypeKind::kMap, two = !fold.var2.empty();
     locals_[slot + 1] = {map || two ? nullptr : Element(range), std::nullopt};
     if (two) locals_[slot + 2] = {Element(range), std::nullopt};
-    // As upstream: keys of declared maps have the size of their declared type, a string without a maximum set.
-    if (map && range) locals_[slot + 1].size = Range64{0, 0};
+    // As upstream: keys of declared maps have the size of their declared type, mostly a string without a maximum set.
+    if (map && range) locals_[slot + 1].size = Range64{0, static_cast<uint64_t>(range->max_key_length())};
     Range64 round = Cost(fold.condition) + Cost(fold.step);
     cost = cost + Cost(fold.result);
     Range64 count = SizeOf(Node(fold.range));

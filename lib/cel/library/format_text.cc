@@ -7,17 +7,16 @@
 
 #include <fmt/format.h>
 
+#include "lib/cel/functions/format_clause.h"
 #include "lib/cel/library/utf8.h"
 
 namespace keelson::cel {
 namespace {
 
-constexpr int kDefaultPrecision = 6, kLargestPrecision = 100;
-
 Error Bad(std::string message) { return Error(Code::kBadRequest, std::move(message)); }
 
-Error WrongType(std::string_view clause, const Value& value) {
-  return Bad(fmt::format("error during formatting: {}, was given {}", clause, TypeName(value)));
+Error WrongType(char verb, const Value& value) {
+  return Bad(fmt::format("error during formatting: {}, was given {}", TakenByClause(verb), TypeName(value)));
 }
 
 // Go's %q.
@@ -106,29 +105,26 @@ Result<std::string> StringClause(const Value& value, Arena& arena) {
     case ValueKind::kOptional:
     case ValueKind::kOpaque:
     case ValueKind::kError:
-      return WrongType(
-          "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
-          "durations, and timestamps",
-          value);
+      return WrongType('s', value);
     default:
       return ToText(value);
   }
 }
 
-Result<double> Number(const Value& value, std::string_view clause) {
+Result<double> Number(const Value& value, char verb) {
   if (value.Is(ValueKind::kDouble)) return value.as_double();
   if (value.Is(ValueKind::kString)) {
     if (value.text() == "NaN") return std::nan("");
     if (value.text() == "Infinity") return HUGE_VAL;
     if (value.text() == "-Infinity") return -HUGE_VAL;
   }
-  return WrongType(clause, value);
+  return WrongType(verb, value);
 }
 
 std::string NonFinite(double value) { return std::isnan(value) ? "NaN" : value > 0 ? "∞" : "-∞"; }
 
 Result<std::string> FixedClause(const Value& value, int precision) {
-  KEELSON_ASSIGN_OR_RETURN(double number, Number(value, "fixed-point clause can only be used on doubles"));
+  KEELSON_ASSIGN_OR_RETURN(double number, Number(value, 'f'));
   if (!std::isfinite(number)) return NonFinite(number);
   std::string text = fmt::format("{:.{}f}", number, precision);
   size_t first = text[0] == '-' ? 1 : 0, end = std::min(text.find('.'), text.size());
@@ -137,7 +133,7 @@ Result<std::string> FixedClause(const Value& value, int precision) {
 }
 
 Result<std::string> ScientificClause(const Value& value, int precision) {
-  KEELSON_ASSIGN_OR_RETURN(double number, Number(value, "scientific clause can only be used on doubles"));
+  KEELSON_ASSIGN_OR_RETURN(double number, Number(value, 'e'));
   if (!std::isfinite(number)) return NonFinite(number);
   std::string text = fmt::format("{:.{}e}", number, precision);
   size_t e = text.find('e');
@@ -167,7 +163,7 @@ Result<std::string> HexClause(const Value& value, bool upper) {
   } else if (value.Is(ValueKind::kString) || value.Is(ValueKind::kBytes)) {
     for (char c : value.text()) out += fmt::format("{:02x}", static_cast<uint8_t>(c));
   } else {
-    return WrongType("only integers, byte buffers, and strings can be formatted as hex", value);
+    return WrongType('x', value);
   }
   if (upper) {
     std::transform(out.begin(), out.end(), out.begin(),
@@ -176,51 +172,28 @@ Result<std::string> HexClause(const Value& value, bool upper) {
   return out;
 }
 
-Result<std::string> Clause(char clause, const Value& value, int precision, Arena& arena) {
-  switch (clause) {
+Result<std::string> Clause(const FormatClause& clause, const Value& value, Arena& arena) {
+  switch (clause.verb) {
     case 's':
       return StringClause(value, arena);
     case 'd':
       if (IsInteger(value)) return ToText(value);
-      return WrongType("decimal clause can only be used on integers", value);
+      break;
     case 'f':
-      return FixedClause(value, precision);
+      return FixedClause(value, clause.precision);
     case 'e':
-      return ScientificClause(value, precision);
+      return ScientificClause(value, clause.precision);
     case 'b':
       if (value.Is(ValueKind::kBool)) return std::string(value.as_bool() ? "1" : "0");
       if (IsInteger(value)) return InBase<2>(value);
-      return WrongType("only integers and bools can be formatted as binary", value);
-    case 'x':
-    case 'X':
-      return HexClause(value, clause == 'X');
+      break;
     case 'o':
       if (IsInteger(value)) return InBase<8>(value);
-      return WrongType("octal clause can only be used on integers", value);
+      break;
     default:
-      return Bad(
-          fmt::format("could not parse formatting clause: unrecognized formatting clause \"{}\"", clause));
+      return HexClause(value, clause.verb == 'X');
   }
-}
-
-// ".2" at the start of `rest`; the default if there is none.
-Result<int> TakePrecision(std::string_view& rest) {
-  if (!rest.starts_with('.')) return kDefaultPrecision;
-  size_t end = 1;
-  while (end < rest.size() && rest[end] >= '0' && rest[end] <= '9') ++end;
-  auto failed = [](std::string_view why) {
-    return Bad(fmt::format("could not parse formatting clause: error while parsing precision: {}", why));
-  };
-  if (end == rest.size()) return failed("could not find end of precision specifier");
-  int precision = 0;
-  auto [stop, error] = std::from_chars(rest.data() + 1, rest.data() + end, precision);
-  if (error != std::errc() || precision > kLargestPrecision) {
-    return failed(fmt::format(
-        "error while converting precision to integer: strconv.Atoi: parsing \"{}\": invalid syntax",
-        rest.substr(1, end - 1)));
-  }
-  rest.remove_prefix(end);
-  return precision;
+  return WrongType(clause.verb, value);
 }
 
 }  // namespace
@@ -241,11 +214,8 @@ Result<std::string> FormatText(std::string_view format, const ListValue& args, A
     }
     if (next >= args.Size()) return Bad(fmt::format("index {} out of range", next));
     rest.remove_prefix(1);
-    if (rest.empty()) return Bad("unexpected end of string");
-    KEELSON_ASSIGN_OR_RETURN(int precision, TakePrecision(rest));
-    char clause = rest[0];
-    rest.remove_prefix(1);
-    KEELSON_ASSIGN_OR_RETURN(std::string text, Clause(clause, args.At(next++, arena), precision, arena));
+    KEELSON_ASSIGN_OR_RETURN(const FormatClause clause, TakeFormatClause(rest));
+    KEELSON_ASSIGN_OR_RETURN(std::string text, Clause(clause, args.At(next++, arena), arena));
     out += text;
   }
   return out;

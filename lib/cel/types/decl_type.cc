@@ -37,6 +37,10 @@ DeclTypePtr DeclType::Dyn() {
   return type;
 }
 
+DeclTypePtr DeclType::Dyn(int64_t max_elements) {
+  return Make(DeclForm::kDyn, &types::kDyn, true, max_elements, 1);
+}
+
 DeclTypePtr DeclType::Bool(bool nullable) { return Make(DeclForm::kBool, &types::kBool, nullable, 0, 4); }
 DeclTypePtr DeclType::Int(bool nullable) { return Make(DeclForm::kInt, &types::kInt, nullable, 0, 1); }
 DeclTypePtr DeclType::Double(bool nullable) {
@@ -85,10 +89,12 @@ DeclTypePtr DeclType::List(DeclTypePtr element, std::optional<int64_t> max_items
   return out;
 }
 
-DeclTypePtr DeclType::Map(DeclTypePtr value, std::optional<int64_t> max_properties, bool nullable) {
+DeclTypePtr DeclType::Map(DeclTypePtr value, std::optional<int64_t> max_properties, bool nullable,
+                          int64_t max_key_length) {
   TypeNode node{TypeKind::kMap, 2, -1, "map", {&types::kString, value->type()}};
   auto out = Make(DeclForm::kMap, &node, nullable,
                   Bound(max_properties, 1, kLongest / (value->min_serialized_size() + 6)), 2);
+  out->max_key_length_ = max_key_length;
   out->element_ = std::move(value);
   return out;
 }

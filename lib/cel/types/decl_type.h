@@ -62,6 +62,7 @@ class DeclType {
   };
 
   static DeclTypePtr Dyn();
+  static DeclTypePtr Dyn(int64_t max_elements);  // unknown, and no larger than that
   static DeclTypePtr Bool(bool nullable = false);
   static DeclTypePtr Int(bool nullable = false);
   static DeclTypePtr Double(bool nullable = false);
@@ -75,8 +76,9 @@ class DeclType {
   static DeclTypePtr List(DeclTypePtr element, std::optional<int64_t> max_items = {},
                           ListSemantics semantics = ListSemantics::kAtomic,
                           std::vector<std::string> map_keys = {}, bool nullable = false);
-  static DeclTypePtr Map(DeclTypePtr value, std::optional<int64_t> max_properties = {},
-                         bool nullable = false);
+  // `max_key_length`: in upstream's estimates keys have no length unless a type says so.
+  static DeclTypePtr Map(DeclTypePtr value, std::optional<int64_t> max_properties = {}, bool nullable = false,
+                         int64_t max_key_length = 0);
   // `name` appears in messages and is what tells object types apart: give each object of one environment its own, such
   // as the path of its field ("selfType.spec"). A field whose `name` is empty stays hidden from expressions but takes
   // part in comparisons, as do JSON fields that no DeclField names.
@@ -91,7 +93,8 @@ class DeclType {
   int64_t max_elements() const { return max_elements_; }
   int64_t min_serialized_size() const { return min_serialized_size_; }
 
-  const DeclTypePtr& element() const { return element_; }  // of kList, or the values of kMap
+  const DeclTypePtr& element() const { return element_; }     // of kList, or the values of kMap
+  int64_t max_key_length() const { return max_key_length_; }  // of kMap
   ListSemantics semantics() const { return semantics_; }
   const std::vector<std::string>& map_keys() const { return map_keys_; }  // JSON names
 
@@ -112,7 +115,7 @@ class DeclType {
   ListSemantics semantics_ = ListSemantics::kAtomic;
   TypeNode node_;
   std::string name_;
-  int64_t max_elements_, min_serialized_size_;
+  int64_t max_elements_, min_serialized_size_, max_key_length_ = 0;
   DeclTypePtr element_;
   std::vector<std::string> map_keys_;
   std::vector<DeclField> fields_;
