@@ -20,6 +20,7 @@
 #include "lib/client/workqueue.h"
 #include "lib/http/server/file_reloader.h"
 #include "lib/k8s/feature_gates.h"
+#include "lib/k8s/schema/rule_metrics.h"
 #include "lib/metrics/conformance.h"
 
 namespace keelson::apiserver {
@@ -41,6 +42,7 @@ TEST(Metrics, AreThoseOfKubernetes) {
   const CountingAuthorizer authorizer("RBAC", "rbac", nullptr);
   TellBuild();
   k8s::TellFeatureGates({}, k8s::Program::kApiServer);
+  k8s::RegisterRuleMetrics();
   char dir[] = "/tmp/apiserver-metrics-XXXXXX";
   ASSERT_NE(::mkdtemp(dir), nullptr);
   const std::string file = std::string(dir) + "/config";

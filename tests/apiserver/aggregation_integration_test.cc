@@ -1,4 +1,6 @@
 // Extension API servers behind the real program, through kubectl and over HTTP.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -196,7 +198,12 @@ TEST_F(Aggregation, SilenceDelaysNobodyElse) {
   for (int i = 0; i < kMany; ++i) waiting.push_back(client->Start(request));
   size_t there = 0;
   const auto deadline = std::chrono::steady_clock::now() + kSoon;
-  while (there < kMany && std::chrono::steady_clock::now() < deadline) there += server_->Users().size();
+  while (there < kMany && std::chrono::steady_clock::now() < deadline) {
+    // Controllers read flunders too.
+    const std::vector<std::string> users = server_->Users();
+    there += static_cast<size_t>(
+        std::count_if(users.begin(), users.end(), [](const auto& one) { return one.starts_with("admin|"); }));
+  }
   ASSERT_EQ(there, static_cast<size_t>(kMany));
   EXPECT_EQ(Get("/api/v1/namespaces/" + ns_).status, 200);
   Kubectl({"create", "configmap", "still-works"});

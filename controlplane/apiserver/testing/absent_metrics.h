@@ -26,7 +26,6 @@ inline constexpr metrics::Exception kAbsentMetrics[] = {
     {"apiextensions_apiserver_validation_ratcheting_seconds", absence::kNotCounted},
     {"apiserver_admission_step_admission_duration_seconds_summary", "the histogram of this name has more"},
     {"apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info", absence::kNotCounted},
-    {"apiserver_cel_", absence::kNotCounted},
     {"apiserver_certificates_registry_", absence::kNotCounted},
     {"apiserver_conversion_webhook_", absence::kNotCounted},
     {"apiserver_delegated_", absence::kNoDelegation},

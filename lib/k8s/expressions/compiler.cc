@@ -98,7 +98,7 @@ CompiledExpression ExpressionCompiler::Compile(std::string_view text, Expression
                   options.variables && !variables_.empty());
   auto program = out.env.env->Compile(text);
   if (!program) {
-    out.error = "compilation failed: " + program.error().message();
+    out.error = std::string(kCompilationFailed) + program.error().message();
   } else if (!Fits((*program)->result_type(), result)) {
     out.error =
         fmt::format("must evaluate to {} but got {}", Wanted(result), GoTypeName((*program)->result_type()));

@@ -22,6 +22,9 @@ enum class ExpressionResult {
   kPatch,         // list(JSONPatch)
 };
 
+// Before the checker's problems in CompiledExpression::error.
+inline constexpr std::string_view kCompilationFailed = "compilation failed: ";
+
 // Immutable and thread safe.
 struct CompiledExpression {
   std::shared_ptr<const cel::Program> program;  // null: none, or an error

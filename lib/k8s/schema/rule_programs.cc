@@ -1,6 +1,8 @@
 #include "lib/k8s/schema/rule_programs.h"
 
+#include "lib/base/clock.h"
 #include "lib/base/text.h"
+#include "lib/k8s/schema/rule_metrics.h"
 
 namespace keelson::k8s {
 
@@ -49,11 +51,8 @@ class Collector {
   DeclTypes types_;
 };
 
-}  // namespace
-
-RuleProgram CompileRule(const cel::DeclTypePtr& self, const RuleText& text) {
+RuleProgram Compile(const cel::DeclTypePtr& self, const RuleText& text) {
   RuleProgram out;
-  if (Trim(text.rule).empty()) return out;
   out.env = RuleEnvironment(self, text.optional_old_self, text.stored_rule);
   auto rule = out.env->Compile(text.rule);
   if (!rule) {
@@ -78,6 +77,16 @@ RuleProgram CompileRule(const cel::DeclTypePtr& self, const RuleText& text) {
   } else {
     out.message = std::move(*message);
   }
+  return out;
+}
+
+}  // namespace
+
+RuleProgram CompileRule(const cel::DeclTypePtr& self, const RuleText& text) {
+  if (Trim(text.rule).empty()) return {};
+  const SteadyTime begin = SteadyTime::clock::now();
+  RuleProgram out = Compile(self, text);
+  ObserveRuleCompilation(SteadyTime::clock::now() - begin);
   return out;
 }
 

@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/text.h"
 #include "lib/cel/values/json_view.h"
 #include "lib/k8s/schema/correlate.h"
 #include "lib/k8s/schema/place.h"
+#include "lib/k8s/schema/rule_metrics.h"
 #include "lib/k8s/schema/rule_programs.h"
 
 namespace keelson::k8s {
@@ -299,8 +301,11 @@ void ValidateRules(const StructuralSchema& schema, const json::value& object, co
   }
   const SchemaNodes& nodes = schema.nodes();
   const History history{old ? Correlation{old, nodes.root} : Correlation(), {}, nullptr, true};
-  Evaluator(nodes, RulesOf(nodes), old != nullptr, errors, warnings)
+  const CompiledRules& rules = RulesOf(nodes);
+  const SteadyTime begin = SteadyTime::clock::now();
+  Evaluator(nodes, rules, old != nullptr, errors, warnings)
       .Visit(nodes.root, true, object, old, history, Place());
+  ObserveRuleEvaluation(SteadyTime::clock::now() - begin);
 }
 
 }  // namespace keelson::k8s

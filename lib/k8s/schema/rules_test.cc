@@ -1,10 +1,13 @@
 #include "lib/k8s/schema/rules.h"
 
+#include <cstdlib>
+
 #include <gtest/gtest.h>
 
 #include "lib/base/text.h"
 #include "lib/k8s/schema/decl_types.h"
 #include "lib/k8s/testing/schemas.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::k8s {
 namespace {
@@ -94,6 +97,25 @@ TEST(Rules, AreEvaluated) {
     ValidateRules(*SchemaOfX(one.schema), Tree(one.object), one.old ? &old : nullptr, errors);
     EXPECT_EQ(Lines(errors), one.errors) << one.name;
   }
+}
+
+// apiserver_cel_*: what compiles and what runs is counted.
+TEST(Rules, AreMeasured) {
+  const auto count = [](const std::string& name) {
+    const std::string text = metrics::Print(), line = "\n" + name + "_count ";
+    const size_t at = text.find(line);
+    return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + line.size());
+  };
+  const std::string compiled = "apiserver_cel_compilation_duration_seconds",
+                    evaluated = "apiserver_cel_evaluation_duration_seconds";
+  const int before = count(compiled), ran = count(evaluated);
+  const auto schema = SchemaOfX(Numbers(R"({"rule":"self.min > 0"},{"rule":"self.max > 0"})"));
+  for (int i = 0; i < 3; ++i) {
+    FieldErrors errors;
+    ValidateRules(*schema, Tree(R"({"x":{"min":1,"max":1}})"), nullptr, errors, nullptr);
+  }
+  EXPECT_EQ(count(compiled), before + 2);
+  EXPECT_EQ(count(evaluated), ran + 3);
 }
 
 TEST(Rules, SeeTheMetadataOfTheObject) {

@@ -24,6 +24,7 @@ namespace {
 
 namespace batchv1 = api::batch::v1;
 namespace networkingv1 = api::networking::v1;
+using Definition = api::apiextensions::v1::CustomResourceDefinition;
 
 void WarnOfName(const metav1::ObjectMeta& meta, std::string_view use, Warnings& out) {
   const Problems problems = CheckDns1123Label(meta.name());
@@ -294,12 +295,18 @@ void WarnOfIp(const std::string& value, const Path& path, Warnings& out) {
 
 Warnings WarningsOnCreate(const Message& object) {
   Warnings out;
+  if (object.GetDescriptor() == Definition::descriptor()) {
+    WarnOfDefinition(static_cast<const Definition&>(object), nullptr, out);
+  }
   if (const Entry* entry = Find(object)) entry->rule(object, true, out);
   return out;
 }
 
 Warnings WarningsOnUpdate(const Message& object, const Message& old) {
   Warnings out;
+  if (object.GetDescriptor() == Definition::descriptor()) {
+    WarnOfDefinition(static_cast<const Definition&>(object), &static_cast<const Definition&>(old), out);
+  }
   const Entry* entry = Find(object);
   if (!entry) return out;
   const auto generation = [](const Message& one) {

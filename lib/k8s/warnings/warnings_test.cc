@@ -119,6 +119,28 @@ TEST(DropDisabledFields, KeepsWhatIsStored) {
   EXPECT_FALSE(rolling.has_max_unavailable());
 }
 
+// Formats that nothing checks. An update warns of what it brings.
+TEST(Warnings, FormatsOfDefinitions) {
+  const auto definition = [](const std::string& properties) {
+    return Parse("apiextensions.k8s.io/v1", "CustomResourceDefinition",
+                 R"({"metadata":{"name":"a.b"},"spec":{"versions":[{"name":"v1","schema":{"openAPIV3Schema":)"
+                 R"({"type":"object","properties":{)" +
+                     properties + "}}}}]}}");
+  };
+  const auto fine = definition(
+      R"("a":{"type":"integer","format":"int32"},"b":{"type":"number","format":"double"},"c":{"type":"string","format":"date-time"},"d":{"format":"k8s-short-name"})");
+  EXPECT_EQ(WarningsOnCreate(*fine), Lines{});
+  const auto odd = definition(
+      R"("a":{"type":"string","format":"int32"},"b":{"type":"array","items":{"type":"string","format":"tea"}},"c":{"type":"object","additionalProperties":{"type":"string","format":"tea"},"format":"email"})");
+  const Lines warnings = {R"(unrecognized format "int32")", R"(unrecognized format "tea")",
+                          R"(unrecognized format "email")"};
+  EXPECT_EQ(WarningsOnCreate(*odd), warnings);
+  EXPECT_EQ(WarningsOnUpdate(*odd, *fine), warnings);
+  EXPECT_EQ(WarningsOnUpdate(*odd, *odd), Lines{});
+  EXPECT_EQ(WarningsOnUpdate(*odd, *definition(R"("z":{"type":"string","format":"tea"})")),
+            (Lines{R"(unrecognized format "int32")", R"(unrecognized format "email")"}));
+}
+
 TEST(ObjectDiff, GoesDownToTheField) {
   const auto old = Parse("v1", "Pod", Pod(kContainers)),
              now = Parse("v1", "Pod", PodAnd(R"("hostname":"h")"));

@@ -322,7 +322,10 @@ void CheckSelectors(const google::protobuf::RepeatedPtrField<resourcev1::DeviceS
               } else if (selector.cel().expression().size() > kExpressionBytes) {
                 errors.push_back(TooLong(expression, kExpressionBytes));
               } else if (auto program = CompileDeviceSelector(selector.cel().expression()); !program) {
-                errors.push_back(Invalid(expression, selector.cel().expression(), program.error().message()));
+                const Error& error = program.error();
+                errors.push_back(error.Is(Code::kForbidden)
+                                     ? Forbidden(expression, error.message())
+                                     : Invalid(expression, selector.cel().expression(), error.message()));
               }
             });
 }

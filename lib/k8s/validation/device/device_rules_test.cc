@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "lib/cel/program.h"
 #include "lib/k8s/testing/rules.h"
+#include "lib/k8s/validation/device/selector_expression.h"
 
 namespace keelson::k8s {
 namespace {
@@ -42,6 +44,47 @@ TEST(DeviceRules, SelectorsAreCompiled) {
        {selector("device.vendor == 'a'"),
         {at + "\"device.vendor == 'a'\": compilation failed: ERROR: <input>:1:7: undefined field 'vendor'\n"
               " | device.vendor == 'a'\n | ......^"}}});
+}
+
+// The costs are those of upstream's test (k8s.io/dynamic-resource-allocation/cel, compile_test.go).
+TEST(DeviceRules, SelectorsHaveCosts) {
+  const std::pair<const char*, uint64_t> cases[] = {
+      {"true", 0},
+      {R"(device.attributes["no-such-domain"].noSuchAttr.isGreaterThan(quantity("0")))", 6},
+      {R"(device.attributes["no-such-domain"]["noSuchAttr"].isGreaterThan(quantity("0")))", 6},
+      {R"("dra.example.com" in device.attributes)", 3},
+      {R"(device.driver == "")", 2},
+      {R"(device.driver == "dra.example.com")", 4},
+      {R"(cel.bind(dra, device.attributes["dra.example.com"], dra.name))", 15},
+      {R"(device.attributes["dra.example.com"].name > 0)", 5},
+      {R"(device.attributes["dra.example.com"].name == "fish")", 5},
+      {R"(device.attributes["dra.example.com"].name.exists(x, x > 0))", 5 + 6 * 64},
+      {R"(device.attributes["dra.example.com"].names.all(x, x != ""))", 5 + 4 * 64},
+      {R"(1 in device.attributes["dra.example.com"].names)", 4 + 64},
+      {R"(device.attributes["a"].name.isGreaterThan(semver("v0.0.1", true)) && isSemver("v1.0.0", true))", 7},
+      {R"(!("name" in device.capacity["a"]) || device.capacity["a"].name.isGreaterThan(quantity("1Ki")))",
+       11},
+      {R"(device.attributes.exists_one(x, x == "dra.example.com"))", 164},
+      {R"(device.attributes["dra.example.com"].exists_one(x, x == "services"))", 133},
+      {R"(device.attributes["dra.example.com"].services.split("example").size() >= 2)", 19},
+      {R"(device.attributes["dra.example.com"].services.matches("[^a]?sym"))", 18},
+      {R"(device.capacity["dra.example.com"].exists_one(x, x == "memory"))", 133},
+  };
+  for (const auto& [expression, cost] : cases) {
+    const auto program = CompileDeviceSelector(expression);
+    ASSERT_TRUE(program) << program.error().message();
+    EXPECT_EQ((*program)->estimate().max, cost) << expression;
+  }
+
+  std::string expensive = "int('1'.find('[0-9]*')) < 100";
+  for (const char* name : {"z5", "z4", "z3", "z2", "z", "y", "x"}) {
+    expensive = fmt::format("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all({}, {})", name, expensive);
+  }
+  const std::string class_with =
+      R"({{"metadata":{{"name":"c"}},"spec":{{"selectors":[{{"cel":{{"expression":"{}"}}}}]}}}})";
+  ExpectErrors(kV1, "DeviceClass",
+               {{fmt::format(fmt::runtime(class_with), expensive),
+                 {"spec.selectors[0].cel.expression: Forbidden: too complex, exceeds cost limit"}}});
 }
 
 TEST(DeviceRules, CapacityRequestPolicies) {
