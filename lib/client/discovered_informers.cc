@@ -116,7 +116,8 @@ Result<Requeue> DiscoveredInformers::Impl::Rediscover(std::stop_token stop) {
   bool changed = false;
   {
     MutexLock lock(mutex);
-    changed = !discovered || discovered->resources != found->resources;
+    changed =
+        !discovered || discovered->resources != found->resources || discovered->failures != found->failures;
   }
   const std::vector<std::string> touched =
       Take(std::make_shared<const DiscoveredResources>(*std::move(found)));

@@ -33,7 +33,7 @@ class DiscoveredInformers {  // thread safe
 
   // Before Run().
   void AddHandler(Handler handler);
-  void AddDiscoveryHandler(std::function<void()> handler);  // called when discovery has brought something new
+  void AddDiscoveryHandler(std::function<void()> handler);  // called when discovery has brought a change
 
   // Null before the first discovery.
   std::shared_ptr<const DiscoveredResources> discovered() const;

@@ -2,6 +2,7 @@
 
 #include "lib/api/codec/codec.h"
 #include "lib/base/percent.h"
+#include "lib/client/json_metadata.h"
 #include "lib/client/request.h"
 
 namespace keelson::client {
@@ -11,7 +12,8 @@ constexpr std::chrono::seconds kPatience{30};
 
 Result<metav1::ObjectMeta> MetadataOf(const ApiResponse& response) {
   metav1::PartialObjectMetadata object;
-  Result<> decoded = api::DecodeProtobuf(response.body, object);
+  Result<> decoded = IsJson(response.body) ? api::DecodeJson(response.body, object)
+                                           : api::DecodeProtobuf(response.body, object);
   if (!decoded) return Error(Code::kInternal, decoded.error().Wrap("reply of the API server").message());
   return std::move(*object.mutable_metadata());
 }

@@ -13,10 +13,12 @@
 
 namespace keelson::client {
 
-// What asks a server for metadata; servers that cannot send it alone send whole objects.
+// What asks a server for metadata; servers that cannot send it alone send whole objects, and some extension API servers
+// send JSON.
 inline constexpr std::string_view kMetadataOnly =
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
-    "application/vnd.kubernetes.protobuf";
+    "application/vnd.kubernetes.protobuf,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
+    "application/json";
 
 // /apis/apps/v1/namespaces/NS/deployments/NAME/SUBRESOURCE. Empty parts are left out.
 std::string ResourcePath(const api::ResourceInfo& info, std::string_view ns, std::string_view name,

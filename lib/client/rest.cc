@@ -3,6 +3,7 @@
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/percent.h"
+#include "lib/client/json_metadata.h"
 #include "lib/client/request.h"
 #include "lib/client/watch.h"
 #include "lib/client/wire.h"
@@ -15,7 +16,8 @@ using google::protobuf::Message;
 constexpr std::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
 constexpr std::string_view kMetadataListOnly =
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
-    "application/vnd.kubernetes.protobuf";
+    "application/vnd.kubernetes.protobuf,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
+    "application/json";
 
 class Query {
  public:
@@ -145,9 +147,13 @@ Result<> RestClient::ListEach(const api::ResourceInfo& info, std::string_view ns
     request.target = ResourcePath(info, ns, "", "") + query.text();
     if (options.metadata_only) request.accept = kMetadataListOnly;
     KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Answered(*transport_, request, timeout_, stop_));
-    KEELSON_ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(response.body));
     metav1::ListMeta meta;
-    KEELSON_RETURN_IF_ERROR(ReadList(envelope.raw, meta, each));
+    if (options.metadata_only && IsJson(response.body)) {
+      KEELSON_RETURN_IF_ERROR(ReadJsonList(response.body, meta, each));
+    } else {
+      KEELSON_ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(response.body));
+      KEELSON_RETURN_IF_ERROR(ReadList(envelope.raw, meta, each));
+    }
     if (resource_version) *resource_version = meta.resource_version();
     if (meta.continue_().empty()) return {};
     page.continue_token = meta.continue_();

@@ -30,7 +30,7 @@ struct ListOptions {
   int64_t limit = 0;  // page size; the client fetches all pages
   std::string continue_token;
   // Request only `metadata`, from servers that can send PartialObjectMetadata (whose wire form is a part of
-  // every kind's). Other servers send whole objects.
+  // every kind's). Other servers send whole objects; items in JSON become PartialObjectMetadata.
   bool metadata_only = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
+#include "lib/client/json_metadata.h"
 #include "lib/client/wire.h"
 
 namespace keelson::client {
@@ -50,6 +51,7 @@ void FrameReader::Append(std::string_view bytes) {
 
 Result<std::optional<std::string_view>> FrameReader::Next() {
   std::string_view rest = std::string_view(buffer_).substr(read_);
+  if (IsJson(rest)) return NextLine(rest);
   if (rest.size() < 4) return std::optional<std::string_view>();
   uint32_t length = 0;
   for (int i = 0; i < 4; ++i) length = length << 8 | static_cast<uint8_t>(rest[i]);
@@ -59,7 +61,26 @@ Result<std::optional<std::string_view>> FrameReader::Next() {
   return std::optional<std::string_view>(rest.substr(4, length));
 }
 
+Result<std::optional<std::string_view>> FrameReader::NextLine(std::string_view rest) {
+  const size_t end = rest.find('\n');
+  if (end != std::string_view::npos) {
+    read_ += end + 1;
+    return std::optional<std::string_view>(rest.substr(0, end));
+  }
+  if (rest.size() > kMaxFrame) return Error(Code::kTooLarge, "watch: line is too long");
+  return std::optional<std::string_view>();
+}
+
+Result<WatchEvent::Type> WatchEventType(std::string_view name) {
+  if (name == "ADDED") return WatchEvent::Type::kAdded;
+  if (name == "MODIFIED") return WatchEvent::Type::kModified;
+  if (name == "DELETED") return WatchEvent::Type::kDeleted;
+  if (name == "BOOKMARK") return WatchEvent::Type::kBookmark;
+  return Error(Code::kInternal, "watch: unknown event type " + std::string(name));
+}
+
 Result<WatchEvent> DecodeWatchEvent(std::string_view frame) {
+  if (IsJson(frame)) return DecodeJsonWatchEvent(frame);
   // Upstream sends the event bare; accept an enveloped one too.
   if (frame.substr(0, api::kProtobufMagic.size()) == api::kProtobufMagic) {
     KEELSON_ASSIGN_OR_RETURN(api::Envelope outer, api::OpenEnvelope(frame));
@@ -81,17 +102,7 @@ Result<WatchEvent> DecodeWatchEvent(std::string_view frame) {
     return api::FromStatus(status);
   }
   WatchEvent event;
-  if (type == "ADDED") {
-    event.type = WatchEvent::Type::kAdded;
-  } else if (type == "MODIFIED") {
-    event.type = WatchEvent::Type::kModified;
-  } else if (type == "DELETED") {
-    event.type = WatchEvent::Type::kDeleted;
-  } else if (type == "BOOKMARK") {
-    event.type = WatchEvent::Type::kBookmark;
-  } else {
-    return Error(Code::kInternal, "watch: unknown event type " + std::string(type));
-  }
+  KEELSON_ASSIGN_OR_RETURN(event.type, WatchEventType(type));
   event.raw = std::string(envelope.raw);
   return event;
 }

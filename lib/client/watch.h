@@ -1,5 +1,5 @@
 // Watch responses in protobuf: frames with a 4-byte big-endian length and a meta.v1 WatchEvent, which
-// contains an enveloped object.
+// contains an enveloped object. Watches of metadata also understand JSON, an event a line.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace keelson::client {
 
-// Splits a byte stream into frames.
+// Splits a byte stream into frames, or into lines if it is JSON.
 class FrameReader {
  public:
   void Append(std::string_view bytes);
@@ -21,11 +21,15 @@ class FrameReader {
   Result<std::optional<std::string_view>> Next();
 
  private:
+  Result<std::optional<std::string_view>> NextLine(std::string_view rest);
+
   std::string buffer_;
   size_t read_ = 0;
 };
 
-// Decodes one frame's payload. An ERROR event becomes the error that its Status describes.
+// ADDED, MODIFIED, DELETED or BOOKMARK; kInternal for other words.
+Result<WatchEvent::Type> WatchEventType(std::string_view name);
+// Decodes one frame's payload, or a line of JSON, whose objects become metadata (json_metadata.h). An ERROR event becomes the error that its Status describes.
 Result<WatchEvent> DecodeWatchEvent(std::string_view frame);
 std::string EncodeWatchFrame(std::string_view type, std::string_view enveloped_object);
 

@@ -64,8 +64,36 @@ TEST(DecodeWatchEventTest, ErrorEventIsAnError) {
   EXPECT_EQ(event.error().code(), Code::kGone);
 }
 
+// Extension API servers may speak JSON alone.
+TEST(DecodeWatchEventTest, LinesOfJsonCarryMetadata) {
+  FrameReader reader;
+  const std::string lines =
+      R"({"type":"ADDED","object":{"kind":"F","apiVersion":"g/v1","metadata":{"name":"a"},"spec":{"x":[1]}}})"
+      "\n"
+      R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"}}})"
+      "\n";
+  std::vector<std::string> have;
+  for (char c : lines) {
+    reader.Append(std::string(1, c));
+    const auto frame = reader.Next();
+    ASSERT_TRUE(frame);
+    if (!*frame) continue;
+    const auto event = DecodeWatchEvent(**frame);
+    ASSERT_TRUE(event) << event.error().message();
+    metav1::PartialObjectMetadata object;
+    ASSERT_TRUE(api::DecodeRaw(event->raw, object));
+    have.push_back(object.metadata().name() + object.metadata().resource_version());
+  }
+  EXPECT_EQ(have, (std::vector<std::string>{"a", "7"}));
+  const auto gone = DecodeWatchEvent(
+      R"({"type":"ERROR","object":{"kind":"Status","status":"Failure","reason":"Expired","code":410}})");
+  ASSERT_FALSE(gone);
+  EXPECT_TRUE(gone.error().Is(Code::kGone));
+}
+
 TEST(DecodeWatchEventTest, GarbageIsAnError) {
-  for (std::string_view bytes : {"", "\x0a\xff", "garbage", "k8s\0garbage"}) {
+  for (std::string_view bytes :
+       {"", "\x0a\xff", "garbage", "k8s\0garbage", "{", "{}", R"({"type":"ADDED","object":[]})"}) {
     EXPECT_FALSE(DecodeWatchEvent(bytes));
   }
 }

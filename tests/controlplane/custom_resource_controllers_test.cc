@@ -61,6 +61,24 @@ std::string Object(const std::string& kind, const std::string& name, const std::
                      kind == "ConfigMap" ? "v1" : "work.example.com/v1", kind, name, references, body);
 }
 
+// A policy on that resource, and another expression on Deployments. No binding puts it into force.
+std::string Policy(const std::string& name, const std::string& plural) {
+  return fmt::format(R"(
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: {0}}}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {{operations: [CREATE], apiGroups: [work.example.com], apiVersions: [v1], resources: [{1}]}}
+    - {{operations: [CREATE], apiGroups: [apps], apiVersions: [v1], resources: [deployments]}}
+  validations:
+  - expression: object.metadata.name != 'x'
+  - expression: object.size > 1
+)",
+                     name, plural);
+}
+
 class CustomResourceControllers : public ClusterTest {
  protected:
   // Each test has its own definition.
@@ -195,6 +213,21 @@ spec: {{containers: [{{name: main, image: example}}]}}
   AwaitField("pdb/b", ".status.expectedPods", "3");
 }
 
+// Against the schemas that the server publishes of built-in and custom kinds.
+TEST_F(CustomResourceControllers, PoliciesAreTypeChecked) {
+  Define("locks", "Lock");
+  Kubectl({"create", "-f", "-"}, Policy(ns_, "locks"));
+  AwaitField("validatingadmissionpolicy/" + ns_, ".status.observedGeneration", "1");
+  const std::string warnings = Kubectl({"get", "validatingadmissionpolicy", ns_, "-o",
+                                        "jsonpath={range .status.typeChecking.expressionWarnings[*]}"
+                                        "{.fieldRef}: {.warning}{end}"});
+  EXPECT_EQ(warnings,
+            "spec.validations[1].expression: apps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field "
+            "'size'\n | object.size > 1\n | ......^\n\nwork.example.com/v1, Kind=Lock: ERROR: <input>:1:7: "
+            "undefined field 'size'\n | object.size > 1\n | ......^\n");
+  Kubectl({"delete", "validatingadmissionpolicy", ns_});
+}
+
 using CustomResourceRoles = Roles;
 
 // Over HTTPS, with the roles that a stock cluster gives to each controller.
@@ -214,6 +247,10 @@ TEST_F(CustomResourceRoles, ControllersOfTheirOwn) {
   Kubectl({"-n", "work", "delete", "widget", "owner", "--cascade=background"});
   Kubectl({"-n", "work", "wait", "--for=delete", "widget/child", "--timeout=30s"});
   EXPECT_TRUE(Eventually([&] { return Field("quota/q", used, "work") == "0"; }));
+  Kubectl({"create", "-f", "-"}, Policy("work", "widgets"));
+  EXPECT_TRUE(Eventually(
+      [&] { return Field("validatingadmissionpolicy/work", "{.status.observedGeneration}") == "1"; }));
+  EXPECT_THAT(Field("validatingadmissionpolicy/work", "{.status.typeChecking}"), HasSubstr("Kind=Widget"));
   Kubectl({"-n", "work", "create", "-f", "-"}, Object("Widget", "left"));
   Kubectl({"delete", "ns", "work", "--timeout=60s"});
   EXPECT_THAT(controllers->Log(), Not(HasSubstr("forbidden")));

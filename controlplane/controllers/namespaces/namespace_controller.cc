@@ -105,6 +105,12 @@ NamespaceController::NamespaceController(client::RestClient api, client::Informe
   discovered.AddHandler([left](const api::ResourceInfo& info, const ObjectChange& change) {
     if (info.namespaced) left(change);
   });
+  // A deletion waits for groups whose discovery fails.
+  discovered.AddDiscoveryHandler([this] {
+    for (const auto& ns : namespaces_.List()) {
+      if (ns->metadata().has_deletion_timestamp()) queue().Add(ns->metadata().name());
+    }
+  });
 }
 
 Result<> NamespaceController::DeleteContent(const client::RestClient& api, const api::ResourceInfo& info,
