@@ -44,6 +44,7 @@
 #include "controlplane/controllers/storageprotection/classes.h"
 #include "controlplane/controllers/storageprotection/controller.h"
 #include "controlplane/controllers/ttlafterfinished/controller.h"
+#include "controlplane/controllers/validatingadmissionpolicystatus/controller.h"
 #include "controlplane/controllers/volumebinding/claims.h"
 #include "controlplane/controllers/volumebinding/volumes.h"
 #include "controlplane/controllers/volumeexpand/controller.h"
@@ -182,6 +183,8 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<TtlAfterFinishedController>(options, "ttl-after-finished-controller",
                                           "ttl-after-finished-controller");
   manager.Add<NodeTtlController>(options, "ttl-controller", "ttl-controller");
+  manager.Add<ValidatingAdmissionPolicyStatusController>(
+      options, "validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status-controller");
   manager.Add<BootstrapSigner>(options, "bootstrap-signer-controller", "bootstrap-signer");
   manager.Add<TokenCleaner>(options, "token-cleaner-controller", "token-cleaner");
   manager.Add<LegacyTokenCleaner>(options, "legacy-serviceaccount-token-cleaner-controller",

@@ -99,6 +99,7 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
       "ttl_jobs_to_delete",
       "ttlcontroller",
       "vacprotection",
+      "validatingadmissionpolicy-status",
       "volume_expand",
       "volumes",
   };

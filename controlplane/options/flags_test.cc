@@ -198,6 +198,7 @@ TEST(Flags, HowManyKeysAreWorkedOnSideBySide) {
                                            {"concurrent-serviceaccount-token-syncs", 5},
                                            {"concurrent-statefulset-syncs", 5},
                                            {"concurrent-ttl-after-finished-syncs", 5},
+                                           {"concurrent-validating-admission-policy-status-syncs", 5},
                                            {"mirroring-concurrent-service-endpoint-syncs", 5}};
   Options options;
   CLI::App app;

@@ -48,6 +48,7 @@ EVENTS = {
                    "RecreatingFailedPod RecreatingTerminatedPod",
     "storageprotection": "",
     "ttlafterfinished": "",
+    "validatingadmissionpolicystatus": "",
     "volumebinding": "FailedBinding WaitForFirstConsumer WaitForPodScheduled ExternalProvisioning ProvisioningFailed "
                      "VolumeMismatch ClaimLost ClaimMisbound VolumeFailedDelete VolumeFailedRecycle VolumeRecycled "
                      "VolumeDelete RecyclerPod",

@@ -20,8 +20,7 @@ constexpr std::string_view kNotHere[] = {"cloud-node-lifecycle-controller",
                                          "selinux-warning-controller",
                                          "storage-version-gc",
                                          "storage-version-migrator-controller",
-                                         "storageversion-garbage-collector-controller",
-                                         "validatingadmissionpolicy-status-controller"};
+                                         "storageversion-garbage-collector-controller"};
 
 bool IsNotHere(std::string_view name) {
   return std::find(std::begin(kNotHere), std::end(kNotHere), name) != std::end(kNotHere);
@@ -81,6 +80,8 @@ const std::vector<ControllerName>& AllControllers() {
       {"ttl-after-finished-controller", "ttl-after-finished", "ttl-after-finished-controller",
        "concurrent-ttl-after-finished-syncs", 5},
       {"ttl-controller", "ttl", "ttl-controller"},
+      {"validatingadmissionpolicy-status-controller", "", "validatingadmissionpolicy-status-controller",
+       "concurrent-validating-admission-policy-status-syncs", 5},
       {"volumeattributesclass-protection-controller", "", "volumeattributesclass-protection-controller"},
   };
   return all;

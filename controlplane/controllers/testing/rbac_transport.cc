@@ -84,6 +84,7 @@ std::string_view AccountOfQueue(std::string_view queue) {
       {"ttl_jobs_to_delete", "ttl-after-finished-controller"},
       {"ttlcontroller", "ttl-controller"},
       {"vacprotection", "volumeattributesclass-protection-controller"},
+      {"validatingadmissionpolicy-status", "validatingadmissionpolicy-status-controller"},
       {"volume_expand", "expand-controller"},
       {"volumes", "persistent-volume-binder"},
   };
