@@ -15,13 +15,26 @@ enum class PostStartHook {
   kInformers,
   kFlowConsumer,
   kFlowFilter,
+  kDefinitionInformers,
+  kDefinitionControllers,
+  kDefinitionsKnown,
   kSystemNamespaces,
   kRoles,
   kPriorityClasses,
   kFlowProducer,
   kAuthenticationInfo,
+  kLegacyTokens,
   kServiceRepair,
   kKubernetesService,
+  kApiServiceInformers,
+  kLocalAvailability,
+  kRemoteAvailability,
+  kApiServiceRegistration,
+  kExtensionDiscovery,
+  kAutoRegistration,
+  kExtensionOpenApi,
+  kExtensionOpenApiV3,
+  kCount,
 };
 
 class PostStartHooks {  // thread safe
@@ -41,17 +54,29 @@ class PostStartHooks {  // thread safe
   }
 
  private:
-  static constexpr std::array<std::string_view, 10> kNames = {
+  static constexpr std::array<std::string_view, static_cast<size_t>(PostStartHook::kCount)> kNames = {
       "generic-apiserver-start-informers",
       "priority-and-fairness-config-consumer",
       "priority-and-fairness-filter",
+      "start-apiextensions-informers",
+      "start-apiextensions-controllers",
+      "crd-informer-synced",
       "start-system-namespaces-controller",
       "rbac/bootstrap-roles",
       "scheduling/bootstrap-system-priority-classes",
       "priority-and-fairness-config-producer",
       "start-cluster-authentication-info-controller",
+      "start-legacy-token-tracking-controller",
       "start-service-ip-repair-controllers",
       "bootstrap-controller",
+      "start-kube-aggregator-informers",
+      "apiservice-status-local-available-controller",
+      "apiservice-status-remote-available-controller",
+      "apiservice-registration-controller",
+      "apiservice-discovery-controller",
+      "kube-apiserver-autoregistration",
+      "apiservice-openapi-controller",
+      "apiservice-openapiv3-controller",
   };
   std::array<std::atomic<bool>, kNames.size()> done_{};
 };

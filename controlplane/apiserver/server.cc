@@ -9,6 +9,7 @@
 #include "controlplane/apiserver/server_impl.h"
 #include "controlplane/registry/ip_allocator.h"
 #include "lib/base/build_info.h"
+#include "lib/k8s/schema/rule_metrics.h"
 #include "lib/metrics/metrics.h"
 
 namespace keelson::apiserver {
@@ -77,6 +78,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       api_services(store),
       extension_clients(services, options.proxy_certificate),
       extension_documents(extension_clients, Clock::Real()),
+      extension_openapi(extension_documents),
       availability(registry, api_services, extension_clients, extension_documents, Clock::Real()),
       registration(registry, ServedVersions(options.enablement), Clock::Real()),
       definitions(registry, Clock::Real()),
@@ -117,6 +119,13 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
   resources = std::make_unique<ResourceHandler>(registry, watches, *admission, *authorizer);
   registry.SetConverter(std::make_shared<WebhookConverter>(store, options.service_routing));
   openapi.SetFurtherEntries([this] { return extension_documents.OpenApiEntries(); });
+  openapi.SetFurtherV2([this](OpenApiForm form) -> OpenApiHandler::FurtherV2 {
+    const std::shared_ptr<const ExtensionOpenApi::Merged> merged = extension_openapi.Current();
+    if (!merged) return {};
+    CustomFragment fragment{merged->protobuf, {}};
+    if (form == OpenApiForm::kV2Json) fragment = {merged->paths, merged->schemas};
+    return {merged->identity, std::make_shared<const CustomFragment>(std::move(fragment))};
+  });
   FollowRoles();
   FollowNodeObjects();
   FollowFlows();
@@ -127,6 +136,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
 ApiServer::ApiServer(ApiServerOptions options, registry::Registry& registry, storage::Store& store)
     : impl_(std::make_unique<Impl>(std::move(options), registry, store)) {
   TellBuild();
+  k8s::RegisterRuleMetrics();
   metrics::OnCollect([&store] {
     CountObjects(store);
     registry::TellAddresses(store, Clock::Real());
@@ -150,8 +160,12 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
              }});
   group.Add({"roles", {}, [&](std::stop_token token, ServiceGroup::Ready up) {
                return impl.reflector.Run(token, [&] {
-                 impl.hooks.Done(PostStartHook::kInformers);
-                 impl.hooks.Done(PostStartHook::kFlowConsumer);
+                 for (PostStartHook hook :
+                      {PostStartHook::kInformers, PostStartHook::kFlowConsumer,
+                       PostStartHook::kDefinitionInformers, PostStartHook::kDefinitionsKnown,
+                       PostStartHook::kApiServiceInformers}) {
+                   impl.hooks.Done(hook);
+                 }
                  up();
                });
              }});
@@ -179,16 +193,25 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
              }});
   group.Add({"registration", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
                up();
+               impl.hooks.Done(PostStartHook::kApiServiceRegistration);
+               impl.hooks.Done(PostStartHook::kAutoRegistration);
                impl.registration.Run(token);
                return {};
              }});
   group.Add({"availability", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
                up();
+               for (PostStartHook hook :
+                    {PostStartHook::kLocalAvailability, PostStartHook::kRemoteAvailability,
+                     PostStartHook::kExtensionDiscovery, PostStartHook::kExtensionOpenApi,
+                     PostStartHook::kExtensionOpenApiV3}) {
+                 impl.hooks.Done(hook);
+               }
                impl.availability.Run(token);
                return {};
              }});
   group.Add({"definitions", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
                up();
+               impl.hooks.Done(PostStartHook::kDefinitionControllers);
                impl.definitions.Run(token);
                return {};
              }});

@@ -33,6 +33,7 @@ std::vector<HealthCheck> ApiServer::Impl::HealthChecks() {
        }},
   };
   for (HealthCheck& hook : hooks.Checks()) checks.push_back(std::move(hook));
+  checks.push_back({"autoregister-completion", true, [this] { return registration.Completed(); }});
   if (options.check_kms) checks.push_back({"kms-providers", false, options.check_kms});
   checks.push_back({"shutdown", false, [this]() -> Result<> {
                       if (!stopping.load()) return {};
@@ -81,6 +82,7 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
     if (first) {
       hooks.Done(PostStartHook::kKubernetesService);
       hooks.Done(PostStartHook::kAuthenticationInfo);
+      hooks.Done(PostStartHook::kLegacyTokens);
       ready();
     }
     Result<> flows = flowcontrol::EnsureBootstrapObjects(registry, stop);

@@ -11,6 +11,7 @@
 #include "controlplane/apiserver/aggregator/availability_controller.h"
 #include "controlplane/apiserver/aggregator/extension_clients.h"
 #include "controlplane/apiserver/aggregator/extension_documents.h"
+#include "controlplane/apiserver/aggregator/extension_openapi.h"
 #include "controlplane/apiserver/aggregator/proxy.h"
 #include "controlplane/apiserver/aggregator/registration.h"
 #include "controlplane/apiserver/authn/impersonation.h"
@@ -92,6 +93,7 @@ struct ApiServer::Impl {
   ApiServices api_services;
   ExtensionClients extension_clients;
   ExtensionDocuments extension_documents;
+  ExtensionOpenApi extension_openapi;
   AvailabilityController availability;
   ApiServiceRegistration registration;
   DefinitionController definitions;

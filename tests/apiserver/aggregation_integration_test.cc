@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 
 #include "lib/base/base64.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "tests/apiserver/cluster_test.h"
 #include "tests/apiserver/extension_server.h"
@@ -213,6 +214,68 @@ TEST_F(Aggregation, SilenceDelaysNobodyElse) {
     ASSERT_TRUE(response) << response.error().message();
     EXPECT_EQ(response->status, 503);
   }
+}
+
+TEST_F(Aggregation, OpenApiV2IsMerged) {
+  Register(true);
+  constexpr char kFlunder[] = "com.example.wardle.v1alpha1.Flunder";
+  const auto document = [&] { return json::parse(Get("/openapi/v2").body); };
+  const json::value merged = document();
+  EXPECT_TRUE(merged.at("paths").as_object().contains(std::string(kPath) + "/flunders"));
+  const json::object& definitions = merged.at("definitions").as_object();
+  ASSERT_TRUE(definitions.contains(kFlunder));
+  // The server's ObjectMeta is another one than ours.
+  const std::string meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+  EXPECT_TRUE(definitions.at(meta).at("properties").as_object().contains("labels"));
+  EXPECT_FALSE(definitions.at(meta + "_v2").as_object().contains("properties"));
+  EXPECT_EQ(definitions.at(kFlunder).at("properties").at("metadata").at("$ref").as_string(),
+            "#/definitions/" + meta + "_v2");
+  EXPECT_THAT(Get("/openapi/v2", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf").body,
+              HasSubstr("A flunder is a fish."));
+  Kubectl({"delete", "apiservice", kName});
+  const SteadyTime deadline = SteadyTime::clock::now() + kSoon;
+  while (document().at("definitions").as_object().contains(kFlunder)) {
+    ASSERT_LT(SteadyTime::clock::now(), deadline);
+  }
+}
+
+// The garbage collector and the namespace controller, with a server that speaks JSON alone.
+TEST_F(Aggregation, ControllersTakeItsObjectsAlong) {
+  Register(true);
+  Kubectl({"create", "configmap", "owner"});
+  const std::string uid = Kubectl({"get", "configmap", "owner", "-o", "jsonpath={.metadata.uid}"});
+  Kubectl({"create", "-f", "-"},
+          "apiVersion: wardle.example.com/v1alpha1\nkind: Flunder\nmetadata:\n  name: child\n"
+          "  ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: " +
+              uid + "}]\n");
+  Kubectl({"create", "-f", "-"}, Flunder("free"));
+  Kubectl({"delete", "configmap", "owner", "--cascade=background"});
+  Kubectl({"wait", "--for=delete", "flunder/child", "--timeout=30s"});
+  EXPECT_EQ(Kubectl({"get", "fl", "-o", "name"}), "flunder.wardle.example.com/free\n");
+
+  const std::string doomed = ns_ + "-doomed";
+  Kubectl({"create", "ns", doomed});
+  cluster_->Kubectl({"-n", doomed, "create", "-f", "-"}, Flunder("one"));
+  Kubectl({"delete", "ns", doomed, "--timeout=30s"});
+  EXPECT_EQ(Kubectl({"get", "fl", "-A", "-o", "jsonpath={.items[*].metadata.name}"}), "free");
+}
+
+// What a server has is not known while it does not answer.
+TEST_F(Aggregation, NamespacesWaitForItsDiscovery) {
+  Register(true);
+  const std::string doomed = ns_ + "-doomed";
+  Kubectl({"create", "ns", doomed});
+  server_->Stop();
+  Wait("condition=Available=False");
+  Kubectl({"delete", "ns", doomed, "--wait=false"});
+  const std::string failure = R"(.status.conditions[?(@.type=="NamespaceDeletionDiscoveryFailure")])";
+  Kubectl({"wait", "--for=jsonpath={" + failure + ".status}=True", "ns/" + doomed, "--timeout=60s"});
+  EXPECT_THAT(
+      Kubectl({"get", "ns", doomed, "-o", "jsonpath={" + failure + ".message}"}),
+      HasSubstr("Discovery failed for some groups, 1 failing: unable to retrieve the complete list of "
+                "server APIs: wardle.example.com/v1alpha1: "));
+  Kubectl({"delete", "apiservice", kName});
+  Kubectl({"wait", "--for=delete", "ns/" + doomed, "--timeout=30s"});
 }
 
 TEST_F(Aggregation, ConditionsNameTheReason) {

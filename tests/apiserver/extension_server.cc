@@ -34,6 +34,16 @@ constexpr char kOpenApi[] = R"({"openapi":"3.0.0","info":{"title":"wardle","vers
   "properties":{"spec":{"type":"object","description":"What it eats."}},
   "x-kubernetes-group-version-kind":[{"group":"wardle.example.com","version":"v1alpha1","kind":"Flunder"}]}}}})";
 
+constexpr char kOpenApiV2[] = R"({"swagger":"2.0","info":{"title":"wardle","version":"1"},
+  "paths":{"/apis/wardle.example.com/v1alpha1/flunders":{"get":{"description":"list flunders",
+    "responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/com.example.wardle.v1alpha1.Flunder"}}}}},
+    "/version/":{"get":{"responses":{}}}},
+  "definitions":{"com.example.wardle.v1alpha1.Flunder":{"type":"object","description":"A flunder is a fish.",
+    "properties":{"apiVersion":{"type":"string"},"kind":{"type":"string"},"spec":{"type":"object"},
+      "metadata":{"$ref":"#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}},
+    "x-kubernetes-group-version-kind":[{"group":"wardle.example.com","version":"v1alpha1","kind":"Flunder"}]},
+  "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"type":"object"}}})";
+
 void Reply(http::ResponseWriter& writer, int status, std::string body, const std::string& type = kJson) {
   writer.Reply(status, {{"Content-Type", type}}, std::move(body));
 }
@@ -92,6 +102,7 @@ std::string ExtensionServer::Discovery(const std::string& path, const Request& r
     return kAggregated;
   }
   if (path == fmt::format("/apis/{}/{}", kGroup, kVersion)) return kResources;
+  if (path == "/openapi/v2") return kOpenApiV2;
   if (path == "/openapi/v3") return kOpenApiIndex;
   if (path == fmt::format("/openapi/v3/apis/{}/{}", kGroup, kVersion)) return kOpenApi;
   return "";

@@ -255,7 +255,9 @@ TEST_F(Operations, PagesAndMetricsHaveUpstreamsNames) {
         "poststarthook/generic-apiserver-start-informers", "poststarthook/rbac/bootstrap-roles",
         "poststarthook/scheduling/bootstrap-system-priority-classes",
         "poststarthook/priority-and-fairness-config-producer", "poststarthook/bootstrap-controller",
-        "shutdown"}) {
+        "poststarthook/start-apiextensions-controllers", "poststarthook/crd-informer-synced",
+        "poststarthook/apiservice-registration-controller", "poststarthook/kube-apiserver-autoregistration",
+        "poststarthook/apiservice-openapiv3-controller", "autoregister-completion", "shutdown"}) {
     EXPECT_NE(("\n" + ready).find("\n[+]" + std::string(check) + " ok\n"), std::string::npos) << ready;
   }
   EXPECT_EQ(Kubectl({"get", "--raw", "/readyz/poststarthook/rbac/bootstrap-roles"}), "ok");

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "lib/api/codec/codec.h"
+#include "lib/api/openapi/extension.h"
 #include "lib/base/json_quote.h"
 #include "lib/base/log.h"
 
@@ -113,12 +114,14 @@ std::string OpenApiUrlOf(std::string_view index, const ApiServiceEntry& service)
 }
 
 Result<http::ClientResponse> ExtensionDocuments::Get(const ApiServiceEntry& service, const std::string& path,
-                                                     const std::string& accept, std::stop_token stop) {
+                                                     const std::string& accept, std::stop_token stop,
+                                                     const std::string& etag) {
   KEELSON_ASSIGN_OR_RETURN(const ExtensionClients::Target target, clients_.For(service));
   http::ClientRequest request;
   request.target = path;
   KEELSON_ASSIGN_OR_RETURN(request.headers, IdentityHeaders(AggregatorUser()));
   request.headers.Add("Accept", accept);
+  if (!etag.empty()) request.headers.Add("If-None-Match", etag);
   request.max_response_body = kMaxDocument;
   Result<http::ClientResponse> response = target.client->Do(request, kPatience, std::move(stop));
   if (!response) clients_.Forget(target.address);
@@ -141,13 +144,46 @@ Result<discoveryapi::APIVersionDiscovery> ExtensionDocuments::ReadDiscovery(cons
   return FromResourceList(plain.body, service);
 }
 
-void ExtensionDocuments::Put(const ApiServiceEntry& service, ExtensionDocument document) {
+std::string ExtensionDocuments::ReadOpenApiV2(const ApiServiceEntry& service, std::stop_token stop,
+                                              ExtensionDocument& document) {
+  std::shared_ptr<const std::string> known;
+  std::string etag;
+  {
+    MutexLock lock(mutex_);
+    if (auto found = kept_.find(service.name);
+        found != kept_.end() && found->second.target == service.Target()) {
+      known = found->second.document.openapi_v2;
+      if (known) etag = found->second.openapi_v2_etag;
+    }
+  }
+  // Not every server has one.
+  const Result<http::ClientResponse> response =
+      Get(service, "/openapi/v2", "application/json", std::move(stop), etag);
+  if (response && response->status == 304 && known) {
+    document.openapi_v2 = std::move(known);
+    return etag;
+  }
+  if (!response || response->status != 200) return "";
+  Result<std::string> part = api::CutOpenApiV2(response->body, service.Path());
+  if (!part) {
+    log::Warn("Cannot use the OpenAPI document of an extension API server",
+              {{"apiservice", service.name}, {"err", part.error()}});
+    return "";
+  }
+  document.openapi_v2 =
+      known && *known == *part ? std::move(known) : std::make_shared<const std::string>(*std::move(part));
+  return std::string(response->headers.Get("ETag"));
+}
+
+void ExtensionDocuments::Put(const ApiServiceEntry& service, ExtensionDocument document, std::string etag) {
   Kept& kept = kept_[service.name];
   const bool same = kept.document.discovery && kept.document.fresh == document.fresh &&
                     kept.document.openapi_url == document.openapi_url &&
+                    kept.document.openapi_v2 == document.openapi_v2 &&
                     api::EncodeRaw(*kept.document.discovery) == api::EncodeRaw(*document.discovery);
   kept.target = service.Target();
   kept.read = clock_.SteadyNow();
+  kept.openapi_v2_etag = std::move(etag);
   kept.document = std::move(document);
   if (!same) ++generation_;
 }
@@ -174,8 +210,9 @@ void ExtensionDocuments::Refresh(const ApiServiceEntry& service, std::stop_token
   const Result<http::ClientResponse> index = Get(service, "/openapi/v3", "application/json", stop);
   if (index && index->status == 200) document.openapi_url = OpenApiUrlOf(index->body, service);
   document.openapi_path = service.Path().substr(1);
+  std::string etag = ReadOpenApiV2(service, stop, document);
   MutexLock lock(mutex_);
-  Put(service, std::move(document));
+  Put(service, std::move(document), std::move(etag));
 }
 
 void ExtensionDocuments::MarkStale(const ApiServiceEntry& service) {

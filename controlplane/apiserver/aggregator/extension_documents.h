@@ -26,6 +26,9 @@ struct ExtensionDocument {
   std::shared_ptr<const discoveryapi::APIVersionDiscovery> discovery;
   // Of the OpenAPI document: apis/G/V, and /openapi/v3/apis/G/V?hash=H. Empty: there is none.
   std::string openapi_path, openapi_url;
+  // The part of its OpenAPI document of version 2 that is about the group version (lib/api/openapi/extension.h). Null:
+  // there is none. Another object whenever the contents are.
+  std::shared_ptr<const std::string> openapi_v2;
 };
 
 // A body of discovery: an APIGroupDiscoveryList, of which the entry's group version counts; an empty one when it has
@@ -61,12 +64,19 @@ class ExtensionDocuments {  // thread safe
     ExtensionDocument document;
     std::string target;  // where it comes from
     SteadyTime read;
+    std::string openapi_v2_etag;
   };
   Result<discoveryapi::APIVersionDiscovery> ReadDiscovery(const ApiServiceEntry& service,
                                                           std::stop_token stop);
+  // `etag`: of what is known; a server that has nothing else may answer 304.
   Result<http::ClientResponse> Get(const ApiServiceEntry& service, const std::string& path,
-                                   const std::string& accept, std::stop_token stop);
-  void Put(const ApiServiceEntry& service, ExtensionDocument document) KEELSON_REQUIRES(mutex_);
+                                   const std::string& accept, std::stop_token stop,
+                                   const std::string& etag = "");
+  // Fills in the part of the document of version 2; returns its ETag.
+  std::string ReadOpenApiV2(const ApiServiceEntry& service, std::stop_token stop,
+                            ExtensionDocument& document);
+  void Put(const ApiServiceEntry& service, ExtensionDocument document, std::string etag = "")
+      KEELSON_REQUIRES(mutex_);
 
   ExtensionClients& clients_;
   Clock& clock_;

@@ -1,6 +1,7 @@
 #include "controlplane/apiserver/aggregator/registration.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "controlplane/apiserver/aggregator/priorities.h"
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
@@ -39,8 +40,16 @@ ApiServiceRegistration::ApiServiceRegistration(registry::Registry& registry,
     if (!priority) continue;
     const Mode mode = one.first == kReplaceable ? Mode::kWhenAbsent : Mode::kOnce;
     Desired desired = Make(one, mode, priority->group, priority->version);
-    built_in_.emplace(desired.service.metadata().name(), std::move(desired));
+    std::string name = desired.service.metadata().name();
+    missing_.insert(name);
+    built_in_.emplace(std::move(name), std::move(desired));
   }
+}
+
+Result<> ApiServiceRegistration::Completed() const {
+  MutexLock lock(mutex_);
+  if (missing_.empty()) return {};
+  return Error(Code::kUnavailable, fmt::format("missing APIService: [{}]", fmt::join(missing_, " ")));
 }
 
 ApiServiceRegistration::Desired ApiServiceRegistration::Make(const GroupVersion& of, Mode mode,
@@ -125,6 +134,8 @@ Result<> ApiServiceRegistration::Reconcile(const std::string& name, std::stop_to
   }
   KEELSON_RETURN_IF_ERROR(Sync(name, std::move(stop)));
   synced_.insert(name);
+  MutexLock lock(mutex_);
+  missing_.erase(name);
   return {};
 }
 

@@ -29,6 +29,8 @@ class ApiServiceRegistration {  // thread safe
   void Changed(const std::string& name) { queue_.Add(name); }
   void DefinitionsChanged() { queue_.Add(kDefinitions); }
   void Run(std::stop_token stop);
+  // kUnavailable as long as APIServices of own groups have not been looked at, with their names.
+  Result<> Completed() const;
 
  private:
   static constexpr std::string_view kDefinitions = "/";  // a key that no APIService has
@@ -47,6 +49,8 @@ class ApiServiceRegistration {  // thread safe
 
   registry::Registry& registry_;
   client::WorkQueue queue_;
+  mutable Mutex mutex_;
+  std::set<std::string> missing_ KEELSON_GUARDED_BY(mutex_);
   // Of Run()'s thread.
   std::map<std::string, Desired> built_in_, custom_;
   std::set<std::string> at_start_, synced_;

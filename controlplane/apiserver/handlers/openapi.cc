@@ -134,12 +134,14 @@ bool OpenApiHandler::ReplyUnchanged(Context& context, const std::string& hash, h
   return true;
 }
 
-void OpenApiHandler::Reply(Context& context, const Document& document, Parts parts, OpenApiForm form,
+void OpenApiHandler::Reply(Context& context, const Document& document, Parts parts,
+                           std::shared_ptr<const CustomFragment> further, OpenApiForm form,
                            http::Headers headers) const {
   static const http::GzipPiece* const comma = new http::GzipPiece(http::CompressPiece(","));
   std::vector<std::shared_ptr<const CustomFragment>> fragments;
-  fragments.reserve(parts.size());
+  fragments.reserve(parts.size() + 1);
   for (const CustomOpenApi::Part& part : parts) fragments.push_back(custom_.Fragment(part, form));
+  if (further) fragments.push_back(std::move(further));
   std::vector<const http::GzipPiece*> pieces = {&document.head};
   bool first = !document.has_paths;
   for (const auto& fragment : fragments) {
@@ -150,6 +152,7 @@ void OpenApiHandler::Reply(Context& context, const Document& document, Parts par
   pieces.push_back(&document.middle);
   for (const auto& fragment : fragments) {
     if (IsProtobuf(form)) break;
+    if (fragment->schemas.size == 0) continue;
     pieces.push_back(comma);
     pieces.push_back(&fragment->schemas);
   }
@@ -165,7 +168,7 @@ void OpenApiHandler::Reply(Context& context, const Document& document, Parts par
   }
 }
 
-std::string OpenApiHandler::HashV2(OpenApiForm form, const Published& published) {
+std::string OpenApiHandler::HashV2(OpenApiForm form, const Published& published, const FurtherV2& further) {
   const std::string key(form == OpenApiForm::kV2Json ? kV2JsonKey : kV2ProtobufKey);
   std::string hash;
   {
@@ -177,7 +180,8 @@ std::string OpenApiHandler::HashV2(OpenApiForm form, const Published& published)
     MutexLock lock(mutex_);
     hashes_.emplace(key, hash);
   }
-  return published->all.empty() ? hash : crypto::Sha256Hex(Program() + hash + published->identity);
+  if (published->all.empty() && !further.fragment) return hash;
+  return crypto::Sha256Hex(Program() + hash + published->identity + further.identity);
 }
 
 OpenApiHandler::DocumentPtr OpenApiHandler::FindV2(OpenApiForm form) {
@@ -193,8 +197,9 @@ void OpenApiHandler::HandleV2(Context& context) {
   const OpenApiForm form = wanted == Wanted::kProtobuf ? OpenApiForm::kV2Protobuf : OpenApiForm::kV2Json;
   const Published published = custom_.Current();
   http::Headers headers{{"Vary", "Accept, Accept-Encoding"}};
-  if (ReplyUnchanged(context, HashV2(form, published), headers)) return;
-  Reply(context, *FindV2(form), published->all, form, std::move(headers));
+  FurtherV2 further = further_v2_ ? further_v2_(form) : FurtherV2();
+  if (ReplyUnchanged(context, HashV2(form, published, further), headers)) return;
+  Reply(context, *FindV2(form), published->all, std::move(further.fragment), form, std::move(headers));
 }
 
 std::string OpenApiHandler::BuiltInHash(const std::string& path) {
@@ -238,7 +243,7 @@ void OpenApiHandler::HandleIndex(Context& context) {
   const DocumentPtr document = Find("v3", published->identity + further, make);
   http::Headers headers{{"Vary", "Accept-Encoding"}};
   if (ReplyUnchanged(context, document->hash, headers)) return;
-  Reply(context, *document, {}, OpenApiForm::kV3Json, std::move(headers));
+  Reply(context, *document, {}, nullptr, OpenApiForm::kV3Json, std::move(headers));
 }
 
 OpenApiHandler::DocumentPtr OpenApiHandler::FindV3(const std::string& path, bool built_in, Parts parts,
@@ -287,7 +292,7 @@ void OpenApiHandler::HandleV3(Context& context, const std::string& path) {
   }
   if (ReplyUnchanged(context, hash, headers)) return;
   const OpenApiForm form = wanted == Wanted::kProtobuf ? OpenApiForm::kV3Protobuf : OpenApiForm::kV3Json;
-  Reply(context, *FindV3(path, built_in, parts, form), parts, form, std::move(headers));
+  Reply(context, *FindV3(path, built_in, parts, form), parts, nullptr, form, std::move(headers));
 }
 
 bool OpenApiHandler::Handle(Context& context) {

@@ -34,6 +34,14 @@ class OpenApiHandler {  // thread safe
   // "apis/G/V":{"serverRelativeURL":"..."}, or empty. Call it before the first request. `entries` is thread safe.
   void SetFurtherEntries(std::function<std::string()> entries) { further_entries_ = std::move(entries); }
 
+  // What further servers add to the document of version 2; a fragment of null: nothing. `identity` is another one
+  // whenever the fragment is. Call it before the first request. `further` is thread safe.
+  struct FurtherV2 {
+    std::string identity;
+    std::shared_ptr<const CustomFragment> fragment;
+  };
+  void SetFurtherV2(std::function<FurtherV2(OpenApiForm)> further) { further_v2_ = std::move(further); }
+
   // Returns false for other paths.
   bool Handle(Context& context);
   // Drops documents that were not requested recently.
@@ -63,14 +71,15 @@ class OpenApiHandler {  // thread safe
                    const std::function<api::OpenApiParts()>& make);
   // Replies 304 when the client has the document.
   bool ReplyUnchanged(Context& context, const std::string& hash, http::Headers& headers) const;
-  void Reply(Context& context, const Document& document, Parts parts, OpenApiForm form,
-             http::Headers headers) const;
+  // `further`: after the parts; may be null.
+  void Reply(Context& context, const Document& document, Parts parts,
+             std::shared_ptr<const CustomFragment> further, OpenApiForm form, http::Headers headers) const;
   void HandleV2(Context& context);
   void HandleIndex(Context& context);
   void HandleV3(Context& context, const std::string& path);
   DocumentPtr FindV2(OpenApiForm form);
   DocumentPtr FindV3(const std::string& path, bool built_in, Parts parts, OpenApiForm form);
-  std::string HashV2(OpenApiForm form, const Published& published);
+  std::string HashV2(OpenApiForm form, const Published& published, const FurtherV2& further);
   // Of a built-in document.
   std::string BuiltInHash(const std::string& path);
   std::string HashV3(const std::string& path, bool built_in, Parts parts);
@@ -79,6 +88,7 @@ class OpenApiHandler {  // thread safe
   const api::OpenApiFilter served_;
   CustomOpenApi custom_;
   std::function<std::string()> further_entries_;
+  std::function<FurtherV2(OpenApiForm)> further_v2_;
   mutable Mutex mutex_;
   std::map<std::string, Kept> documents_ KEELSON_GUARDED_BY(mutex_);
   // Of built-in documents: those of version 3 by path, those of version 2 by form.

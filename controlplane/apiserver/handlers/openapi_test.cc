@@ -100,6 +100,37 @@ TEST_F(OpenApi, FormsAndRefusals) {
   }
 }
 
+// Documents of extension servers.
+TEST_F(OpenApi, FurtherPartsJoinVersionTwo) {
+  const auto plain = Get("/openapi/v2");
+  std::string identity = "1", schemas = R"("com.example.Flunder":{"type":"object"})";
+  bool known = false;
+  handler_.SetFurtherV2([&](OpenApiForm form) -> OpenApiHandler::FurtherV2 {
+    if (!known) return {};
+    CustomFragment fragment{http::CompressPiece("protobuf"), {}};
+    if (form == OpenApiForm::kV2Json) {
+      fragment = {http::CompressPiece(R"("/apis/wardle.example.com/v1/flunders":{})"),
+                  http::CompressPiece(schemas)};
+    }
+    return {identity, std::make_shared<const CustomFragment>(std::move(fragment))};
+  });
+  EXPECT_EQ(Get("/openapi/v2")->headers.Get("ETag"), plain->headers.Get("ETag"));
+  known = true;
+  const auto with = Get("/openapi/v2");
+  EXPECT_NE(with->headers.Get("ETag"), plain->headers.Get("ETag"));
+  const json::value document = json::parse(with->body);
+  EXPECT_TRUE(document.at("paths").as_object().contains("/apis/wardle.example.com/v1/flunders"));
+  EXPECT_TRUE(document.at("definitions").as_object().contains("com.example.Flunder"));
+  EXPECT_THAT(
+      Get("/openapi/v2", {{"Accept", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"}})->body,
+      HasSubstr("protobuf"));
+  identity = "2";
+  schemas.clear();
+  const auto paths_only = Get("/openapi/v2");
+  EXPECT_NE(paths_only->headers.Get("ETag"), with->headers.Get("ETag"));
+  EXPECT_FALSE(json::parse(paths_only->body).at("definitions").as_object().contains("com.example.Flunder"));
+}
+
 TEST_F(OpenApi, IsCompressedForWhoWantsIt) {
   auto plain = Get("/openapi/v3/apis/node.k8s.io/v1");
   auto gzip = Get("/openapi/v3/apis/node.k8s.io/v1", {{"Accept-Encoding", "gzip"}});

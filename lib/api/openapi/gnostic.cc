@@ -122,13 +122,15 @@ void PutSchema(Sink& out, const json::object& schema) {
   }
 }
 
-// ParametersItem > Parameter > BodyParameter, or NonBodyParameter > query or path.
+// ParametersItem > Parameter > BodyParameter, or NonBodyParameter > header, form, query or path.
 void PutParameter(Sink& out, uint32_t field, const json::object& parameter) {
   std::string_view in = Text(parameter.at("in"));
   const json::value* required = parameter.if_contains("required");
+  const json::value* description = parameter.if_contains("description");
   wire::Open item = wire::Begin(out, field), one = wire::Begin(out, 1);
   if (in == "body") {
     wire::Open body = wire::Begin(out, 1);
+    if (description) wire::PutBytes(out, 1, Text(*description));
     wire::PutBytes(out, 2, Text(parameter.at("name")));
     wire::PutBytes(out, 3, in);
     if (required) wire::PutInt(out, 4, 1);
@@ -137,14 +139,16 @@ void PutParameter(Sink& out, uint32_t field, const json::object& parameter) {
     wire::End(out, schema);
     wire::End(out, body);
   } else {
-    bool path = in == "path";
-    wire::Open plain = wire::Begin(out, 2), inner = wire::Begin(out, path ? 4 : 3);
+    // Forms and queries have one more member before the type.
+    const bool shorter = in == "path" || in == "header";
+    const uint32_t place = in == "header" ? 1 : in == "formData" ? 2 : in == "query" ? 3 : 4;
+    wire::Open plain = wire::Begin(out, 2), inner = wire::Begin(out, place);
     if (required) wire::PutInt(out, 1, 1);
     wire::PutBytes(out, 2, in);
-    wire::PutBytes(out, 3, Text(parameter.at("description")));
+    if (description) wire::PutBytes(out, 3, Text(*description));
     wire::PutBytes(out, 4, Text(parameter.at("name")));
-    wire::PutBytes(out, path ? 5 : 6, Text(parameter.at("type")));
-    if (parameter.if_contains("uniqueItems")) wire::PutInt(out, path ? 19 : 20, 1);
+    wire::PutBytes(out, shorter ? 5 : 6, Text(parameter.at("type")));
+    if (parameter.if_contains("uniqueItems")) wire::PutInt(out, shorter ? 19 : 20, 1);
     wire::End(out, inner);
     wire::End(out, plain);
   }
