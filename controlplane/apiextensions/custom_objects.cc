@@ -24,43 +24,56 @@ Schema SchemaOf(const CustomRow& row) {
   return {version->Schema(), definition->preserve_unknown_fields};
 }
 
-// Brings a tree into the message, whose metadata and content it replaces.
-Result<> Store(json::value tree, Message& object) {
-  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> made, api::FromTree(std::move(tree.get_object())));
-  object.GetReflection()->Swap(&object, made.get());
-  return {};
-}
-
 Result<json::value> Tree(const CustomRow& row, const Message& object) {
   KEELSON_ASSIGN_OR_RETURN(json::object tree, api::TreeOf(object, row.main->Gvk()));
   return json::value(std::move(tree));
 }
 
+// The object as its schema sees it. Metadata is a message, which is in canonical form already.
+json::value Shown(const CustomRow& row, json::object content) {
+  const api::GroupVersionKind gvk = row.main->Gvk();
+  content["apiVersion"] = gvk.ApiVersion();
+  content["kind"] = gvk.kind;
+  content["metadata"] = json::object();
+  return json::value(std::move(content));
+}
+
+json::object Hidden(json::value tree) {
+  json::object content = std::move(tree.get_object());
+  for (const char* name : {"apiVersion", "kind", "metadata"}) content.erase(name);
+  return content;
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> Coerce(const CustomRow& row, Message& object) {
+Result<std::vector<std::string>> CoerceContent(const CustomRow& row, json::object content, Message& object) {
   const Schema schema = SchemaOf(row);
-  KEELSON_ASSIGN_OR_RETURN(json::value tree, Tree(row, object));
   std::vector<std::string> unknown;
   if (schema.compiled) {
+    json::value tree = Shown(row, std::move(content));
     k8s::CoerceOptions options;
     options.preserve_unknown_fields = schema.keep_unknown;
     KEELSON_ASSIGN_OR_RETURN(unknown, k8s::CoerceObject(*schema.compiled, tree, options));
     k8s::DefaultObject(*schema.compiled, tree);
+    content = Hidden(std::move(tree));
   }
-  KEELSON_RETURN_IF_ERROR(Store(std::move(tree), object));
+  api::SetContent(object, content);
   return unknown;
+}
+
+Result<std::vector<std::string>> Coerce(const CustomRow& row, Message& object) {
+  KEELSON_ASSIGN_OR_RETURN(json::object content, api::ContentOf(object));
+  return CoerceContent(row, std::move(content), object);
 }
 
 void SetDefaults(const CustomRow& row, Message& object) {
   const Schema schema = SchemaOf(row);
   if (!schema.compiled || !schema.compiled->has_defaults()) return;
-  Result<json::value> tree = Tree(row, object);
-  if (!tree) return;  // too deep, which validation reports
-  k8s::DefaultObject(*schema.compiled, *tree);
-  if (Result<> stored = Store(std::move(*tree), object); !stored) {
-    log::Warn("Cannot set defaults", {{"resource", row.resource}, {"err", stored.error()}});
-  }
+  Result<json::object> content = api::ContentOf(object);
+  if (!content) return;  // too deep, which validation reports
+  json::value tree = Shown(row, *std::move(content));
+  k8s::DefaultObject(*schema.compiled, tree);
+  api::SetContent(object, Hidden(std::move(tree)));
 }
 
 Result<std::unique_ptr<Message>> ReadStored(const CustomRow& row, std::string_view text,

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <boost/json/object.hpp>
+
 #include "controlplane/apiextensions/custom_resource.h"
 #include "lib/k8s/field_error.h"
 
@@ -17,6 +19,9 @@ using api::Message;
 // Makes an object that a client sent follow the schema: prunes and sets defaults. Returns the unknown fields in the
 // words of strict field validation. kInvalid or kBadRequest for metadata of a wrong type.
 Result<std::vector<std::string>> Coerce(const CustomRow& row, Message& object);
+// The same, of content that takes the place of the object's.
+Result<std::vector<std::string>> CoerceContent(const CustomRow& row, boost::json::object content,
+                                               Message& object);
 // Sets defaults only.
 void SetDefaults(const CustomRow& row, Message& object);
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json/parse.hpp>
+
 #include "controlplane/apiextensions/custom_objects.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/codec/custom_object.h"
@@ -88,6 +90,21 @@ TEST(CustomObjects, FollowTheSchema) {
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_EQ(errors[0].field, "spec.size");
   EXPECT_TRUE(Validate(row, *object, nullptr, true).empty());  // outside of status
+}
+
+TEST(CustomObjects, ContentFollowsTheSchemaByItself) {
+  CustomResources table;
+  const CustomRow& row = table.Update(Define()).Row("v1");
+  std::unique_ptr<Message> object = api::NewObject(row.descriptor());
+  ASSERT_TRUE(
+      api::DecodeJson(R"({"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"name":"x"}})", *object));
+  const std::string metadata = api::Meta(*object).SerializeAsString();
+  auto unknown = CoerceContent(
+      row, boost::json::parse(R"({"spec":{"size":4,"more":1},"other":{}})").as_object(), *object);
+  ASSERT_TRUE(unknown) << unknown.error().message();
+  EXPECT_THAT(*unknown, testing::ElementsAre(R"(unknown field "other")", R"(unknown field "spec.more")"));
+  EXPECT_EQ(api::ContentText(*object), R"({"spec":{"size":4}})");
+  EXPECT_EQ(api::Meta(*object).SerializeAsString(), metadata);
 }
 
 TEST(CustomObjects, AreReadInTheVersionThatTheyWereStoredIn) {

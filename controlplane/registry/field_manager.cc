@@ -150,11 +150,11 @@ bool Compare(const ResourceInfo& info, const Message* live, const Message& objec
   const api::GroupVersionKind gvk = MainRow(info).Gvk();
   boost::json::value before = boost::json::object(), after;
   if (live) {
-    Result<boost::json::object> tree = api::TreeOf(*live, gvk);
+    Result<boost::json::object> tree = api::UnmanagedTreeOf(*live, gvk);
     if (!tree) return false;
     before = std::move(*tree);
   }
-  Result<boost::json::object> tree = api::TreeOf(object, gvk);
+  Result<boost::json::object> tree = api::UnmanagedTreeOf(object, gvk);
   if (!tree) return false;
   after = std::move(*tree);
   // What does not fit the schema cannot be told apart field by field.

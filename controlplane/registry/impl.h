@@ -35,6 +35,7 @@ struct UpdateRequest {
   std::function<Result<std::unique_ptr<Message>>()> create;
   bool patch = false;
   bool fields_managed = false;  // `change` and `create` set managed fields themselves
+  bool coerced = false;         // what `change` makes of a custom object follows its schema
 };
 
 struct Registry::Impl {

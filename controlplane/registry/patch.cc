@@ -1,4 +1,6 @@
 // Patches work on the JSON form, so they see fields as users spell them.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -9,6 +11,7 @@
 #include "controlplane/registry/patch_errors.h"
 #include "controlplane/storage/convert.h"
 #include "lib/api/codec/codec.h"
+#include "lib/api/codec/custom_object.h"
 #include "lib/api/meta.h"
 #include "lib/api/patch/patch.h"
 #include "lib/k8s/field_error.h"
@@ -133,6 +136,32 @@ std::vector<std::string> Duplicates(const Message& current, std::string_view pat
   return std::move(report.problems);
 }
 
+// Whether a merge patch of a custom object changes nothing but its content.
+bool IsOfContent(const json::value& patch) {
+  const json::object* members = patch.if_object();
+  if (!members) return false;
+  constexpr std::string_view kOthers[] = {"apiVersion", "kind", "metadata"};
+  return std::none_of(std::begin(kOthers), std::end(kOthers), [&](std::string_view name) {
+    return members->contains(json::string_view(name.data(), name.size()));
+  });
+}
+
+// Applies such a patch, without a detour over the JSON form of metadata. Null where there is something to say of the
+// patch or its outcome.
+std::unique_ptr<Message> PatchContent(const Message& current, const ResourceInfo& info,
+                                      const json::value& patch, std::string_view text,
+                                      FieldValidation validation) {
+  Result<json::object> content = api::ContentOf(current);
+  if (!content) return nullptr;
+  json::value patched = api::ApplyMergePatch(json::value(*std::move(content)), patch);
+  std::unique_ptr<Message> object = Clone(current);
+  const Result<std::vector<std::string>> unknown =
+      apiextensions::CoerceContent(*apiextensions::CustomOf(info), std::move(patched.get_object()), *object);
+  if (!unknown) return nullptr;
+  if (validation == FieldValidation::kIgnore) return object;
+  return unknown->empty() && Duplicates(current, text).empty() ? std::move(object) : nullptr;
+}
+
 // An apply that creates must create the object in the URL.
 Result<> CheckApplied(const ResourceInfo& info, const Message& object, std::string_view name) {
   const metav1::ObjectMeta& meta = api::Meta(object);
@@ -188,6 +217,9 @@ Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const Resour
                                             std::vector<std::string>& warnings) {
   const api::GroupVersionKind gvk = info.Gvk();
   KEELSON_ASSIGN_OR_RETURN(json::value parsed, Parse(patch));
+  if (info.IsCustom() && type == PatchType::kMerge && IsOfContent(parsed)) {
+    if (auto object = PatchContent(current, info, parsed, patch, validation)) return object;
+  }
   std::string text = api::EncodeJson(current, gvk);
   KEELSON_ASSIGN_OR_RETURN(json::value document, Parse(text));
   KEELSON_ASSIGN_OR_RETURN(document, Apply(std::move(document), parsed, type, current));

@@ -249,7 +249,9 @@ Result<Written> Registry::Patch(const ResourceInfo& info, std::string_view ns, s
     written = impl_->UpdateScale(info, ns, name, change, options);
   } else {
     KEELSON_ASSIGN_OR_RETURN(Part part, PartOf(info));
-    written = impl_->Update({MainRow(info), ns, name, part, &info, change, {}, true}, options);
+    const UpdateRequest request{MainRow(info), ns, name, part,  &info,
+                                change,        {}, true, false, info.IsCustom()};
+    written = impl_->Update(request, options);
   }
   if (written) {
     written->warnings.insert(written->warnings.begin(), std::make_move_iterator(warnings.begin()),

@@ -8,6 +8,7 @@
 #include "controlplane/registry/field_manager.h"
 #include "controlplane/registry/impl.h"
 #include "lib/api/codec/codec.h"
+#include "lib/api/codec/custom_object.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/field_error.h"
 #include "lib/k8s/warnings/warnings.h"
@@ -102,11 +103,13 @@ Result<> Mutate(const Strategy& strategy, const WriteOptions& options, Operation
                 ManagedFields::Encoded& managed, std::vector<std::string>& warnings) {
   if (!options.admission) return {};
   managed.Swap(api::MutableMeta(object).mutable_managed_fields());
+  const std::string before = requested.IsCustom() ? api::ContentText(object) : "";
   KEELSON_RETURN_IF_ERROR(options.admission(AdmissionPhase::kMutate, operation, requested, &object, old));
   managed.Clear();
   managed.Swap(api::MutableMeta(object).mutable_managed_fields());
   DedupOwners(object, warnings);
-  strategy.SetDefaults(object);
+  // A custom object that admission left alone follows its schema already.
+  if (!requested.IsCustom() || api::ContentText(object) != before) strategy.SetDefaults(object);
   return {};
 }
 
@@ -336,7 +339,7 @@ Result<Written> Registry::Impl::TryUpdate(const UpdateRequest& request, const Cu
   std::vector<std::string> warnings;
   DedupOwners(*object, warnings);
   Effects effects;
-  strategy.SetDefaults(*object);
+  if (!request.coerced) strategy.SetDefaults(*object);
   KeepSystemFields(*object, *old);
   strategy.Fold(*object);
   ManagedFields::Encoded managed;

@@ -53,9 +53,11 @@ class CustomStrategy : public Strategy {
     api::MutableMeta(object).set_generation(1);
   }
   void PrepareUpdate(const Context&, Message& object, const Message& old) const override {
-    const boost::json::object before = Content(old);
-    if (HasStatus()) SetMember(object, "status", before.if_contains("status"));
-    if (!api::SameJson(Content(object), before)) {
+    if (HasStatus()) {
+      const boost::json::object before = Content(old);
+      SetMember(object, "status", before.if_contains("status"));
+    }
+    if (api::ContentText(object) != api::ContentText(old)) {
       api::MutableMeta(object).set_generation(api::Meta(old).generation() + 1);
     }
   }

@@ -88,6 +88,10 @@ Result<json::object> ContentOf(const Message& custom) {
   return std::move(value.get_object());
 }
 
+const std::string& ContentText(const Message& custom) {
+  return static_cast<const custom::CustomObject&>(custom).content();
+}
+
 void SetContent(Message& custom, const json::object& content) {
   auto& object = static_cast<custom::CustomObject&>(custom);
   if (content.empty()) return object.clear_content();
@@ -112,6 +116,18 @@ std::string CanonicalJson(const json::value& value) {
 Result<json::object> TreeOf(const Message& custom, const GroupVersionKind& gvk) {
   KEELSON_ASSIGN_OR_RETURN(json::value value, ParseTree(EncodeJson(custom, gvk)));
   return std::move(value.get_object());
+}
+
+Result<json::object> UnmanagedTreeOf(const Message& custom, const GroupVersionKind& gvk) {
+  const auto& from = static_cast<const custom::CustomObject&>(custom);
+  if (from.metadata().managed_fields().empty()) return TreeOf(custom, gvk);
+  custom::CustomObject head;
+  *head.mutable_metadata() = from.metadata();
+  head.mutable_metadata()->clear_managed_fields();
+  KEELSON_ASSIGN_OR_RETURN(json::object tree, TreeOf(head, gvk));
+  KEELSON_ASSIGN_OR_RETURN(json::object content, ContentOf(custom));
+  for (auto& member : content) tree[member.key()] = std::move(member.value());
+  return tree;
 }
 
 Result<std::unique_ptr<Message>> FromTree(json::object tree) {

@@ -21,6 +21,8 @@ Result<boost::json::value> ParseTree(std::string_view text);
 // The members of an object but kind, apiVersion and metadata, as a tree. Empty for an object without any.
 // kBadRequest: the text nests deeper than 1000 levels.
 Result<boost::json::object> ContentOf(const Message& custom);
+// Their text, empty for none: equal contents that SetContent() has set have equal texts.
+const std::string& ContentText(const Message& custom);
 // Sets them. Members are sorted by name at every level and numbers are printed as Go prints them, so equal
 // contents have equal texts.
 void SetContent(Message& custom, const boost::json::object& content);
@@ -31,7 +33,10 @@ std::string CanonicalJson(const boost::json::value& value);
 // patches, schemas, CEL.
 Result<boost::json::object> TreeOf(const Message& custom, const GroupVersionKind& gvk);
 
-// The reverse; apiVersion and kind are dropped. kBadRequest for metadata of a wrong type.
+// The same without metadata.managedFields, which are often the larger part of an object.
+Result<boost::json::object> UnmanagedTreeOf(const Message& custom, const GroupVersionKind& gvk);
+
+// The reverse of TreeOf(); apiVersion and kind are dropped. kBadRequest for metadata of a wrong type.
 Result<std::unique_ptr<Message>> FromTree(boost::json::object tree);
 
 }  // namespace keelson::api

@@ -40,6 +40,22 @@ TEST(CustomObject, ContentIsCanonical) {
   EXPECT_TRUE(ContentOf(object)->empty());
 }
 
+TEST(CustomObject, TreesWithAndWithoutManagedFields) {
+  custom::CustomObject object;
+  ASSERT_TRUE(DecodeJson(R"({"metadata":{"name":"a","managedFields":[{"manager":"m","operation":"Apply"}]},
+                             "spec":{"b":1,"a":[2]}})",
+                         object));
+  SetContent(object, *ContentOf(object));
+  EXPECT_EQ(ContentText(object), R"({"spec":{"a":[2],"b":1}})");
+  const GroupVersionKind gvk{"example.com", "v1", "Foo"};
+  boost::json::object with = *TreeOf(object, gvk);
+  EXPECT_TRUE(with.at("metadata").as_object().contains("managedFields"));
+  with.at("metadata").as_object().erase("managedFields");
+  EXPECT_EQ(CanonicalJson(*UnmanagedTreeOf(object, gvk)), CanonicalJson(with));
+  object.mutable_metadata()->clear_managed_fields();
+  EXPECT_EQ(CanonicalJson(*UnmanagedTreeOf(object, gvk)), CanonicalJson(with));
+}
+
 TEST(CustomObject, ReportsDuplicatesAtEveryDepth) {
   custom::CustomObject object;
   DecodeReport report;
