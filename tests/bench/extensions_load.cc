@@ -1,5 +1,5 @@
 // What extensions of the API take beside built-in types: custom resources beside ConfigMaps of the same size, many
-// definitions at once, and admission webhooks. On a control plane of its own, whose API server has no controllers.
+// definitions at once, admission webhooks, and faulty extensions. On a control plane of its own, whose API server has no controllers.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -11,6 +11,7 @@
 #include "controlplane/apiserver/admission/webhook/testing/hook_server.h"
 #include "lib/base/clock.h"
 #include "tests/apiserver/cluster.h"
+#include "tests/bench/extensions_faults.h"
 #include "tests/bench/load.h"
 
 namespace keelson {
@@ -53,6 +54,9 @@ class Load {
     KEELSON_RETURN_IF_ERROR(Served("/apis/load.example.com/v1/loads"));
     KEELSON_RETURN_IF_ERROR(BesideBuiltIn());
     KEELSON_RETURN_IF_ERROR(Webhook());
+    bench::FaultOptions faults;
+    faults.gets = options_.objects;
+    KEELSON_RETURN_IF_ERROR(bench::RunFaults(client_, *transport_, faults));
     return Definitions();
   }
 

@@ -94,8 +94,8 @@ Result<std::string> LoadClient::Send(std::string method, std::string target, std
   return response;
 }
 
-Result<double> LoadClient::Time(const std::string& name, int count, int workers,
-                                const std::function<Result<size_t>(int, int)>& one) const {
+Result<Timing> LoadClient::Measure(const std::string& name, int count, int workers,
+                                   const std::function<Result<size_t>(int, int)>& one) const {
   std::vector<std::vector<double>> times(workers);
   std::vector<Result<>> results(workers);
   std::atomic<int> next{0};
@@ -128,17 +128,29 @@ Result<double> LoadClient::Time(const std::string& name, int count, int workers,
   fmt::print("{:<34} {:>6} {:>9.1f}/s p50 {:>8.2f} ms p99 {:>8.2f} ms cpu {:>9.0f} us each {:>11} bytes\n",
              name, count, count / seconds, at(0.5), at(0.99), cpu / count * 1e6, bytes.load() / count);
   std::fflush(stdout);
-  return count / seconds;
+  return Timing{count / seconds, at(0.5), at(0.99)};
 }
 
-Result<double> LoadClient::TimeRequests(const std::string& name, int count, int workers,
-                                        const std::function<http::ClientRequest(int i)>& make) const {
+Result<Timing> LoadClient::MeasureRequests(const std::string& name, int count, int workers,
+                                           const std::function<http::ClientRequest(int i)>& make) const {
   std::vector<std::unique_ptr<http::Client>> clients;
   for (int w = 0; w < workers; ++w) {
     KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<http::Client> client, Connect());
     clients.push_back(std::move(client));
   }
-  return Time(name, count, workers, [&](int w, int i) { return Do(*clients[w], make(i)); });
+  return Measure(name, count, workers, [&](int w, int i) { return Do(*clients[w], make(i)); });
+}
+
+Result<double> LoadClient::Time(const std::string& name, int count, int workers,
+                                const std::function<Result<size_t>(int, int)>& one) const {
+  KEELSON_ASSIGN_OR_RETURN(const Timing timing, Measure(name, count, workers, one));
+  return timing.per_second;
+}
+
+Result<double> LoadClient::TimeRequests(const std::string& name, int count, int workers,
+                                        const std::function<http::ClientRequest(int i)>& make) const {
+  KEELSON_ASSIGN_OR_RETURN(const Timing timing, MeasureRequests(name, count, workers, make));
+  return timing.per_second;
 }
 
 }  // namespace keelson::bench

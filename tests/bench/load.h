@@ -25,6 +25,10 @@ class Servers {
   std::vector<int> pids_;
 };
 
+struct Timing {
+  double per_second = 0, p50_ms = 0, p99_ms = 0;
+};
+
 class LoadClient {  // thread safe
  public:
   LoadClient(client::RestConfig config, std::vector<int> pids)
@@ -39,10 +43,14 @@ class LoadClient {  // thread safe
 
   // Calls `one(worker, i)` for 0 <= i < count from all workers, each of which returns bytes, and prints a line:
   //   NAME COUNT PER_SECOND P50_MS P99_MS SERVER_CPU_US_EACH BYTES
-  // Returns how many there were in a second.
+  Result<Timing> Measure(const std::string& name, int count, int workers,
+                         const std::function<Result<size_t>(int worker, int i)>& one) const;
+  // The same for requests; each worker has its connection.
+  Result<Timing> MeasureRequests(const std::string& name, int count, int workers,
+                                 const std::function<http::ClientRequest(int i)>& make) const;
+  // The two, for those who ask for no more than how many there were in a second.
   Result<double> Time(const std::string& name, int count, int workers,
                       const std::function<Result<size_t>(int worker, int i)>& one) const;
-  // The same for requests; each worker has its connection.
   Result<double> TimeRequests(const std::string& name, int count, int workers,
                               const std::function<http::ClientRequest(int i)>& make) const;
 
