@@ -44,6 +44,12 @@ class DryRunHost : public Host {
     return {};
   }
 
+  Result<int> RemovePods(const std::string& socket) override {
+    if (!real_.Exists(socket)) return Error(Code::kNotFound, "no container runtime has the socket " + socket);
+    out_ << "[dryrun] Would remove all pods of the runtime at \"" << socket << "\"\n";
+    return 0;
+  }
+
   bool HasProgram(const std::string& name) const override { return real_.HasProgram(name); }
   Result<std::string> Run(const std::vector<std::string>& command) override {
     out_ << "[dryrun] Would run \"" << Join(command, " ") << "\"\n";

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "ctl/host/pod_sandboxes.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
@@ -70,6 +71,11 @@ class LocalHost : public Host {
                              linux::MountPointsUnder(RealPath(directory)));
     for (const std::string& point : points) KEELSON_RETURN_IF_ERROR(linux::Unmount(point));
     return {};
+  }
+
+  Result<int> RemovePods(const std::string& socket) override {
+    if (!Exists(socket)) return Error(Code::kNotFound, "no container runtime has the socket " + socket);
+    return RemovePodSandboxes(RealPath(socket));
   }
 
   bool HasProgram(const std::string& name) const override {

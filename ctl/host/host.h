@@ -43,6 +43,11 @@ class Host {
   // The same for a program that only looks: a dry run runs it too.
   virtual Result<std::string> Ask(const std::vector<std::string>& command) const = 0;
 
+  // ---- pods ----
+
+  // Stops and removes all pods of the runtime at this socket; returns how many. kNotFound: there is no such socket.
+  virtual Result<int> RemovePods(const std::string& socket) = 0;
+
   // The path that another library opens: `path` below the root.
   virtual std::string RealPath(const std::string& path) const = 0;
 };

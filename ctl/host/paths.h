@@ -32,6 +32,10 @@ inline constexpr char kControlPlaneData[] = "/var/lib/keelson/controlplane";
 inline constexpr char kUnfinished[] = "/var/lib/keelson/nodectl-unfinished";
 inline constexpr char kCniConflist[] = "/etc/cni/net.d/10-keelson.conflist";
 
+// Of container runtimes that nodectl looks for.
+inline constexpr const char* kRuntimeSockets[] = {"/var/run/containerd/containerd.sock",
+                                                  "/var/run/crio/crio.sock", "/var/run/cri-dockerd.sock"};
+
 // Who the unit kube-controlplane runs as.
 inline constexpr char kControlPlaneGroup[] = "kube-controlplane";
 

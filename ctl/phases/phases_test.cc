@@ -170,6 +170,7 @@ TEST_F(Init, ResetLeavesNothing) {
   host_.files["/etc/cni/net.d/other.conf"] = {};
   host_.files["/etc/default/kubelet"] = {};
   host_.commands.clear();
+  host_.pods = {{"/var/run/containerd/containerd.sock", 2}};
   ResetConfiguration config;
   config.skip_phases = {"preflight"};
   const auto done = RunReset(host_, config, out_, err_);
@@ -177,12 +178,22 @@ TEST_F(Init, ResetLeavesNothing) {
   std::vector<std::string> left;
   for (const auto& [path, file] : host_.files) left.push_back(path);
   EXPECT_THAT(left, ElementsAre("/etc/cni/net.d/other.conf", "/etc/default/kubelet"));
-  EXPECT_THAT(host_.commands,
-              ElementsAre("systemctl stop kubelet.service", "systemctl stop kube-proxy.service",
-                          "systemctl stop kube-cni.service", "systemctl stop kube-controlplane.service",
-                          "kube-proxy --cleanup", "kube-cni --cleanup --cni-conf-dir=/etc/cni/net.d",
-                          "umount below /var/lib/kubelet"));
-  EXPECT_THAT(err_.str(), HasSubstr("crictl is not installed: pods that run on this machine go on"));
+  EXPECT_THAT(
+      host_.commands,
+      ElementsAre("systemctl stop kubelet.service", "systemctl stop kube-proxy.service",
+                  "systemctl stop kube-cni.service", "systemctl stop kube-controlplane.service",
+                  "remove pods at /var/run/containerd/containerd.sock", "kube-proxy --cleanup",
+                  "kube-cni --cleanup --cni-conf-dir=/etc/cni/net.d", "umount below /var/lib/kubelet"));
+  EXPECT_THAT(out_.str(), HasSubstr("[reset] Removed 2 pods"));
+
+  host_.pods.clear();
+  config.cri_socket = "unix:///run/other.sock";
+  ASSERT_TRUE(RunReset(host_, config, out_, err_));
+  EXPECT_THAT(err_.str(), HasSubstr("no container runtime is found: pods that run on this machine go on"));
+  host_.pods = {{"/run/other.sock", 1}};
+  host_.commands.clear();
+  ASSERT_TRUE(RunReset(host_, config, out_, err_));
+  EXPECT_THAT(host_.commands, Contains("remove pods at /run/other.sock"));
 }
 
 TEST_F(Init, AResetThatWasKilledIsDoneAgain) {

@@ -22,6 +22,11 @@ Result<> RemoveWithLeftovers(Host& host, const std::string& file) {
   return {};
 }
 
+std::string PathOfSocket(const std::string& url) {
+  constexpr std::string_view kScheme = "unix://";
+  return url.starts_with(kScheme) ? url.substr(kScheme.size()) : url;
+}
+
 class Reset {
  public:
   Reset(Host& host, const ResetConfiguration& config, std::ostream& out, std::ostream& err)
@@ -53,22 +58,22 @@ class Reset {
     err_ << "[reset] WARNING: " << error.message() << "\n";
   }
 
-  // By crictl(1), which speaks to any runtime.
   void RemovePods() {
-    if (!host_.HasProgram("crictl")) {
-      err_ << "[reset] WARNING: crictl is not installed: pods that run on this machine go on\n";
-      return;
+    std::vector<std::string> sockets(std::begin(paths::kRuntimeSockets), std::end(paths::kRuntimeSockets));
+    if (!config_.cri_socket.empty()) sockets = {PathOfSocket(config_.cri_socket)};
+    bool found = false;
+    for (const std::string& socket : sockets) {
+      const Result<int> removed = host_.RemovePods(socket);
+      if (!removed && removed.error().Is(Code::kNotFound)) continue;
+      found = true;
+      if (!removed) {
+        Fail(removed.error());
+      } else if (*removed > 0) {
+        out_ << "[reset] Removed " << *removed << " pods\n";
+      }
     }
-    std::vector<std::string> command = {"crictl"};
-    if (!config_.cri_socket.empty()) command.push_back("--runtime-endpoint=" + config_.cri_socket);
-    std::vector<std::string> list = command;
-    list.insert(list.end(), {"pods", "--quiet"});
-    const auto pods = host_.Ask(list);
-    if (!pods) return Fail(pods.error());
-    for (std::string_view pod : SplitWords(*pods)) {
-      std::vector<std::string> remove = command;
-      remove.insert(remove.end(), {"rmp", "--force", std::string(pod)});
-      if (auto done = host_.Run(remove); !done) Fail(done.error());
+    if (!found) {
+      err_ << "[reset] WARNING: no container runtime is found: pods that run on this machine go on\n";
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include <iostream>
 
+#include "ctl/host/paths.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
@@ -63,8 +64,7 @@ MachineFacts LookAtMachine(const Host& host) {
   utsname names{};
   if (::uname(&names) == 0) out.host_name = Lower(names.nodename);
   out.default_address = DefaultAddress();
-  for (const char* socket :
-       {"/var/run/containerd/containerd.sock", "/var/run/crio/crio.sock", "/var/run/cri-dockerd.sock"}) {
+  for (const char* socket : paths::kRuntimeSockets) {
     if (host.Exists(socket)) out.cri_sockets.emplace_back(socket);
   }
   return out;

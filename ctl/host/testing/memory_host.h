@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ctl/host/host.h"
@@ -24,6 +25,7 @@ class MemoryHost : public Host {
                                     "mount",     "cp",      "kube-proxy", "kube-cni"};
   std::set<std::string> units = {"kubelet", "kube-proxy", "kube-cni", "kube-controlplane"};
   std::set<std::string> active;
+  std::map<std::string, int> pods;    // by the runtime's socket
   std::vector<std::string> commands;  // that change something, as lines
   std::string kubelet_version = "Kubernetes v1.36.2\n";
   // Effects that still succeed; as if the program were killed before the one after them. Negative: all of them.
@@ -76,6 +78,12 @@ class MemoryHost : public Host {
     KEELSON_RETURN_IF_ERROR(Effect());
     commands.push_back("umount below " + directory);
     return {};
+  }
+  Result<int> RemovePods(const std::string& socket) override {
+    if (!pods.contains(socket)) return Error(Code::kNotFound, "no runtime");
+    KEELSON_RETURN_IF_ERROR(Effect());
+    commands.push_back("remove pods at " + socket);
+    return std::exchange(pods[socket], 0);
   }
   bool HasProgram(const std::string& name) const override { return programs.contains(name); }
   Result<std::string> Run(const std::vector<std::string>& command) override {
