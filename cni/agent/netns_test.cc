@@ -409,6 +409,7 @@ TEST_F(AgentNetnsTest, CleanupTakesAllAway) {
   agents_.clear();
   ASSERT_EQ(Routes("a").size(), 4u);
   Config config = network_->ConfigFor("a");
+  netlink::Socket socket = Socket("a");
   ASSERT_DONE(Site("a").host.Run([&]() -> Result<> {
     KEELSON_ASSIGN_OR_RETURN(
         event::Process cleanup,
@@ -419,8 +420,9 @@ TEST_F(AgentNetnsTest, CleanupTakesAllAway) {
   EXPECT_THAT(Routes("a"), ::testing::ElementsAre());
   EXPECT_FALSE(Rules("a"));
   EXPECT_FALSE(PathExists(config.ConflistPath()));
-  netlink::Socket socket = Socket("a");
-  EXPECT_EQ(netlink::GetLink(socket, "keelson.vx").error().code(), Code::kNotFound);
+  for (const std::string& link : {std::string("keelson.vx"), config.bridge}) {
+    EXPECT_EQ(netlink::GetLink(socket, link).error().code(), Code::kNotFound) << link;
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "cni/agent/services.h"
 
 #include <malloc.h>
+#include <algorithm>
 
 #include "cni/agent/bird.h"
 #include "cni/agent/conflist.h"
@@ -19,6 +20,7 @@
 #include "lib/http/server/server_service.h"
 #include "lib/linux/notify.h"
 #include "lib/metrics/metrics.h"
+#include "lib/netlink/link.h"
 
 namespace keelson::cni::agent {
 namespace {
@@ -151,6 +153,22 @@ int RunAgent(const Config& config) {
   return code.value_or(1);
 }
 
+namespace {
+
+// The bridge that the plugin has made for pods, once no pod is left on it.
+Result<> RemoveBridge(netlink::Socket& socket, const std::string& name) {
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<netlink::Link> links, netlink::ListLinks(socket));
+  const auto bridge = std::find_if(links.begin(), links.end(), [&](const auto& link) {
+    return link.name == name && link.kind == "bridge";
+  });
+  if (bridge == links.end()) return {};
+  const bool used =
+      std::any_of(links.begin(), links.end(), [&](const auto& link) { return link.master == bridge->index; });
+  return used ? Result<>() : netlink::DeleteLink(socket, bridge->index);
+}
+
+}  // namespace
+
 Result<> Cleanup(const Config& config) {
   KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
   KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
@@ -159,6 +177,7 @@ Result<> Cleanup(const Config& config) {
   KEELSON_RETURN_IF_ERROR(RemoveMasquerade(*nft));
   KEELSON_RETURN_IF_ERROR(RemovePolicyTables(*nft));
   KEELSON_RETURN_IF_ERROR(RemoveEncryption(socket, config));
+  KEELSON_RETURN_IF_ERROR(RemoveBridge(socket, config.bridge));
   if (!changes.refused.empty()) return changes.refused.front();
   return {};
 }
