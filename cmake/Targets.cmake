@@ -48,11 +48,11 @@ function(keelson_program name)
   keelson_pch(${name} "${ARG_PCH}")
 endfunction()
 
-# keelson_test(NAME SOURCES a_test.cc... DEPS... [LABEL unit|netns|root|vm] [PCH api] [DRIVEN])
-# Each TEST is a CTest test of its own; they may run side by side and in any order. DRIVEN: built only; another
-# test (tests/e2e) runs it.
+# keelson_test(NAME SOURCES a_test.cc... DEPS... [LABEL unit|netns|root|vm] [PCH api] [LOCK name] [DRIVEN])
+# Each TEST is a CTest test of its own; they may run side by side and in any order, but not with others of the same LOCK.
+# DRIVEN: built only; another test (tests/e2e) runs it.
 function(keelson_test name)
-  cmake_parse_arguments(ARG "DRIVEN" "PCH;LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "DRIVEN" "PCH;LABEL;LOCK;TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -70,11 +70,15 @@ function(keelson_test name)
   endif()
   if(NOT ARG_DRIVEN)
     set(environment)
+    set(lock)
+    if(ARG_LOCK)
+      set(lock RESOURCE_LOCK ${ARG_LOCK})
+    endif()
     if(KEELSON_SANITIZE STREQUAL "thread")
       # Debian's libraries are not instrumented: how their threads agree, and what they free, is not seen.
       set(environment ENVIRONMENT TSAN_OPTIONS=ignore_noninstrumented_modules=1)
     endif()
-    gtest_discover_tests(${name} TEST_PREFIX ${name}. PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ${environment}
+    gtest_discover_tests(${name} TEST_PREFIX ${name}. PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ${lock} ${environment}
                          DISCOVERY_MODE PRE_TEST)
   endif()
 endfunction()
