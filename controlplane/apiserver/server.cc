@@ -170,14 +170,11 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
                });
              }});
   group.Add({"bootstrap", {"roles"}, [&](std::stop_token token, ServiceGroup::Ready up) {
-               return impl.RunBootstrap(token, [&] {
-                 up();
-                 ready();
-               });
+               return impl.RunBootstrap(token, up);
              }});
   group.Add({"allocation", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
-               up();
                impl.hooks.Done(PostStartHook::kServiceRepair);
+               up();
                impl.registry.Maintain(token);
                return {};
              }});
@@ -192,27 +189,38 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
                return {};
              }});
   group.Add({"registration", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
-               up();
                impl.hooks.Done(PostStartHook::kApiServiceRegistration);
                impl.hooks.Done(PostStartHook::kAutoRegistration);
-               impl.registration.Run(token);
+               impl.registration.Run(token, up);
                return {};
              }});
   group.Add({"availability", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
-               up();
                for (PostStartHook hook :
                     {PostStartHook::kLocalAvailability, PostStartHook::kRemoteAvailability,
                      PostStartHook::kExtensionDiscovery, PostStartHook::kExtensionOpenApi,
                      PostStartHook::kExtensionOpenApiV3}) {
                  impl.hooks.Done(hook);
                }
+               up();
                impl.availability.Run(token);
                return {};
              }});
   group.Add({"definitions", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
-               up();
                impl.hooks.Done(PostStartHook::kDefinitionControllers);
+               up();
                impl.definitions.Run(token);
+               return {};
+             }});
+  // Ready means that /readyz says so.
+  group.Add({"ready",
+             {"allocation", "registration", "availability", "definitions"},
+             [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
+               ready();
+               up();
+               Mutex mutex;
+               CondVar never;
+               MutexLock lock(mutex);
+               never.wait(mutex, token, [] { return false; });
                return {};
              }});
   return group.Run(stop);

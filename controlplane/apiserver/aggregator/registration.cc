@@ -139,7 +139,15 @@ Result<> ApiServiceRegistration::Reconcile(const std::string& name, std::stop_to
   return {};
 }
 
-void ApiServiceRegistration::Run(std::stop_token stop) {
+void ApiServiceRegistration::Run(std::stop_token stop, const std::function<void()>& completed) {
+  bool told = false;
+  const auto tell = [&] {
+    if (!told && Completed()) {
+      told = true;
+      completed();
+    }
+  };
+  tell();
   // Before anything is deleted the definitions are known.
   FollowDefinitions();
   registry_.store().ForEach(Row(), [this](const storage::ObjectPtr& object) {
@@ -148,8 +156,9 @@ void ApiServiceRegistration::Run(std::stop_token stop) {
   });
   for (const auto& one : built_in_) queue_.Add(one.first);
   client::RunWorkers(queue_, 1, stop,
-                     [this](const std::string& name, std::stop_token token) -> Result<client::Requeue> {
+                     [&](const std::string& name, std::stop_token token) -> Result<client::Requeue> {
                        KEELSON_RETURN_IF_ERROR(Reconcile(name, std::move(token)));
+                       tell();
                        return client::Requeue{};
                      });
 }

@@ -3,6 +3,7 @@
 // APIServices, which stay as they are.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <stop_token>
@@ -28,7 +29,8 @@ class ApiServiceRegistration {  // thread safe
   // Changes, from a Reflector.
   void Changed(const std::string& name) { queue_.Add(name); }
   void DefinitionsChanged() { queue_.Add(kDefinitions); }
-  void Run(std::stop_token stop);
+  // Keeps APIServices until `stop`. Calls `completed` once, when Completed() holds.
+  void Run(std::stop_token stop, const std::function<void()>& completed);
   // kUnavailable as long as APIServices of own groups have not been looked at, with their names.
   Result<> Completed() const;
 
