@@ -53,7 +53,7 @@ done
 for plugin in bridge host-local portmap bandwidth loopback keelson-policy; do
   CNI_COMMAND=VERSION "/opt/cni/bin/$plugin" </dev/null | grep -q '"supportedVersions"' || fail "plugin $plugin"
 done
-[ "$(stat -c %h /opt/cni/bin/bridge)" = 5 ] || fail "the plugins are not one file"
+[ "$(stat -c %h /opt/cni/bin/bridge)" = 6 ] || fail "the plugins are not one file"
 
 echo "--- files and users"
 dpkg --verify "${parts[@]}" | grep . && fail "files differ from what the packages hold"
