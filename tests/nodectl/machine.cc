@@ -46,7 +46,7 @@ Machine::Machine(const std::string& name) : name_(name) {
   root_ = ::mkdtemp(directory);
   if (!MakeDirs(Path("/units")) || !MakeDirs(Path("/bin"))) std::abort();
   if (::symlink(KEELSON_NODECTL_SYSTEMCTL, Path("/bin/systemctl").c_str()) != 0) std::abort();
-  for (const char* program : {"kube-proxy", "kube-cni", "crictl"}) {
+  for (const char* program : {"kube-proxy", "kube-cni"}) {
     AddProgram(Path("/bin"), program, "echo " + std::string(program) + " \"$*\" >>" + Path("/programs.log"));
   }
 }

@@ -186,8 +186,7 @@ TEST_F(Nodectl, GoesOnAfterKillsAndResetLeavesNothing) {
     EXPECT_LT(machine->UnitPid("kube-controlplane"), 0);
     EXPECT_THAT(machine->Text("/programs.log"),
                 AllOf(HasSubstr("kube-proxy --cleanup"),
-                      HasSubstr("kube-cni --cleanup --cni-conf-dir=/etc/cni/net.d"),
-                      HasSubstr("crictl pods --quiet")));
+                      HasSubstr("kube-cni --cleanup --cni-conf-dir=/etc/cni/net.d")));
     const Output files =
         apiserver::RunProgram({"find", machine->Path("/etc"), machine->Path("/var"), "-type", "f"});
     EXPECT_EQ(files.out, "") << files.err;
