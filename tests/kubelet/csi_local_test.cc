@@ -1,6 +1,8 @@
 // A whole kubelet with keelson-csi-local: real devices, file systems and mounts; containers are stand-ins.
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 
 #include <fstream>
 #include <thread>
@@ -31,6 +33,9 @@ constexpr int64_t kSize = int64_t{64} << 20;
 class CsiLocalTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    // A copy of its mounts in another test's namespace would keep the device in use.
+    ASSERT_EQ(::unshare(CLONE_NEWNS), 0) << "needs root";
+    ASSERT_EQ(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
     char name[] = "/var/tmp/kubelet_csi.XXXXXX";
     dir_ = ::mkdtemp(name);
     ASSERT_TRUE(MakeDirs(dir_ + "/kubelet/plugins_registry"));

@@ -1,7 +1,9 @@
 #include "csi/local/testing/driver_fixture.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 
 #include <chrono>
 
@@ -14,6 +16,10 @@ namespace keelson::csi::local {
 using grpc::StatusCode;
 
 void DriverFixture::SetUp() {
+  // Mounts that others see, they may copy into namespaces of their own, where an unmount here does not reach them: the
+  // device would stay in use.
+  ASSERT_EQ(::unshare(CLONE_NEWNS), 0) << "needs root";
+  ASSERT_EQ(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
   char name[] = "/var/tmp/csi_local.XXXXXX";
   dir_ = ::mkdtemp(name);
   ASSERT_TRUE(MakeDirs(dir_ + "/pods"));
