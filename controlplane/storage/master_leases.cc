@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
+#include "controlplane/storage/stored_value_decoder.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/types.h"
 
@@ -15,12 +14,7 @@ const std::string kPrefix = "/registry/masterleases/";
 
 Result<corev1::Endpoints> Decode(const etcd::KeyValue& kv) {
   corev1::Endpoints object;
-  const bool json = !kv.value.empty() && kv.value[0] == '{';
-  Result<> decoded = json ? api::DecodeJson(kv.value, object) : api::DecodeProtobuf(kv.value, object);
-  if (!decoded) {
-    return Error(Code::kInternal,
-                 fmt::format("cannot read the value of {}: {}", kv.key, decoded.error().message()));
-  }
+  KEELSON_RETURN_IF_ERROR(DecodePlain(kv, object));
   return object;
 }
 

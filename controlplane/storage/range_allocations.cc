@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/storage/stored_value_decoder.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/types.h"
 
@@ -14,12 +15,7 @@ std::string KeyOf(std::string_view name) { return fmt::format("/registry/ranges/
 
 Result<RangeAllocation> Decode(const etcd::KeyValue& kv) {
   corev1::RangeAllocation object;
-  const bool json = !kv.value.empty() && kv.value[0] == '{';
-  Result<> decoded = json ? api::DecodeJson(kv.value, object) : api::DecodeProtobuf(kv.value, object);
-  if (!decoded) {
-    return Error(Code::kInternal,
-                 fmt::format("cannot read the value of {}: {}", kv.key, decoded.error().message()));
-  }
+  KEELSON_RETURN_IF_ERROR(DecodePlain(kv, object));
   return RangeAllocation{object.range(), object.data(), kv.mod_revision};
 }
 

@@ -125,7 +125,7 @@ class Store {
   // kUnavailable: unknown, since a KMS does not answer.
   Result<bool> DeleteUnreadable(const api::ResourceInfo& info, std::string_view key, const Limits& limits);
 
-  // The values beside the resources. Both live as long as the store.
+  // Values that are no resources of the API. The store owns both.
   RangeAllocations& ranges();
   MasterLeases& master_leases();
 

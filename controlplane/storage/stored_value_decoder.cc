@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/api/codec/codec.h"
+
 namespace keelson::storage {
 namespace {
 
@@ -29,6 +31,14 @@ Error TransformError(std::string_view etcd_key, const Error& why) {
   return Error(
       why.Is(Code::kUnavailable) ? Code::kUnavailable : Code::kInternal,
       fmt::format("Internal error occurred: unable to transform key \"{}\": {}", etcd_key, why.message()));
+}
+
+Result<> DecodePlain(const etcd::KeyValue& kv, api::Message& object) {
+  const bool json = !kv.value.empty() && kv.value[0] == '{';
+  Result<> decoded = json ? api::DecodeJson(kv.value, object) : api::DecodeProtobuf(kv.value, object);
+  if (decoded) return decoded;
+  return Error(Code::kInternal,
+               fmt::format("cannot read the value of {}: {}", kv.key, decoded.error().message()));
 }
 
 TransformerPtr StoredValueDecoder::TransformerOf(const api::ResourceInfo& stored) const {

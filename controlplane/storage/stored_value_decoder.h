@@ -21,6 +21,9 @@ Error TransformError(std::string_view etcd_key, const Error& why);
 // clients see it with the reason StorageReadError.
 bool IsReadError(const Error& error);
 
+// Reads a value that is not encrypted: JSON, or protobuf in its envelope. kInternal: it is neither, with the key.
+Result<> DecodePlain(const etcd::KeyValue& kv, api::Message& object);
+
 class StoredValueDecoder {  // thread safe
  public:
   // `encryption` null: values are stored as they are.
