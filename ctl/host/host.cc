@@ -56,7 +56,7 @@ class LocalHost : public Host {
     struct stat now {};
     if (::stat(real.c_str(), &now) != 0) return ErrnoError("stat " + real);
     const mode_t bits = S_ISDIR(now.st_mode) ? 0050 : 0040;
-    // The group before the mode: nobody else's group may read the file meanwhile.
+    // The group before the mode, so that no other group may read the file meanwhile.
     if (now.st_gid != *id && ::chown(real.c_str(), static_cast<uid_t>(-1), *id) != 0) {
       return ErrnoError("chown " + real);
     }

@@ -21,6 +21,16 @@ struct SetupOptions {
 };
 // `for_node`: --node-name too.
 void AddSetupOptions(CLI::App& verb, SetupOptions& options, bool for_node);
+// Lets the options that were given win over a configuration of init or join.
+template <typename Config>
+void Override(Config& config, const SetupOptions& setup) {
+  if (!setup.node_name.empty()) config.node.name = setup.node_name;
+  if (!setup.cri_socket.empty()) config.node.cri_socket = setup.cri_socket;
+  if (!setup.skipped_phases.empty()) config.skip_phases = setup.skipped_phases;
+  config.dry_run = config.dry_run || setup.dry_run;
+  auto& ignored = config.node.ignore_preflight_errors;
+  ignored.insert(ignored.end(), setup.ignored_checks.begin(), setup.ignored_checks.end());
+}
 // The subcommand "phase NAME...", whose words name one phase.
 void AddPhaseVerb(CLI::App& verb, SetupOptions& options, const std::string& phases);
 std::string PhaseName(const SetupOptions& options);  // "certs/apiserver"; empty: all of them

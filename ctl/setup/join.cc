@@ -56,11 +56,7 @@ Result<JoinConfiguration> Configure(const CLI::App& verb, const Options& options
     config.ca_hashes = options.ca_hashes;
     config.unsafe_skip_ca_verification = options.unsafe_skip_ca_verification;
   }
-  const SetupOptions& setup = options.setup;
-  if (!setup.node_name.empty()) config.node.name = setup.node_name;
-  if (!setup.cri_socket.empty()) config.node.cri_socket = setup.cri_socket;
-  if (!setup.skipped_phases.empty()) config.skip_phases = setup.skipped_phases;
-  config.dry_run = config.dry_run || setup.dry_run;
+  Override(config, options.setup);
   const auto complete = Complete(config, machine, warnings);
   TellWarnings(warnings);
   if (!complete) return complete.error();
@@ -72,10 +68,8 @@ Result<int> RunJoin(const CLI::App& verb, const Options& options) {
   const MachineFacts machine = LookAtMachine(host.get());
   KEELSON_ASSIGN_OR_RETURN(const JoinConfiguration config, Configure(verb, options, machine));
   ChosenHost chosen(options.setup.root, config.dry_run);
-  std::vector<std::string> ignored = config.node.ignore_preflight_errors;
-  ignored.insert(ignored.end(), options.setup.ignored_checks.begin(), options.setup.ignored_checks.end());
   JoinOptions join{{}, machine.host_name};
-  KEELSON_ASSIGN_OR_RETURN(join.ignored_checks, IgnoredChecks(ignored));
+  KEELSON_ASSIGN_OR_RETURN(join.ignored_checks, IgnoredChecks(config.node.ignore_preflight_errors));
   std::cout << std::unitbuf;  // progress, also through a pipe
   KEELSON_RETURN_IF_ERROR(
       JoinRun(chosen.get(), config, join, std::cout, std::cerr).Run(PhaseName(options.setup)));
