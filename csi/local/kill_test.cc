@@ -16,8 +16,8 @@ using testing::IsEmpty;
 
 class KillTest : public DriverFixture {
  protected:
-  // Runs `call` in drivers that are killed after 0, 1, 2, ... steps, until one survives it. Before each, a driver that
-  // nobody kills runs `prepare`; after each, one repeats `call` and runs `check`.
+  // Runs `call` in drivers that are killed after 0, 1, 2, ... steps, until one survives it. Before each, an
+  // undisturbed driver runs `prepare`; after each, another repeats `call` and runs `check`.
   void KillAtEachStep(const std::function<void()>& prepare, const std::function<StatusCode()>& call,
                       const std::function<void()>& check) {
     for (int steps = 0;; ++steps) {
