@@ -1,7 +1,5 @@
 #include "controlplane/etcd/supervisor.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -16,6 +14,7 @@
 
 #include "controlplane/etcd/child.h"
 #include "lib/base/file.h"
+#include "lib/base/free_port.h"
 #include "lib/base/log.h"
 
 namespace keelson::etcd {
@@ -29,20 +28,6 @@ constexpr seconds kStable{60};        // a child that lived this long resets the
 constexpr seconds kStopPatience{10};  // between SIGTERM and SIGKILL
 constexpr int kMaxFirstFailures = 5;
 constexpr const char* kSocket = "etcd:0";
-
-Result<int> FreePort() {
-  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd) return ErrnoError("socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) return ErrnoError("bind");
-  if (getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return ErrnoError("getsockname");
-  }
-  return ntohs(address.sin_port);
-}
 
 // Makes a stop request visible to poll().
 class StopFd {

@@ -1,11 +1,9 @@
 #include "tests/apiserver/cluster.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
+#include "lib/base/free_port.h"
 #include "lib/crypto/signing_key.h"
 
 namespace keelson::apiserver {
@@ -28,18 +27,6 @@ std::vector<char*> Pointers(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) out.push_back(const_cast<char*>(argument.c_str()));
   out.push_back(nullptr);
   return out;
-}
-
-// A currently free port.
-int FreePort() {
-  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) abort();
-  getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin_port);
 }
 
 struct Pipe {
@@ -111,7 +98,7 @@ std::string TestCluster::Missing() {
   return "";
 }
 
-TestCluster::TestCluster(const std::vector<std::string>& flags) : port_(FreePort()) {
+TestCluster::TestCluster(const std::vector<std::string>& flags) : port_(FreePort().value_or(0)) {
   const std::string& dir = pki_.dir();
   Result<crypto::SigningKey> key = crypto::SigningKey::GenerateRsa();
   Check(WriteFile(dir + "/sa.key", *key->PrivatePem(), 0600));

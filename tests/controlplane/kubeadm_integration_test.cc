@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "controlplane/etcd/testing/test_etcd.h"
+#include "lib/base/free_port.h"
 #include "lib/crypto/certificates.h"
 #include "lib/crypto/signing_key.h"
-#include "lib/http/server/server.h"
 #include "tests/controlplane/roles.h"
 
 namespace keelson::controlplane {
@@ -29,9 +29,9 @@ class Kubeadm : public testing::Test {
   void SetUp() override {
     if (std::string missing = TestCluster::Missing(); !missing.empty()) GTEST_SKIP() << missing;
     etcd_ = std::make_unique<etcd::TestEtcd>();
-    const auto free_port = http::Server::Listen({}, nullptr);
-    ASSERT_TRUE(free_port);
-    port_ = std::to_string((*free_port)->port());
+    const auto free_port = FreePort();
+    ASSERT_TRUE(free_port) << free_port.error().message();
+    port_ = std::to_string(*free_port);
     WriteFiles();
   }
 

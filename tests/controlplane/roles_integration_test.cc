@@ -1,7 +1,7 @@
 // A scheduler as a separate process, the permissions of an announcing proxy, and invalid flags.
 #include <gmock/gmock.h>
 
-#include "lib/http/server/server.h"
+#include "lib/base/free_port.h"
 #include "tests/controlplane/roles.h"
 
 namespace keelson::controlplane {
@@ -35,12 +35,6 @@ TEST_F(Roles, AProxyMayAnnounceAndNoMore) {
           {"list", "secrets", "kube-system", "no"}});
 }
 
-// One more port than the process reports: it was free a moment ago.
-std::string FreePort() {
-  const auto server = http::Server::Listen({}, nullptr);
-  return server ? std::to_string((*server)->port()) : "0";
-}
-
 // A pod that requests most of the node's CPU, with grace period 0.
 std::string Hungry(const std::string& name, const std::string& priority_class = "") {
   return R"(
@@ -59,7 +53,7 @@ spec:
 }
 
 TEST_F(Roles, ASchedulerAlone) {
-  const std::string port = FreePort();
+  const std::string port = std::to_string(FreePort().value_or(0));
   auto process = Start("scheduler", "scheduler", "kube-scheduler", {"--scheduler-debug-port=" + port});
   Kubectl({"create", "serviceaccount", "default"});
   Kubectl({"apply", "-f", "-"}, R"(
