@@ -47,9 +47,10 @@ struct DiscoveredInformers::Impl {
   };
   std::map<std::string, Entry, std::less<>> followed KEELSON_GUARDED_BY(mutex);
   std::function<void()> ready KEELSON_GUARDED_BY(mutex);  // null once called
+  bool notifying KEELSON_GUARDED_BY(mutex) = false;  // discovery handlers have yet to hear of `discovered`
 
   bool SettledLocked() const KEELSON_REQUIRES(mutex) {
-    return discovered && std::all_of(followed.begin(), followed.end(), [](const auto& one) {
+    return discovered && !notifying && std::all_of(followed.begin(), followed.end(), [](const auto& one) {
              return one.second.gone || one.second.resource->tried();
            });
   }
@@ -103,6 +104,8 @@ std::vector<std::string> DiscoveredInformers::Impl::Take(std::shared_ptr<const D
     followed[key].resource = std::make_shared<FollowedResource>(*row, clock, notify, wake);
     touched.push_back(key);
   }
+  notifying =
+      !discovered || discovered->resources != found->resources || discovered->failures != found->failures;
   discovered = std::move(found);
   return touched;
 }
@@ -113,17 +116,19 @@ Result<Requeue> DiscoveredInformers::Impl::Rediscover(std::stop_token stop) {
   if (!found->failures.empty()) {
     log::Warn("Discovery of some groups failed", {{"err", found->FailureMessage()}});
   }
-  bool changed = false;
-  {
-    MutexLock lock(mutex);
-    changed =
-        !discovered || discovered->resources != found->resources || discovered->failures != found->failures;
-  }
   const std::vector<std::string> touched =
       Take(std::make_shared<const DiscoveredResources>(*std::move(found)));
   for (const std::string& key : touched) queue->Add(key);
+  // Only this step changes `notifying`: the queue never runs one key twice at a time.
+  bool changed = false;
+  {
+    MutexLock lock(mutex);
+    changed = notifying;
+  }
   if (changed) {
     for (const auto& handler : discovery_handlers) handler();
+    MutexLock lock(mutex);
+    notifying = false;
   }
   TellWhenReady();
   return Requeue{kPeriod};

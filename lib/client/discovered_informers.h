@@ -37,8 +37,8 @@ class DiscoveredInformers {  // thread safe
 
   // Null before the first discovery.
   std::shared_ptr<const DiscoveredResources> discovered() const;
-  // Whether the handlers know the objects of every resource that discovery has found. Resources whose first list has
-  // failed do not count: callers do not wait for those.
+  // Whether the handlers know the last discovery and the objects of every resource that it has found. Resources whose
+  // first list has failed do not count: callers do not wait for those.
   bool settled() const;
   // The number of a resource's objects in a namespace. `group_resource`: "widgets.example.com". Null when the resource
   // is not followed; kUnavailable when its objects are not known yet.

@@ -260,10 +260,15 @@ Result<> GarbageCollector::DeleteNode(const client::MetadataClient& api, const G
 Result<> GarbageCollector::Collect(const client::MetadataClient& api, const GraphNode& node,
                                    const metav1::ObjectMeta& live) {
   if (live.owner_references().empty()) return {};
+  const auto discovered = discovered_.discovered();
   KEELSON_ASSIGN_OR_RETURN(const Classes owners, Classify(api, node, live));
   if (owners.unknown) {
-    MutexLock lock(mutex_);
-    of_unknown_kinds_.insert(node.uid);
+    {
+      MutexLock lock(mutex_);
+      of_unknown_kinds_.insert(node.uid);
+    }
+    // A discovery that ended meanwhile did not find the object in the set.
+    if (discovered_.discovered() != discovered) queue().Add(node.uid);
     return {};
   }
   std::vector<std::string> removable = owners.absent;
