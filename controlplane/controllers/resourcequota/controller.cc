@@ -14,6 +14,10 @@ constexpr char kIndex[] = "quota-namespace";
 constexpr std::string_view kCount = "count/";
 // How soon to look again for objects of a custom resource that has just come.
 constexpr std::chrono::seconds kNotKnown{1};
+// Begins the queue's key of a quota whose recount may only raise its values. Names of objects never begin so.
+constexpr char kRaise = '+';
+// How long after a quota's creation admission may still not know it.
+constexpr int64_t kAdmissionLagSeconds = 5;
 
 bool Same(const k8s::ResourceList& a, const k8s::ResourceList& b) { return a == b; }
 
@@ -96,11 +100,8 @@ void ResourceQuotaController::Enqueue(std::string_view ns) {
 
 void ResourceQuotaController::NoteCame(const metav1::ObjectMeta& meta) {
   for (const auto& quota : quotas_.ByIndex(kIndex, meta.namespace_())) {
-    // Admission has charged what came later. A recount while it charges others would give their room away.
-    if (meta.uid() == quota->metadata().uid() ||
-        meta.creation_timestamp().seconds() < quota->metadata().creation_timestamp().seconds()) {
-      queue().Add(api::KeyOf(*quota));
-    }
+    const int64_t charged = quota->metadata().creation_timestamp().seconds() + kAdmissionLagSeconds;
+    if (meta.creation_timestamp().seconds() <= charged) queue().Add(kRaise + api::KeyOf(*quota));
   }
 }
 
@@ -158,20 +159,33 @@ bool ResourceQuotaController::FillStatus(const corev1::ResourceQuota& quota,
 }
 
 Result<Requeue> ResourceQuotaController::Reconcile(const std::string& key, std::stop_token stop) {
-  auto quota = quotas_.Get(key);
+  const bool only_raise = key.front() == kRaise;
+  auto quota = quotas_.Get(only_raise ? key.substr(1) : key);
   if (!quota) return Requeue{};
   corev1::ResourceQuota changed = *quota;
-  const std::chrono::nanoseconds again =
-      FillStatus(*quota, *changed.mutable_status()) ? sync_period_ : kNotKnown;
-  const corev1::ResourceQuotaStatus &before = quota->status(), &after = changed.status();
-  if (Same(k8s::ToResourceList(before.hard()), k8s::ToResourceList(after.hard())) &&
-      Same(k8s::ToResourceList(before.used()), k8s::ToResourceList(after.used()))) {
-    return Requeue{again};
+  Requeue again;
+  if (!FillStatus(*quota, *changed.mutable_status())) {
+    again.after = kNotKnown;
+  } else if (!only_raise) {
+    again.after = sync_period_;
+  }
+  const k8s::ResourceList before = k8s::ToResourceList(quota->status().used());
+  k8s::ResourceList used = k8s::ToResourceList(changed.status().used());
+  if (only_raise) {
+    for (const auto& [name, amount] : before) {
+      if (auto now = used.find(name); now != used.end()) now->second = std::max(now->second, amount);
+    }
+    changed.mutable_status()->clear_used();
+    k8s::FromResourceList(used, *changed.mutable_status()->mutable_used());
+  }
+  if (Same(k8s::ToResourceList(quota->status().hard()), k8s::ToResourceList(changed.status().hard())) &&
+      Same(before, used)) {
+    return again;
   }
   // The write has the resourceVersion of the count: a charge by admission meanwhile makes it a conflict.
   Result<corev1::ResourceQuota> stored = api_.With(stop).UpdateStatus(changed);
   if (!stored && !stored.error().Is(Code::kNotFound)) return stored.error();
-  return Requeue{again};
+  return again;
 }
 
 }  // namespace keelson::controllers

@@ -31,9 +31,10 @@ class ResourceQuotaController : public Controller {
   void Measure(client::InformerFactory& informers);
   void Count(client::InformerFactory& informers, const api::ResourceInfo& info);
   void Enqueue(std::string_view ns);
-  // Enqueues the quotas of a new object's namespace. Admission does not charge an object that is older than
-  // the quota, and its informer may deliver it after the quota was counted, because informers are
-  // independent. The same holds for the quota itself.
+  // Enqueues the quotas of a new object's namespace that may not have been charged with it: admission does not charge
+  // an object that is older than the quota, and its informer may deliver it after the quota was counted, because
+  // informers are independent. The recount only raises values: admission may have charged objects meanwhile that no
+  // informer knows yet.
   void NoteCame(const metav1::ObjectMeta& meta);
   // False: objects of a custom resource are not known yet; its usage stays what it was.
   bool FillStatus(const corev1::ResourceQuota& quota, corev1::ResourceQuotaStatus& status);
