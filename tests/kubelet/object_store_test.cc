@@ -15,15 +15,14 @@ class CountingTransport : public client::Transport {
   explicit CountingTransport(std::shared_ptr<client::Transport> way) : way_(std::move(way)) {}
   Result<client::ApiResponse> Do(const client::ApiRequest& request, std::chrono::milliseconds timeout,
                                  std::stop_token stop) override {
-    ++requests;
+    ++reads;
     return way_->Do(request, timeout, std::move(stop));
   }
   Result<std::unique_ptr<client::ApiStream>> Open(const client::ApiRequest& request,
                                                   std::stop_token stop) override {
-    ++requests;
     return way_->Open(request, std::move(stop));
   }
-  std::atomic<int> requests = 0;
+  std::atomic<int> reads = 0;  // watches do not count: they may open late
 
  private:
   const std::shared_ptr<client::Transport> way_;
@@ -44,9 +43,9 @@ class ObjectStoreTest : public apiserver::ClusterTest, public ::testing::WithPar
     if (!object) return object.error().message();
     return static_cast<const corev1::ConfigMap&>(**object).data().at("word");
   }
-  // Reads until it is `word`, for at most ten seconds.
+  // Reads until it is `word`, for at most a minute.
   static std::string Await(ObjectStore& reader, const std::string& ns, const std::string& word) {
-    const auto end = std::chrono::steady_clock::now() + seconds(10);
+    const auto end = std::chrono::steady_clock::now() + seconds(60);
     std::string last;
     do last = WordOf(reader.Get(ns, "settings"));
     while (last != word && std::chrono::steady_clock::now() < end);
@@ -70,10 +69,10 @@ TEST_P(ObjectStoreTest, ANodeReadsWhatItsPodsReferTo) {
                                   api_backoff, [] { return seconds(0); }, Clock::Real()});
   ASSERT_EQ(Await(*reader, ns_, "old"), "old") << "the authorizer has seen the pod";
   EXPECT_EQ(WordOf(reader->Get(ns_, "settings")), "old");
-  transport->requests = 0;
+  transport->reads = 0;
   Kubectl({"patch", "configmap", "settings", "-p", R"({"data":{"word":"new"}})"});
   EXPECT_EQ(Await(*reader, ns_, "new"), "new");
-  EXPECT_EQ(transport->requests == 0, std::string(GetParam()) == "Watch") << transport->requests;
+  EXPECT_EQ(transport->reads == 0, std::string(GetParam()) == "Watch") << transport->reads;
   Kubectl({"delete", "configmap", "settings"});
   const std::string gone = "configmaps \"settings\" not found";
   EXPECT_EQ(Await(*reader, ns_, gone), gone);

@@ -1,4 +1,7 @@
 // A pod certificate, requested by a kubelet with node permissions and issued by a signer.
+#include <chrono>
+#include <thread>
+
 #include "kubelet/certificate/pod_certificate_request.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
@@ -29,6 +32,19 @@ class PodCertificateTest : public apiserver::ClusterTest {
     config.certificate_pem = certificate.certificate_pem;
     config.key_pem = certificate.key_pem;
     return client::RestClient(*client::NewHttpTransport(config));
+  }
+
+  // Repeats a node's request until the authorizer and admission have seen the objects that it depends on.
+  template <typename Request>
+  static auto OnceKnown(const Request& request) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    for (;;) {
+      auto answer = request();
+      const bool early =
+          !answer && (answer.error().Is(Code::kForbidden) || answer.error().Is(Code::kInternal));
+      if (!early || std::chrono::steady_clock::now() > end) return answer;
+      std::this_thread::yield();
+    }
   }
 
   // Issues a certificate for the request's key, as a signer.
@@ -62,9 +78,10 @@ TEST_F(PodCertificateTest, FromTheRequestToTheChain) {
 
   const std::string key = *crypto::NewPrivateKey("ECDSAP384");
   const PodCertificateRequests requests(ClientOf("system:node:n1", {"system:nodes"}), "n1");
-  const auto created = requests.Create(*pod, sources[0].pod_certificate(), made_node->metadata().uid(), key);
+  const auto created = OnceKnown(
+      [&] { return requests.Create(*pod, sources[0].pod_certificate(), made_node->metadata().uid(), key); });
   ASSERT_TRUE(created) << created.error().message();
-  auto state = requests.Get(ns_, created->name);
+  auto state = OnceKnown([&] { return requests.Get(ns_, created->name); });
   ASSERT_TRUE(state) << state.error().message();
   EXPECT_EQ(state->outcome, Outcome::kPending);
 
