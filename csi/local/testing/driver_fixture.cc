@@ -81,6 +81,11 @@ void DriverFixture::Connect() {
 }
 
 void DriverFixture::Stop() {
+  // The driver waits for clients that stay connected.
+  identity_.reset();
+  controller_.reset();
+  group_controller_.reset();
+  node_.reset();
   auto end = driver_->Terminate(std::chrono::seconds(20));
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->ok()) << end->ToString() << "\n" << Log();
