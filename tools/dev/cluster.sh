@@ -51,6 +51,7 @@ control_plane_wait() {
   daemon_wait kube-controlplane
   [ "$KEELSON_CNI" = none ] || run_kubectl apply -f "$ROOT/cni/agent/rbac.yaml" >/dev/null
   [ -z "$KEELSON_DNS_IP" ] || sed "s/10\.96\.0\.10/$KEELSON_DNS_IP/" "$ROOT/proxy/dns/kube-dns.yaml" | run_kubectl apply -f - >/dev/null
+  storage_objects
   [[ ${KEELSON_PROXY_FLAGS:-} != *--announce-addresses* ]] || run_kubectl apply -f "$ROOT/proxy/announce/rbac.yaml" >/dev/null
 }
 
@@ -144,7 +145,7 @@ node_remove() {
     node_power_off
     return
   fi
-  for daemon in kubelet kube-cni kube-proxy kube-controlplane; do daemon_stop "$daemon"; done
+  for daemon in kubelet "$STORAGE_CONTROLLER" keelson-csi-local kube-cni kube-proxy kube-controlplane; do daemon_stop "$daemon"; done
   containers_remove
   daemon_stop containerd
   node_kill
@@ -163,6 +164,7 @@ cluster_down() {
   network_remove
   awk -v dir="$KEELSON_DIR/" 'index($5, dir) == 1 {print $5}' /proc/self/mountinfo | sort -r |
     while read -r mount; do umount -l "$mount" 2>/dev/null || true; done
+  storage_forget
   local dir
   for dir in $(cgroup_hierarchies); do
     [ ! -d "$dir$KEELSON_CGROUP_ROOT" ] || find "$dir$KEELSON_CGROUP_ROOT" -depth -type d -exec rmdir {} \; 2>/dev/null || true

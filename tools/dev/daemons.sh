@@ -8,6 +8,7 @@ node_daemons() {
   echo kubelet
   echo kube-proxy
   [ "$KEELSON_CNI" = none ] || echo kube-cni
+  storage_daemons
 }
 
 daemon_pid() {
@@ -65,6 +66,7 @@ daemon_command() {
       # shellcheck disable=SC2206
       COMMAND+=(${KEELSON_CNI_FLAGS:-})
       ;;
+    keelson-csi-*) storage_command "$1" ;;
     *) die "no such daemon: $1 (${DAEMONS[*]})" ;;
   esac
 }
@@ -77,6 +79,7 @@ daemon_healthy() {
     kubelet) "${get[@]}" "http://127.0.0.1:$KEELSON_KUBELET_HEALTHZ_PORT/healthz" ;;
     kube-proxy) "${get[@]}" "http://127.0.0.1:$KEELSON_PROXY_HEALTHZ_PORT/healthz" ;;
     kube-cni) "${get[@]}" "http://127.0.0.1:$KEELSON_CNI_HEALTHZ_PORT/healthz" ;;
+    keelson-csi-*) storage_healthy "$1" ;;
   esac >/dev/null
 }
 
@@ -143,11 +146,11 @@ node_status() {
   for name in $(node_daemons); do
     pid=$(daemon_pid "$name") || pid=-
     if [ "$pid" = - ]; then health=stopped; elif daemon_healthy "$name" 2>/dev/null; then health=ok; else health=unhealthy; fi
-    printf '%-8s %-18s %-8s %-10s %s\n' "$NODE" "$name" "$pid" "$health" "$NODE_LOGS/$name.log"
+    printf '%-8s %-22s %-8s %-10s %s\n' "$NODE" "$name" "$pid" "$health" "$NODE_LOGS/$name.log"
   done
 }
 
 cluster_status() {
-  printf '%-8s %-18s %-8s %-10s %s\n' NODE DAEMON PID HEALTH LOG
+  printf '%-8s %-22s %-8s %-10s %s\n' NODE DAEMON PID HEALTH LOG
   each_node node_status
 }

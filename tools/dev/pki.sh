@@ -72,6 +72,7 @@ pki_make() {
   pki_key "$PKI/sa.key"
   [ -f "$PKI/sa.pub" ] || openssl ec -in "$PKI/sa.key" -pubout -out "$PKI/sa.pub" 2>/dev/null
   for name in admin kube-proxy kube-cni; do pki_kubeconfig "$name" "$CONF/$name.kubeconfig"; done
+  storage_pki
 }
 
 # The kubelet's two certificates and its kubeconfig, for the node in use (node_use).
