@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   CLI::App* why = app.add_subcommand("why", "Why something is as it is");
   why->require_subcommand(1)->fallthrough();
   keelson::ctl::AddWhyPod(*why, chosen);
+  keelson::ctl::AddWhyPvc(*why, chosen);
   if (std::optional<int> done = keelson::component::ParseProgram(app, argc, argv)) return *done;
 
   keelson::Result<int> code = chosen(settings);
