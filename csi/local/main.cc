@@ -33,6 +33,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
   add("--max-volumes-per-node", config.max_volumes_per_node, "Most volumes on the node; 0: no limit");
   add("--overprovision-ratio", config.overprovision_ratio,
       "How many times the free space thin volumes may promise; 1: never more than there is");
+  add("--directory-quotas", config.directory_quotas,
+      "Refuse volumes of type directory where no project quota can hold their capacity; false: they take "
+      "what they want");
   add("--logging-format", flags.log_format, "Log format: text or json");
   add("-v,--v", flags.verbosity, "Log verbosity; 4 and above show debugging messages");
 }

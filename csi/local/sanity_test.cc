@@ -34,7 +34,7 @@ class SanityTest : public DriverFixture, public testing::WithParamInterface<Volu
     target_ = dir_ + "/csi-mount/target";
     ASSERT_TRUE(MakeDirs(staging_));
     ASSERT_TRUE(MakeDirs(dir_ + "/csi-mount"));
-    Start();
+    Start({"--directory-quotas=false"});
   }
   // Also volumes that are not published, not staged, or deleted already: these calls may say NOT_FOUND, and no more.
   void TearDown() override {
@@ -181,6 +181,7 @@ class SanityTest : public DriverFixture, public testing::WithParamInterface<Volu
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SanityTest,
                          testing::Values(VolumeKind{"FileSystem", false, ""},
+                                         VolumeKind{"Directory", false, "directory"},
                                          VolumeKind{"Block", true, "file"}),
                          [](const auto& kind) { return kind.param.name; });
 

@@ -3,17 +3,16 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/statvfs.h>
 
 #include <cerrno>
 #include <vector>
 
+#include "csi/local/host/run.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
-#include "lib/event/process.h"
 #include "lib/linux/disk.h"
 
 namespace keelson::csi::local {
@@ -22,47 +21,20 @@ namespace {
 
 constexpr int kMended = 1 | 2;  // bits of e2fsck(8)'s exit code; all others are failures
 
-struct End {
-  event::ExitStatus status;
-  std::string output;
-};
-
-// The program dies with this process: nothing writes to a file that the next process takes for its own.
-Result<End> Run(const std::vector<std::string>& argv) {
-  UniqueFd output(::memfd_create("output", MFD_CLOEXEC));
-  if (!output) return ErrnoError("memfd_create");
-  event::ProcessOptions options;
-  options.argv = argv;
-  options.output_file = "/proc/self/fd/" + std::to_string(output.get());
-  options.die_with_parent = true;
-  auto process = event::Process::Start(options);
-  if (!process && process.error().Is(Code::kNotFound)) {
-    return Error(Code::kConflict, argv.front() + " is not installed");
-  }
-  if (!process) return process.error();
-  KEELSON_ASSIGN_OR_RETURN(event::ExitStatus status, process->Wait({}));
-  ::lseek(output.get(), 0, SEEK_SET);
-  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadAll(output.get(), "output of " + argv.front()));
-  return End{status, std::move(text)};
-}
-
 Result<> MustRun(const std::vector<std::string>& argv) {
-  KEELSON_ASSIGN_OR_RETURN(End end, Run(argv));
-  if (end.status.ok()) return {};
-  return Error(Code::kInternal,
-               Join(argv, " ") + ": " + end.status.ToString() + ": " + std::string(Trim(end.output)));
+  KEELSON_ASSIGN_OR_RETURN(Ended ended, RunProgram(argv));
+  return ended.status.ok() ? Result<>() : ProgramError(argv, ended);
 }
 
 // argv: e2fsck and a device.
 Result<> Check(const std::vector<std::string>& argv) {
-  KEELSON_ASSIGN_OR_RETURN(End end, Run(argv));
-  if (end.status.ok()) return {};
-  if (end.status.signal == 0 && (end.status.code & ~kMended) == 0) {
-    log::Warn("e2fsck mended a file system", {{"device", argv.back()}, {"output", end.output}});
+  KEELSON_ASSIGN_OR_RETURN(Ended ended, RunProgram(argv));
+  if (ended.status.ok()) return {};
+  if (ended.status.signal == 0 && (ended.status.code & ~kMended) == 0) {
+    log::Warn("e2fsck mended a file system", {{"device", argv.back()}, {"output", ended.output}});
     return {};
   }
-  return Error(Code::kInternal,
-               Join(argv, " ") + ": " + end.status.ToString() + ": " + std::string(Trim(end.output)));
+  return ProgramError(argv, ended);
 }
 
 // Bytes that the superblock of ext4 counts (ext4(5), Documentation/filesystems/ext4/super.rst).

@@ -44,7 +44,7 @@ Use UseOf(std::vector<linux::LoopDevice> devices, const std::vector<linux::Mount
       const bool node = !filesystem && NameOf(mount.root) == NameOf(device.path) &&
                         mount.mount_point != device.path && is_node(mount.mount_point, device.path);
       if (!filesystem && !node) continue;
-      use.mounts.push_back({mount.mount_point, device.path, HasOption(mount.options, "ro"), node});
+      use.mounts.push_back({mount.mount_point, device.path, IsReadOnly(mount), node});
     }
   }
   use.devices = std::move(devices);
@@ -60,12 +60,14 @@ Result<Use> FindUse(const std::string& path) {
   return UseOf(std::move(*devices), mounts, IsNodeOf);
 }
 
+bool IsReadOnly(const linux::MountInfo& mount) { return HasOption(mount.options, "ro"); }
+
 Result<bool> IsTaken(const std::string& path) { return linux::IsMountPoint(path); }
 
-Result<Use> UnmountFrom(const std::string& image, const std::string& path) {
+Result<Use> UnmountFrom(const std::function<Result<Use>()>& find, const std::string& path) {
   constexpr int kMostMounts = 32;  // one over the other; more are a mistake
   for (int i = 0; i < kMostMounts; ++i) {
-    KEELSON_ASSIGN_OR_RETURN(Use use, FindUse(image));
+    KEELSON_ASSIGN_OR_RETURN(Use use, find());
     if (!use.At(path)) return use;
     KEELSON_RETURN_IF_ERROR(linux::Unmount(path));
   }

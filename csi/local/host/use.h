@@ -2,6 +2,7 @@
 // asks each time rather than remember: so a restart or a reboot changes nothing.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,12 @@ Result<Use> FindUse(const std::string& path);
 // For a caller with the lists at hand.
 Use UseOf(std::vector<linux::LoopDevice> devices, const std::vector<linux::MountInfo>& mounts,
           bool (*is_node)(const std::string& path, const std::string& device));
+bool IsReadOnly(const linux::MountInfo& mount);
 // Whether something, of whatever image, is mounted at `path` (and not only visible there).
 Result<bool> IsTaken(const std::string& path);
 
-// Unmounts the image from `path`, however often it is mounted there. Success if it is not. Returns what is left.
-Result<Use> UnmountFrom(const std::string& image, const std::string& path);
+// Unmounts what `find` finds from `path`, however often it is mounted there. Success if it is not. Returns what is left.
+Result<Use> UnmountFrom(const std::function<Result<Use>()>& find, const std::string& path);
 // Detaches devices without mounts.
 Result<> DetachIdle(const Use& use);
 

@@ -3,7 +3,10 @@
 namespace keelson::csi::local {
 
 std::string Complaint(const VolumeRecord& record, const Health& health) {
-  if (!health.size) return "the volume's file is missing or cannot be read";
+  if (!health.size) {
+    return std::string("the volume's ") + (record.directory ? "directory" : "file") +
+           " is missing or cannot be read";
+  }
   if (*health.size < record.capacity) {
     return "the volume's file has " + std::to_string(*health.size) + " bytes of " +
            std::to_string(record.capacity);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kGi = int64_t{1} << 30;
 
-VolumeRecord Volume(bool thick) { return {"vol-1", "a", kGi, thick, "", ""}; }
+VolumeRecord Volume(bool thick) { return {"vol-1", "a", kGi, thick, false, 0, "", ""}; }
 
 TEST(ConditionTest, AVolumeIsInOrderWithItsFileAndRoom) {
   EXPECT_EQ(Complaint(Volume(false), {kGi, 0, kGi}), "");

@@ -24,6 +24,9 @@ struct Config {
   // Thin volumes may promise this many times the free space of the data directory's file system.
   double overprovision_ratio = 10;
 
+  // Whether volumes of type directory are refused where no project quota can hold their capacity.
+  bool directory_quotas = true;
+
   // The label of a node that says which volumes it reaches: topology.<driver name>/node.
   std::string TopologyKey() const { return "topology." + driver_name + "/node"; }
 };

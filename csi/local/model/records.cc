@@ -44,6 +44,11 @@ class Reader {
   void Get(const char* key, bool& out) {
     if (const json::value* value = Find(key, json::kind::bool_)) out = value->get_bool();
   }
+  // Those that earlier versions did not write.
+  template <typename T>
+  void GetIfPresent(const char* key, T& out) {
+    if (object_.contains(key)) Get(key, out);
+  }
   void Get(const char* key, std::vector<std::string>& out) {
     const json::value* value = Find(key, json::kind::array);
     if (!value) return;
@@ -83,6 +88,8 @@ std::string ToJson(const VolumeRecord& record) {
                                       {"name", record.name},
                                       {"capacity", record.capacity},
                                       {"thick", record.thick},
+                                      {"directory", record.directory},
+                                      {"project", record.project},
                                       {"sourceSnapshot", record.source_snapshot},
                                       {"sourceVolume", record.source_volume}}) +
          "\n";
@@ -95,7 +102,8 @@ std::string ToJson(const SnapshotRecord& record) {
                                       {"sourceVolume", record.source_volume},
                                       {"size", record.size},
                                       {"created", record.created},
-                                      {"group", record.group}}) +
+                                      {"group", record.group},
+                                      {"directory", record.directory}}) +
          "\n";
 }
 
@@ -115,6 +123,8 @@ Result<> FromJson(std::string_view text, const std::string& id, VolumeRecord& ou
   reader.Get("name", out.name);
   reader.Get("capacity", out.capacity);
   reader.Get("thick", out.thick);
+  reader.GetIfPresent("directory", out.directory);
+  reader.GetIfPresent("project", out.project);
   reader.Get("sourceSnapshot", out.source_snapshot);
   reader.Get("sourceVolume", out.source_volume);
   return reader.Done();
@@ -128,6 +138,7 @@ Result<> FromJson(std::string_view text, const std::string& id, SnapshotRecord& 
   reader.Get("size", out.size);
   reader.Get("created", out.created);
   reader.Get("group", out.group);
+  reader.GetIfPresent("directory", out.directory);
   return reader.Done();
 }
 

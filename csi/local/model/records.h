@@ -13,8 +13,10 @@ namespace keelson::csi::local {
 
 struct VolumeRecord {
   std::string id, name;
-  int64_t capacity = 0;  // bytes
-  bool thick = false;    // all of its space is reserved
+  int64_t capacity = 0;    // bytes
+  bool thick = false;      // all of its space is reserved
+  bool directory = false;  // a tree of files, not an image
+  int64_t project = 0;     // of a directory's quota; 0: its capacity is not held
   // Where its content comes from: at most one of them.
   std::string source_snapshot, source_volume;
 };
@@ -25,6 +27,7 @@ struct SnapshotRecord {
   int64_t size = 0;     // bytes: the least capacity of a volume made from it
   int64_t created = 0;  // nanoseconds since 1970
   std::string group;    // empty: of none
+  bool directory = false;
 };
 
 struct GroupRecord {

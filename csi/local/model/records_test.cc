@@ -6,26 +6,29 @@ namespace keelson::csi::local {
 namespace {
 
 TEST(RecordsTest, VolumesReadWhatTheyWrite) {
-  const VolumeRecord record{"vol-1", "a \"name\"\n\xc3\xa4", int64_t{1} << 40, true, "snap-1", ""};
+  const VolumeRecord record{"vol-1", "a \"name\"\n\xc3\xa4", int64_t{1} << 40, true, true, 7, "snap-1", ""};
   VolumeRecord read;
   ASSERT_TRUE(FromJson(ToJson(record), "vol-1", read));
   EXPECT_EQ(read.id, record.id);
   EXPECT_EQ(read.name, record.name);
   EXPECT_EQ(read.capacity, record.capacity);
   EXPECT_TRUE(read.thick);
+  EXPECT_TRUE(read.directory);
+  EXPECT_EQ(read.project, 7);
   EXPECT_EQ(read.source_snapshot, "snap-1");
   EXPECT_EQ(read.source_volume, "");
 }
 
 TEST(RecordsTest, SnapshotsAndGroupsReadWhatTheyWrite) {
   SnapshotRecord snapshot;
-  ASSERT_TRUE(
-      FromJson(ToJson(SnapshotRecord{"snap-1", "s", "vol-1", 4096, 12345, "group-1"}), "snap-1", snapshot));
+  ASSERT_TRUE(FromJson(ToJson(SnapshotRecord{"snap-1", "s", "vol-1", 4096, 12345, "group-1", true}), "snap-1",
+                       snapshot));
   EXPECT_EQ(snapshot.name, "s");
   EXPECT_EQ(snapshot.source_volume, "vol-1");
   EXPECT_EQ(snapshot.size, 4096);
   EXPECT_EQ(snapshot.created, 12345);
   EXPECT_EQ(snapshot.group, "group-1");
+  EXPECT_TRUE(snapshot.directory);
   GroupRecord group;
   ASSERT_TRUE(FromJson(ToJson(GroupRecord{"group-1", "g", {"s1", "s2"}, {"v1", "v2"}, 7}), "group-1", group));
   EXPECT_EQ(group.name, "g");
@@ -34,8 +37,18 @@ TEST(RecordsTest, SnapshotsAndGroupsReadWhatTheyWrite) {
   EXPECT_EQ(group.created, 7);
 }
 
+TEST(RecordsTest, RecordsFromBeforeDirectoriesAreOfImages) {
+  VolumeRecord read;
+  ASSERT_TRUE(
+      FromJson(R"({"version":1,"id":"vol-1","name":"a","capacity":4096,"thick":false,"sourceSnapshot":"",
+      "sourceVolume":""})",
+               "vol-1", read));
+  EXPECT_FALSE(read.directory);
+  EXPECT_EQ(read.project, 0);
+}
+
 TEST(RecordsTest, DamageIsAnError) {
-  const std::string good = ToJson(VolumeRecord{"vol-1", "a", 4096, false, "", ""});
+  const std::string good = ToJson(VolumeRecord{"vol-1", "a", 4096, false, false, 0, "", ""});
   auto why = [](const std::string& text, const std::string& id) {
     VolumeRecord out;
     auto read = FromJson(text, id, out);

@@ -45,13 +45,18 @@ Result<Parameters> ParseParameters(const Strings& parameters) {
   for (const auto& [key, value] : parameters) {
     if (IsOfSidecar(key)) continue;
     if (key == "type") {
-      if (value != "file") return Choice(key, value, "file");
+      if (value != "file" && value != "directory") return Choice(key, value, "file, directory");
+      out.directory = value == "directory";
     } else if (key == "provisioning") {
       if (value != "thin" && value != "thick") return Choice(key, value, "thin, thick");
       out.thick = value == "thick";
     } else {
       return Unknown(key);
     }
+  }
+  if (out.directory && out.thick) {
+    return Error(Code::kInvalid,
+                 "parameter provisioning: a volume of type directory has no space of its own to reserve");
   }
   return out;
 }
@@ -101,6 +106,14 @@ Result<> CheckCapabilities(const google::protobuf::RepeatedPtrField<v1::VolumeCa
   if (capabilities.empty()) return Error(Code::kInvalid, "volume_capabilities is required");
   for (const v1::VolumeCapability& capability : capabilities) {
     KEELSON_RETURN_IF_ERROR(CheckCapability(capability));
+  }
+  return {};
+}
+
+Result<> CheckDirectoryCapabilities(
+    const google::protobuf::RepeatedPtrField<v1::VolumeCapability>& capabilities) {
+  for (const v1::VolumeCapability& capability : capabilities) {
+    if (capability.has_block()) return Error(Code::kInvalid, "a volume of type directory is no block device");
   }
   return {};
 }

@@ -20,9 +20,9 @@ Result<> CheckName(const std::string& name);
 Result<> CheckId(const std::string& id, const std::string& field);
 
 struct Parameters {
-  bool thick = false;
+  bool thick = false, directory = false;
 };
-// Of a StorageClass: `type` (file) and `provisioning` (thin, thick). Keys of csi.storage.k8s.io/, which the provisioner
+// Of a StorageClass: `type` (file, directory) and `provisioning` (thin, thick). Keys of csi.storage.k8s.io/, which the provisioner
 // adds, mean nothing here. kInvalid for every other key: a parameter without effect would be a promise not kept.
 Result<Parameters> ParseParameters(const Strings& parameters);
 // Of a VolumeSnapshotClass or VolumeGroupSnapshotClass: none but those of csi.storage.k8s.io/.
@@ -35,6 +35,9 @@ Result<> CheckVolumeContext(const Strings& context);
 Result<> CheckCapability(const v1::VolumeCapability& capability);
 // At least one, each as above.
 Result<> CheckCapabilities(const google::protobuf::RepeatedPtrField<v1::VolumeCapability>& capabilities);
+// kInvalid: a directory is no device.
+Result<> CheckDirectoryCapabilities(
+    const google::protobuf::RepeatedPtrField<v1::VolumeCapability>& capabilities);
 std::string FileSystemOf(const v1::VolumeCapability& capability);  // "ext4" unless the capability names one
 bool IsReader(const v1::VolumeCapability& capability);             // SINGLE_NODE_READER_ONLY
 

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "csi/local/host/directory.h"
 #include "csi/local/host/image.h"
 #include "csi/local/host/use.h"
 #include "lib/base/file.h"
@@ -63,10 +64,11 @@ std::vector<Record> Values(const std::map<std::string, Record>& records) {
   return out;
 }
 
-Result<> Discard(const std::string& image) {
-  KEELSON_ASSIGN_OR_RETURN(Use use, FindUse(image));
+Result<> Discard(const std::string& content) {
+  if (content.ends_with(".dir")) return RemoveDirectoryForGood(content);
+  KEELSON_ASSIGN_OR_RETURN(Use use, FindUse(content));
   KEELSON_RETURN_IF_ERROR(DetachIdle(use));
-  return RemoveForGood(image);
+  return RemoveForGood(content);
 }
 
 }  // namespace
@@ -108,7 +110,9 @@ Result<> Store::RemoveRemainsOf(Kind kind) {
   KEELSON_ASSIGN_OR_RETURN(auto names, ListDir(directory));
   for (const std::string& name : names) {
     if (!IdOf(kind, name, ".json").empty()) continue;
-    if (const std::string id = IdOf(kind, name, ".img"); !id.empty()) {
+    std::string id = IdOf(kind, name, ".img");
+    if (id.empty()) id = IdOf(kind, name, ".dir");
+    if (!id.empty()) {
       if (PathExists(RecordPath(kind, id))) continue;
       log::Warn("Remove what a call that did not end has left", {{"id", id}});
     } else if (name.find(".json.tmp") == std::string::npos) {
@@ -180,7 +184,10 @@ Result<> Store::Put(const GroupRecord& record) {
 
 Result<> Store::Remove(Kind kind, const std::string& id) {
   KEELSON_RETURN_IF_ERROR(RemoveForGood(RecordPath(kind, id)));
-  if (kind != Kind::kGroup) KEELSON_RETURN_IF_ERROR(RemoveForGood(Image(kind, id)));
+  if (kind != Kind::kGroup) {
+    KEELSON_RETURN_IF_ERROR(RemoveForGood(Image(kind, id)));
+    KEELSON_RETURN_IF_ERROR(RemoveDirectoryForGood(Directory(kind, id)));
+  }
   MutexLock lock(mutex_);
   volumes_.erase(id);
   snapshots_.erase(id);
@@ -194,6 +201,14 @@ std::string Store::RecordPath(Kind kind, const std::string& id) const {
 
 std::string Store::Image(Kind kind, const std::string& id) const {
   return directory_ + "/" + Folder(kind) + "/" + id + ".img";
+}
+
+std::string Store::Directory(Kind kind, const std::string& id) const {
+  return directory_ + "/" + Folder(kind) + "/" + id + ".dir";
+}
+
+std::string Store::TemporaryDirectory(const std::string& id) const {
+  return directory_ + "/tmp/" + id + ".dir";
 }
 
 std::string Store::Temporary(const std::string& id) const { return directory_ + "/tmp/" + id + ".img"; }

@@ -2,7 +2,8 @@
 //
 //   lock                        held by the one driver that uses the directory
 //   volumes/ID.json, ID.img     record and content of a volume
-//   snapshots/ID.json, ID.img   of a snapshot
+//   volumes/ID.json, ID.dir     of a volume that is a directory
+//   snapshots/ID.json, ID.img   of a snapshot; or ID.dir
 //   groups/ID.json              record of a group of snapshots
 //   frozen/ID                   the volume's file system may be frozen
 //   tmp/                        contents that are not complete
@@ -46,7 +47,9 @@ class Store {
 
   const std::string& directory() const { return directory_; }
   std::string Image(Kind kind, const std::string& id) const;
+  std::string Directory(Kind kind, const std::string& id) const;
   std::string Temporary(const std::string& id) const;  // a path for content of this identity
+  std::string TemporaryDirectory(const std::string& id) const;
   std::string FrozenMark(const std::string& id) const;
   Result<std::vector<std::string>> FrozenMarks() const;  // identities
 

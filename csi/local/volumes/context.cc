@@ -1,6 +1,8 @@
 #include "csi/local/volumes/context.h"
 
+#include "csi/local/host/directory.h"
 #include "csi/local/host/filesystem.h"
+#include "csi/local/host/project_quota.h"
 #include "csi/local/model/condition.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
@@ -19,9 +21,15 @@ Result<SnapshotRecord> Context::FindSnapshot(const std::string& id) const {
   return Error(Code::kNotFound, "snapshot " + id + " does not exist");
 }
 
+Result<Use> Context::UseOfVolume(const std::string& id) const {
+  const auto record = store.Volume(id);
+  if (record && record->directory) return FindDirectoryUse(store.Directory(Kind::kVolume, id));
+  return FindUse(store.Image(Kind::kVolume, id));
+}
+
 TemporaryImage::~TemporaryImage() {
   if (path_.empty()) return;
-  if (auto removed = RemoveFile(path_); !removed) {
+  if (auto removed = RemoveTree(path_); !removed) {
     log::Error("Cannot remove an image that is not complete", {{"err", removed.error()}});
   }
 }
@@ -61,11 +69,16 @@ v1::Snapshot DescribeSnapshot(const SnapshotRecord& record) {
 }
 
 v1::VolumeCondition ConditionOf(const Context& context, const VolumeRecord& record) {
-  const auto image = SizeOf(context.store.Image(Kind::kVolume, record.id));
   const auto disk = UsageOf(context.store.directory());
   Health health;
-  if (image) health.size = image->size;
-  if (image) health.taken = image->taken;
+  if (record.directory) {
+    if (PathExists(context.store.Directory(Kind::kVolume, record.id))) health.size = record.capacity;
+    const auto use = ProjectUseOf(context.store.directory(), record.project);
+    if (record.project != 0 && use) health.taken = use->used;
+  } else if (const auto image = SizeOf(context.store.Image(Kind::kVolume, record.id))) {
+    health.size = image->size;
+    health.taken = image->taken;
+  }
   if (disk) health.free = disk->available;
   const std::string complaint = Complaint(record, health);
   v1::VolumeCondition condition;

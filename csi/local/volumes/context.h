@@ -23,7 +23,7 @@ struct Context {
   Store& store;
   Clock& clock;
   const std::stop_token stop;  // ends copies
-  Locks locks;
+  mutable Locks locks;
   Space space;
 
   std::string Id(Kind kind, const std::string& name) const { return MakeId(kind, config.node_id, name); }
@@ -31,10 +31,14 @@ struct Context {
   Result<VolumeRecord> FindVolume(const std::string& id) const;
   Result<SnapshotRecord> FindSnapshot(const std::string& id) const;
   // How the kernel uses the volume now.
-  Result<Use> UseOfVolume(const std::string& id) const { return FindUse(store.Image(Kind::kVolume, id)); }
+  Result<Use> UseOfVolume(const std::string& id) const;
+  // Unmounts the volume from `path`. Success if it is not there. Returns what is left.
+  Result<Use> UnmountVolume(const std::string& id, const std::string& path) const {
+    return UnmountFrom([&] { return UseOfVolume(id); }, path);
+  }
 };
 
-// Removes an image that is not complete.
+// Removes an image, or a directory, that is not complete.
 class TemporaryImage {
  public:
   explicit TemporaryImage(std::string path) : path_(std::move(path)) {}

@@ -1,5 +1,6 @@
 #include "csi/local/host/image.h"
 #include "csi/local/volumes/content.h"
+#include "csi/local/volumes/directories.h"
 #include "csi/local/volumes/growth.h"
 #include "csi/local/volumes/volume_calls.h"
 #include "lib/base/log.h"
@@ -19,6 +20,8 @@ Result<VolumeRecord> Wanted(const Context& context, const v1::CreateVolumeReques
   record.id = context.Id(Kind::kVolume, request.name());
   record.name = request.name();
   record.thick = parameters.thick;
+  record.directory = parameters.directory;
+  if (record.directory) KEELSON_RETURN_IF_ERROR(CheckDirectoryCapabilities(request.volume_capabilities()));
   if (!request.has_volume_content_source()) return record;
   const v1::VolumeContentSource& source = request.volume_content_source();
   if (source.has_snapshot()) {
@@ -38,6 +41,7 @@ Result<> Compare(const VolumeRecord& found, const VolumeRecord& wanted, const v1
   std::string what;
   if (!Fits(range, found.capacity)) what = "capacity of " + std::to_string(found.capacity) + " bytes";
   if (found.thick != wanted.thick) what = "provisioning";
+  if (found.directory != wanted.directory) what = "type";
   if (found.source_snapshot != wanted.source_snapshot || found.source_volume != wanted.source_volume) {
     what = "content source";
   }
@@ -50,7 +54,13 @@ struct Source {
   Kind kind = Kind::kSnapshot;
   std::string id;  // empty: none
   int64_t size = 0;
+  bool directory = false;
 };
+
+Result<Source> OfOneType(Source source, const VolumeRecord& wanted) {
+  if (source.id.empty() || source.directory == wanted.directory) return source;
+  return Error(Code::kInvalid, "the content source is of another type than the volume: " + source.id);
+}
 
 Result<Source> FindSource(Context& context, const VolumeRecord& wanted) {
   Source source;
@@ -59,6 +69,7 @@ Result<Source> FindSource(Context& context, const VolumeRecord& wanted) {
     KEELSON_ASSIGN_OR_RETURN(SnapshotRecord record, context.FindSnapshot(wanted.source_snapshot));
     source.id = record.id;
     source.size = record.size;
+    source.directory = record.directory;
   } else if (!wanted.source_volume.empty()) {
     // The source may have to be frozen.
     KEELSON_ASSIGN_OR_RETURN(source.lock, context.locks.Exclusive(wanted.source_volume));
@@ -66,8 +77,9 @@ Result<Source> FindSource(Context& context, const VolumeRecord& wanted) {
     source.kind = Kind::kVolume;
     source.id = record.id;
     source.size = record.capacity;
+    source.directory = record.directory;
   }
-  return source;
+  return OfOneType(std::move(source), wanted);
 }
 
 Result<> MakeContent(Context& context, const VolumeRecord& record, const Source& source,
@@ -80,6 +92,26 @@ Result<> MakeContent(Context& context, const VolumeRecord& record, const Source&
     KEELSON_RETURN_IF_ERROR(CopyVolume(context, source.id, copy));
   }
   return GrowImage(path, record.capacity, record.thick);
+}
+
+Result<> MakeDirectoryContent(const Context& context, VolumeRecord& record, const Source& source) {
+  std::string from;
+  if (!source.id.empty() && source.kind == Kind::kSnapshot) {
+    from = context.store.Directory(Kind::kSnapshot, source.id);
+  }
+  if (!source.id.empty() && source.kind == Kind::kVolume) {
+    KEELSON_ASSIGN_OR_RETURN(VolumeRecord volume, context.FindVolume(source.id));
+    KEELSON_ASSIGN_OR_RETURN(from, IdleDirectory(context, volume));
+  }
+  return CreateDirectoryVolume(context, record, from);
+}
+
+Result<> MakeImageContent(Context& context, const VolumeRecord& record, const Source& source) {
+  TemporaryImage image(context.store.Temporary(record.id));
+  KEELSON_RETURN_IF_ERROR(RemoveForGood(image.path()));
+  KEELSON_RETURN_IF_ERROR(MakeContent(context, record, source, image.path()));
+  KEELSON_RETURN_IF_ERROR(image.MoveTo(context.store.Image(Kind::kVolume, record.id)));
+  return context.store.Put(record);
 }
 
 }  // namespace
@@ -108,11 +140,8 @@ Result<> VolumeCalls::Create(const v1::CreateVolumeRequest& request, v1::CreateV
   KEELSON_ASSIGN_OR_RETURN(Space::Promise promise, context_.space.Reserve(record.capacity, record.thick));
   // What an earlier call could not remove.
   KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kVolume, record.id));
-  TemporaryImage image(context_.store.Temporary(record.id));
-  KEELSON_RETURN_IF_ERROR(RemoveForGood(image.path()));
-  KEELSON_RETURN_IF_ERROR(MakeContent(context_, record, source, image.path()));
-  KEELSON_RETURN_IF_ERROR(image.MoveTo(context_.store.Image(Kind::kVolume, record.id)));
-  KEELSON_RETURN_IF_ERROR(context_.store.Put(record));
+  KEELSON_RETURN_IF_ERROR(record.directory ? MakeDirectoryContent(context_, record, source)
+                                           : MakeImageContent(context_, record, source));
   log::Info("Volume created", {{"id", record.id}, {"name", record.name}, {"bytes", record.capacity}});
   *reply.mutable_volume() = DescribeVolume(context_, record);
   return {};
@@ -128,7 +157,8 @@ Result<> VolumeCalls::Delete(const v1::DeleteVolumeRequest& request) {
     return Error(Code::kConflict, "volume " + id + " is in use at " + use.mounts.back().at);
   }
   KEELSON_RETURN_IF_ERROR(DetachIdle(use));
-  const bool known = context_.store.Volume(id).has_value();
+  const auto known = context_.store.Volume(id);
+  if (known) KEELSON_RETURN_IF_ERROR(ReleaseCapacity(context_, *known));
   KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kVolume, id));
   if (known) log::Info("Volume deleted", {{"id", id}});
   return {};

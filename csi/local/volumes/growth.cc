@@ -2,6 +2,7 @@
 
 #include "csi/local/host/image.h"
 #include "csi/local/model/requests.h"
+#include "csi/local/volumes/directories.h"
 #include "lib/base/log.h"
 
 namespace keelson::csi::local {
@@ -14,8 +15,12 @@ Result<VolumeRecord> GrowVolume(Context& context, VolumeRecord record, const v1:
     return Error(Code::kGone, promise.error().message());
   }
   if (!promise) return promise.error();
-  KEELSON_RETURN_IF_ERROR(GrowImage(context.store.Image(Kind::kVolume, record.id), capacity, record.thick));
   record.capacity = capacity;
+  if (record.directory) {
+    KEELSON_RETURN_IF_ERROR(HoldCapacity(context, record));
+  } else {
+    KEELSON_RETURN_IF_ERROR(GrowImage(context.store.Image(Kind::kVolume, record.id), capacity, record.thick));
+  }
   KEELSON_RETURN_IF_ERROR(context.store.Put(record));
   log::Info("Volume expanded", {{"id", record.id}, {"bytes", record.capacity}});
   return record;

@@ -1,3 +1,4 @@
+#include "csi/local/host/project_quota.h"
 #include "csi/local/model/ids.h"
 #include "csi/local/volumes/volume_calls.h"
 
@@ -21,6 +22,10 @@ Result<> VolumeCalls::ValidateCapabilities(const v1::ValidateVolumeCapabilitiesR
   if (fits && !request.parameters().empty() && parameters->thick != record.thick) {
     fits = Error(Code::kInvalid, "the volume has another provisioning");
   }
+  if (fits && !request.parameters().empty() && parameters->directory != record.directory) {
+    fits = Error(Code::kInvalid, "the volume has another type");
+  }
+  if (fits && record.directory) fits = CheckDirectoryCapabilities(request.volume_capabilities());
   if (fits && !request.mutable_parameters().empty()) {
     fits = Error(Code::kInvalid, "mutable_parameters are not supported");
   }
@@ -69,6 +74,11 @@ Result<> VolumeCalls::Capacity(const v1::GetCapacityRequest& request, v1::GetCap
     v1::TopologyRequirement requirement;
     *requirement.add_requisite() = request.accessible_topology();
     if (!Reaches(requirement, context_.config.TopologyKey(), context_.config.node_id)) return {};
+  }
+  if (parameters.directory) {
+    if (!CheckDirectoryCapabilities(request.volume_capabilities())) return {};
+    KEELSON_ASSIGN_OR_RETURN(bool quotas, HasProjectQuotas(context_.store.directory()));
+    if (!quotas && context_.config.directory_quotas) return {};
   }
   KEELSON_ASSIGN_OR_RETURN(int64_t available, context_.space.Available(parameters.thick));
   reply.set_available_capacity(available);

@@ -2,6 +2,7 @@
 //
 // Staging of a file system: mkfs if the image is blank, a loop device with autoclear, fsck, mount at the staging path,
 // growth to the device's size. The mount alone keeps the loop device, so nothing remains of a call that did not end.
+// Staging of a directory: a mount of it (bind) at the staging path.
 // Staging of a device: a loop device, which stays until it is unstaged.
 #pragma once
 
@@ -28,6 +29,7 @@ class NodeCalls {
 
  private:
   Result<> StageFileSystem(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request);
+  Result<> StageDirectory(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request);
   Result<> StageDevice(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request);
   Result<> PublishFileSystem(const Use& use, const v1::NodePublishVolumeRequest& request);
   Result<> PublishDevice(const Use& use, const v1::NodePublishVolumeRequest& request);

@@ -58,7 +58,7 @@ Result<> NodeCalls::Expand(const v1::NodeExpandVolumeRequest& request, v1::NodeE
   for (const linux::LoopDevice& device : use.devices) {
     if (!device.read_only) KEELSON_RETURN_IF_ERROR(linux::ReloadLoopSize(device.path));
   }
-  if (mount && !mount->node) {
+  if (mount && !mount->node && !record.directory) {
     KEELSON_ASSIGN_OR_RETURN(std::string type, FileSystemOn(context_.store.Image(Kind::kVolume, record.id)));
     KEELSON_RETURN_IF_ERROR(Grow(mount->device, mount->at, type));
   }

@@ -84,7 +84,7 @@ Result<> NodeCalls::Unpublish(const v1::NodeUnpublishVolumeRequest& request) {
   KEELSON_RETURN_IF_ERROR(CheckId(request.target_path(), "target_path"));
   KEELSON_ASSIGN_OR_RETURN(Locks::Held lock, context_.locks.Exclusive(request.volume_id()));
   KEELSON_ASSIGN_OR_RETURN(VolumeRecord record, context_.FindVolume(request.volume_id()));
-  KEELSON_RETURN_IF_ERROR(UnmountFrom(context_.store.Image(Kind::kVolume, record.id), request.target_path()));
+  KEELSON_RETURN_IF_ERROR(context_.UnmountVolume(record.id, request.target_path()));
   KEELSON_ASSIGN_OR_RETURN(bool taken, IsTaken(request.target_path()));
   if (taken) return Error(Code::kConflict, "something else is mounted at " + request.target_path());
   return RemoveTarget(request.target_path());

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "csi/local/volumes/content.h"
+#include "csi/local/volumes/directories.h"
 #include "csi/local/volumes/snapshot_calls.h"
 #include "lib/base/log.h"
 
@@ -12,6 +13,13 @@ bool IsSnapshotToken(const std::string& token) { return IsId(Kind::kSnapshot, to
 
 int64_t Nanoseconds(WallTime time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+Result<> SnapshotImage(const Context& context, const std::string& volume, const std::string& snapshot) {
+  TemporaryImage image(context.store.Temporary(snapshot));
+  KEELSON_RETURN_IF_ERROR(RemoveForGood(image.path()));
+  KEELSON_RETURN_IF_ERROR(CopyVolume(context, volume, {.to = image.path()}));
+  return image.MoveTo(context.store.Image(Kind::kSnapshot, snapshot));
 }
 
 }  // namespace
@@ -35,12 +43,11 @@ Result<> SnapshotCalls::Create(const v1::CreateSnapshotRequest& request, v1::Cre
   KEELSON_ASSIGN_OR_RETURN(VolumeRecord source, context_.FindVolume(request.source_volume_id()));
   record.source_volume = source.id;
   record.size = source.capacity;
+  record.directory = source.directory;
   KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kSnapshot, record.id));
-  TemporaryImage image(context_.store.Temporary(record.id));
-  KEELSON_RETURN_IF_ERROR(RemoveForGood(image.path()));
   record.created = Nanoseconds(context_.clock.Now());
-  KEELSON_RETURN_IF_ERROR(CopyVolume(context_, source.id, {.to = image.path()}));
-  KEELSON_RETURN_IF_ERROR(image.MoveTo(context_.store.Image(Kind::kSnapshot, record.id)));
+  KEELSON_RETURN_IF_ERROR(source.directory ? SnapshotDirectory(context_, source, record.id)
+                                           : SnapshotImage(context_, source.id, record.id));
   KEELSON_RETURN_IF_ERROR(context_.store.Put(record));
   log::Info("Snapshot created", {{"id", record.id}, {"name", record.name}, {"volume", source.id}});
   *reply.mutable_snapshot() = DescribeSnapshot(record);

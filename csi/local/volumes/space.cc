@@ -4,6 +4,7 @@
 
 #include "csi/local/host/filesystem.h"
 #include "csi/local/host/image.h"
+#include "csi/local/host/project_quota.h"
 #include "csi/local/model/requests.h"
 
 namespace keelson::csi::local {
@@ -18,6 +19,12 @@ Result<int64_t> Space::AvailableLocked(bool thick) const {
   KEELSON_ASSIGN_OR_RETURN(Usage usage, UsageOf(store_.directory()));
   int64_t promised = reserved_, taken = 0;
   for (const VolumeRecord& record : store_.Volumes()) {
+    if (record.directory) {
+      auto use = ProjectUseOf(store_.directory(), record.project);
+      promised += record.capacity;
+      if (record.project != 0 && use) taken += std::min(use->used, record.capacity);
+      continue;
+    }
     auto size = SizeOf(store_.Image(Kind::kVolume, record.id));
     if (!size) continue;  // being removed, or lost: it takes nothing
     promised += record.capacity;

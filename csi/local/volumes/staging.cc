@@ -3,6 +3,7 @@
 #include "csi/local/host/filesystem.h"
 #include "csi/local/host/target.h"
 #include "csi/local/model/mount_options.h"
+#include "csi/local/volumes/directories.h"
 #include "csi/local/volumes/node_calls.h"
 #include "lib/base/log.h"
 
@@ -94,6 +95,30 @@ Result<> NodeCalls::StageFileSystem(const VolumeRecord& record, const v1::NodeSt
   return read_only ? Result<>() : Grow(device, at, type);
 }
 
+Result<> NodeCalls::StageDirectory(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request) {
+  const std::string& at = request.staging_target_path();
+  if (request.volume_capability().has_block()) {
+    return Error(Code::kInvalid, "volume " + record.id + " is a directory, not a block device");
+  }
+  KEELSON_ASSIGN_OR_RETURN(MountOptions options,
+                           ParseMountOptions(MountFlagsOf(request.volume_capability())));
+  const bool read_only = (options.flags & MS_RDONLY) != 0;
+  // The file system is mounted already, with the options that it has.
+  if ((options.flags & ~static_cast<unsigned long>(MS_RDONLY)) != 0 || !options.data.empty()) {
+    return Error(Code::kInvalid, "a volume of type directory takes no mount options but ro");
+  }
+  KEELSON_RETURN_IF_ERROR(HoldCapacity(context_, record));
+  KEELSON_ASSIGN_OR_RETURN(Use use, context_.UseOfVolume(record.id));
+  if (const Mounted* mount = use.At(at)) {
+    if (mount->read_only == read_only) return {};
+    return Error(Code::kAlreadyExists,
+                 "volume " + record.id + " is staged at " + at + " with another capability");
+  }
+  KEELSON_ASSIGN_OR_RETURN(bool taken, IsTaken(at));
+  if (taken) return Error(Code::kConflict, "something else is mounted at " + at);
+  return Bind(context_.store.Directory(Kind::kVolume, record.id), at, read_only);
+}
+
 Result<> NodeCalls::StageDevice(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request) {
   const bool read_only = IsReader(request.volume_capability());
   KEELSON_ASSIGN_OR_RETURN(Use use, context_.UseOfVolume(record.id));
@@ -120,6 +145,7 @@ Result<> NodeCalls::Stage(const v1::NodeStageVolumeRequest& request) {
   KEELSON_ASSIGN_OR_RETURN(Locks::Held lock, context_.locks.Exclusive(request.volume_id()));
   KEELSON_ASSIGN_OR_RETURN(VolumeRecord record, context_.FindVolume(request.volume_id()));
   KEELSON_RETURN_IF_ERROR(CheckDirectory(request.staging_target_path()));
+  if (record.directory) return StageDirectory(record, request);
   return request.volume_capability().has_block() ? StageDevice(record, request)
                                                  : StageFileSystem(record, request);
 }
@@ -129,8 +155,7 @@ Result<> NodeCalls::Unstage(const v1::NodeUnstageVolumeRequest& request) {
   KEELSON_RETURN_IF_ERROR(CheckId(request.staging_target_path(), "staging_target_path"));
   KEELSON_ASSIGN_OR_RETURN(Locks::Held lock, context_.locks.Exclusive(request.volume_id()));
   KEELSON_ASSIGN_OR_RETURN(VolumeRecord record, context_.FindVolume(request.volume_id()));
-  KEELSON_ASSIGN_OR_RETURN(
-      Use use, UnmountFrom(context_.store.Image(Kind::kVolume, record.id), request.staging_target_path()));
+  KEELSON_ASSIGN_OR_RETURN(Use use, context_.UnmountVolume(record.id, request.staging_target_path()));
   return DetachIdle(use);
 }
 
