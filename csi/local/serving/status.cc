@@ -8,6 +8,9 @@ namespace keelson::csi::local {
 
 namespace {
 
+// gRPC carries messages in headers, and a client that gets more than 8 KiB of these reports RESOURCE_EXHAUSTED instead.
+constexpr size_t kMostMessage = 2048;
+
 grpc::StatusCode CodeOf(const Error& error) {
   if (error.errnum() == ENOSPC || error.errnum() == EDQUOT) return grpc::StatusCode::RESOURCE_EXHAUSTED;
   if (error.errnum() != 0) return grpc::StatusCode::INTERNAL;
@@ -46,7 +49,7 @@ grpc::Status ToStatus(const Result<>& result, std::string_view call, std::string
   } else {
     log::Info("Call refused", {{"call", call}, {"id", id}, {"err", result.error()}});
   }
-  return {code, result.error().message()};
+  return {code, std::string(result.error().message()).substr(0, kMostMessage)};
 }
 
 }  // namespace keelson::csi::local
