@@ -23,18 +23,18 @@ class KillTest : public DriverFixture {
     for (int steps = 0;; ++steps) {
       SCOPED_TRACE("killed after " + std::to_string(steps) + " steps");
       ASSERT_LT(steps, 500);
-      Start();
+      Start(flags_);
       prepare();
       Stop();
       StatusCode code;
       {
-        SteppedProcess driver(Command(), dir_ + "/log");
+        SteppedProcess driver(Command(flags_), dir_ + "/log");
         AwaitReady();
         driver.KillAfter(steps);
         code = call();
         ASSERT_TRUE(code == StatusCode::OK || code == StatusCode::UNAVAILABLE) << code << Log();
       }
-      Start();
+      Start(flags_);
       ASSERT_EQ(call(), StatusCode::OK);
       check();
       Stop();
@@ -56,6 +56,7 @@ class KillTest : public DriverFixture {
     return answer.code;
   }
   std::string id_;
+  std::vector<std::string> flags_;
 };
 
 TEST_F(KillTest, CreateVolume) {
@@ -201,6 +202,103 @@ TEST_F(KillTest, GroupSnapshot) {
         DriverFixture::DeleteVolume(id_);
         DriverFixture::DeleteVolume(other);
       });
+}
+
+TEST_F(KillTest, UnpublishAndUnstageOfADevice) {
+  KillAtEachStep(
+      [&] {
+        id_ = CreateVolume("a", 8 * kMi, Block());
+        Stage(id_, Block());
+        Publish(id_, Block());
+      },
+      [&] {
+        v1::NodeUnpublishVolumeRequest unpublish;
+        unpublish.set_volume_id(id_);
+        unpublish.set_target_path(Target("target"));
+        auto unpublished = Call(&v1::Node::Stub::NodeUnpublishVolume, unpublish);
+        if (!unpublished.ok()) return unpublished.code;
+        v1::NodeUnstageVolumeRequest unstage;
+        unstage.set_volume_id(id_);
+        unstage.set_staging_target_path(Staging(id_));
+        return Call(&v1::Node::Stub::NodeUnstageVolume, unstage).code;
+      },
+      [&] {
+        EXPECT_FALSE(PathExists(Target("target")));
+        DriverFixture::DeleteVolume(id_);
+      });
+}
+
+TEST_F(KillTest, NodeExpandOfADevice) {
+  KillAtEachStep(
+      [&] {
+        id_ = CreateVolume("a", 8 * kMi, Block());
+        Stage(id_, Block());
+        Publish(id_, Block());
+      },
+      [&] {
+        v1::NodeExpandVolumeRequest request;
+        request.set_volume_id(id_);
+        request.set_volume_path(Target("target"));
+        request.mutable_capacity_range()->set_required_bytes(16 * kMi);
+        return Call(&v1::Node::Stub::NodeExpandVolume, request).code;
+      },
+      [&] {
+        Unpublish(id_);
+        Unstage(id_);
+        DriverFixture::DeleteVolume(id_);
+      });
+}
+
+TEST_F(KillTest, Clone) {
+  KillAtEachStep([&] { id_ = CreateVolume("a", 8 * kMi); },
+                 [&] {
+                   v1::CreateVolumeRequest clone = VolumeRequest("b", 8 * kMi);
+                   clone.mutable_volume_content_source()->mutable_volume()->set_volume_id(id_);
+                   return Call(&v1::Controller::Stub::CreateVolume, clone).code;
+                 },
+                 [&] {
+                   v1::CreateVolumeRequest clone = VolumeRequest("b", 8 * kMi);
+                   clone.mutable_volume_content_source()->mutable_volume()->set_volume_id(id_);
+                   DriverFixture::DeleteVolume(
+                       Call(&v1::Controller::Stub::CreateVolume, clone).reply.volume().volume_id());
+                   DriverFixture::DeleteVolume(id_);
+                 });
+}
+
+TEST_F(KillTest, DeleteSnapshot) {
+  std::string snapshot;
+  KillAtEachStep(
+      [&] {
+        id_ = CreateVolume("a", 8 * kMi);
+        snapshot = CreateSnapshot("s", id_);
+      },
+      [&] {
+        v1::DeleteSnapshotRequest request;
+        request.set_snapshot_id(snapshot);
+        return Call(&v1::Controller::Stub::DeleteSnapshot, request).code;
+      },
+      [&] { DriverFixture::DeleteVolume(id_); });
+}
+
+TEST_F(KillTest, ADirectory) {
+  flags_ = {"--directory-quotas=false"};
+  KillAtEachStep([] {},
+                 [&] {
+                   v1::CreateVolumeRequest request = VolumeRequest("a", 8 * kMi);
+                   (*request.mutable_parameters())["type"] = "directory";
+                   auto created = Call(&v1::Controller::Stub::CreateVolume, request);
+                   if (!created.ok()) return created.code;
+                   id_ = created.reply.volume().volume_id();
+                   auto staged = Call(&v1::Node::Stub::NodeStageVolume, StageRequest(id_));
+                   if (!staged.ok()) return staged.code;
+                   return Call(&v1::Node::Stub::NodePublishVolume, PublishRequest(id_)).code;
+                 },
+                 [&] {
+                   EXPECT_TRUE(WriteFile(Target("target") + "/file", "x"));
+                   Unpublish(id_);
+                   Unstage(id_);
+                   DriverFixture::DeleteVolume(id_);
+                 });
 }
 
 }  // namespace

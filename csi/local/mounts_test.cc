@@ -155,5 +155,61 @@ TEST_F(MountsTest, CallsOnOneVolumeDoNotMeet) {
   EXPECT_EQ(Loops().size(), 1u);
 }
 
+TEST_F(MountsTest, ADeviceShowsNothingOfAnother) {
+  for (const char* provisioning : {"thin", "thick"}) {
+    v1::CreateVolumeRequest request = VolumeRequest("first", 8 * kMi, Block());
+    (*request.mutable_parameters())["provisioning"] = provisioning;
+    std::string id = Call(&v1::Controller::Stub::CreateVolume, request).reply.volume().volume_id();
+    Stage(id, Block());
+    Publish(id, Block());
+    const std::string secret(static_cast<size_t>(8 * kMi), 's');
+    ASSERT_TRUE(WriteFile(Target("target"), secret));
+    Unpublish(id);
+    Unstage(id);
+    DeleteVolume(id);
+    request.set_name("second");
+    id = Call(&v1::Controller::Stub::CreateVolume, request).reply.volume().volume_id();
+    Stage(id, Block());
+    Publish(id, Block());
+    const std::string content = *ReadFile(Target("target"));
+    EXPECT_EQ(content.size(), secret.size());
+    EXPECT_EQ(content.find_first_not_of('\0'), std::string::npos) << provisioning;
+    Unpublish(id);
+    Unstage(id);
+    DeleteVolume(id);
+  }
+}
+
+// An identity is a key, never a path.
+TEST_F(MountsTest, NoIdentityLeadsOutOfTheDataDirectory) {
+  const std::string victim = dir_ + "/victim.img";
+  ASSERT_TRUE(WriteFile(victim, "somebody's"));
+  ASSERT_TRUE(WriteFile(dir_ + "/victim.json", "somebody's"));
+  for (const std::string& id :
+       {std::string("../../victim"), dir_ + "/victim", std::string("vol-../../../victim"), std::string("."),
+        std::string("vol-0\0../victim", 16), std::string(100000, '/')}) {
+    EXPECT_EQ(Call(&v1::Node::Stub::NodeStageVolume,
+                   [&] {
+                     v1::NodeStageVolumeRequest request = StageRequest("x");
+                     request.set_volume_id(id);
+                     return request;
+                   }())
+                  .code,
+              StatusCode::NOT_FOUND);
+    v1::ControllerExpandVolumeRequest expand;
+    expand.set_volume_id(id);
+    expand.mutable_capacity_range()->set_required_bytes(8 * kMi);
+    EXPECT_EQ(Call(&v1::Controller::Stub::ControllerExpandVolume, expand).code, StatusCode::NOT_FOUND);
+    v1::CreateSnapshotRequest snapshot;
+    snapshot.set_name("s");
+    snapshot.set_source_volume_id(id);
+    EXPECT_EQ(Call(&v1::Controller::Stub::CreateSnapshot, snapshot).code, StatusCode::NOT_FOUND);
+    DeleteVolume(id);
+    DeleteSnapshot(id);
+  }
+  EXPECT_EQ(*ReadFile(victim), "somebody's");
+  EXPECT_TRUE(PathExists(dir_ + "/victim.json"));
+}
+
 }  // namespace
 }  // namespace keelson::csi::local
