@@ -9,10 +9,10 @@ fail() {
 }
 apt() { apt-get -qq -y --no-install-recommends --allow-downgrades -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold "$@" >/tmp/apt.log 2>&1 || { tail -n 30 /tmp/apt.log; fail "apt-get $*"; }; }
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-parts=(keelson-kubelet keelson-proxy keelson-cni keelson-controlplane keelson-nodectl keelson-node keelson)
+parts=(keelson-kubelet keelson-proxy keelson-cni keelson-controlplane keelson-nodectl keelson-csi-local keelson-node keelson)
 debs() { for part in "${parts[@]}"; do echo "/debs/$1/${part}_"*.deb; done; }
-settings=(/etc/default/kubelet /etc/default/kube-proxy /etc/default/kube-cni /etc/default/kube-controlplane)
-units=(kubelet kube-proxy kube-cni kube-controlplane)
+settings=(/etc/default/kubelet /etc/default/kube-proxy /etc/default/kube-cni /etc/default/kube-controlplane /etc/default/keelson-csi-local)
+units=(kubelet kube-proxy kube-cni kube-controlplane keelson-csi-local)
 
 # Packages that stand for the community's: same names, paths and versions as far as they meet ours.
 community() {  # NAME VERSION FIELDS PATH...
@@ -47,7 +47,7 @@ installed kubeadm || fail "kubeadm had to go"
 for part in "${parts[@]}"; do installed "$part" || fail "$part is not installed"; done
 
 echo "--- programs find their libraries"
-for program in kubelet kube-proxy kube-cni kube-controlplane nodectl; do
+for program in kubelet kube-proxy kube-cni kube-controlplane nodectl keelson-csi-local; do
   "/usr/bin/$program" --version | grep -q '^Kubernetes v1\.' || fail "$program --version"
 done
 for plugin in bridge host-local portmap bandwidth loopback keelson-policy; do
@@ -73,6 +73,9 @@ for unit in kube-proxy kube-cni kube-controlplane; do
   systemd-analyze security --offline=yes --threshold=30 "$unit.service" >/tmp/security 2>&1 || { tail -n 1 /tmp/security; fail "$unit is too exposed"; }
   tail -n 1 /tmp/security
 done
+# Its mounts are the host's: whatever needs mounts of its own stays open.
+systemd-analyze security --offline=yes --threshold=50 keelson-csi-local.service >/tmp/security 2>&1 || { tail -n 1 /tmp/security; fail "keelson-csi-local is too exposed"; }
+tail -n 1 /tmp/security
 
 echo "--- upgrade and downgrade keep settings"
 for file in "${settings[@]}"; do echo "# mine" >>"$file"; done
@@ -84,7 +87,7 @@ for to in next first; do
 done
 
 echo "--- remove keeps settings and data, purge keeps data"
-mkdir -p /var/lib/keelson/controlplane /var/lib/kubelet/pki
+mkdir -p /var/lib/keelson/controlplane /var/lib/kubelet/pki /var/lib/keelson-csi-local/volumes
 apt remove kubeadm "${parts[@]}"
 for path in /usr/bin/kubelet /usr/bin/kube-controlplane /opt/cni/bin/bridge; do [ ! -e $path ] || fail "$path is still there"; done
 for file in "${settings[@]}"; do grep -qx '# mine' "$file" || fail "$file is gone"; done
@@ -93,6 +96,6 @@ for file in "${settings[@]}"; do [ ! -e "$file" ] || fail "$file is still there"
 for unit in "${units[@]}"; do
   [ ! -e "/etc/systemd/system/multi-user.target.wants/$unit.service" ] || fail "$unit is still enabled"
 done
-[ -d /var/lib/keelson/controlplane ] && [ -d /var/lib/kubelet/pki ] || fail "data is gone"
+[ -d /var/lib/keelson/controlplane ] && [ -d /var/lib/kubelet/pki ] && [ -d /var/lib/keelson-csi-local/volumes ] || fail "data is gone"
 dpkg-query -W 'keelson*' 2>/dev/null | grep . && fail "packages are still known"
 echo "--- passed"
