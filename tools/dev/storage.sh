@@ -28,7 +28,8 @@ storage_command() {
       ;;
     "$STORAGE_CONTROLLER")
       COMMAND=(env "NODE_NAME=$NODE" "$BIN/$STORAGE_CONTROLLER" --csi-address "$NODE_RUN/csi.sock"
-        --kubeconfig "$CONF/$STORAGE_CONTROLLER.kubeconfig" --node-deployment)
+        --kubeconfig "$CONF/$STORAGE_CONTROLLER.kubeconfig" --node-deployment --strict-topology --immediate-topology=false
+        --enable-capacity --capacity-namespace kube-system)
       # shellcheck disable=SC2206
       COMMAND+=(${KEELSON_STORAGE_CONTROLLER_FLAGS:-})
       ;;
@@ -50,7 +51,10 @@ storage_pki() {
 storage_objects() {
   storage_is_on || return 0
   run_kubectl apply -f "$ROOT/tools/dev/storage.yaml" >/dev/null
-  if storage_has_controller; then run_kubectl apply -f "$ROOT/csi/controller/deploy/rbac.yaml" >/dev/null; fi
+  storage_has_controller || return 0
+  run_kubectl apply -f "$ROOT/csi/controller/deploy/rbac.yaml" >/dev/null
+  # Without the objects that the controller makes, no pod with a claim would be scheduled.
+  run_kubectl patch csidriver local.csi.keelson.dev --type=merge -p '{"spec": {"storageCapacity": true}}' >/dev/null
 }
 
 # Raw devices stay attached until their volume is unstaged: without a kubelet nothing does that.
