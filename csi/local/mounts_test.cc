@@ -187,7 +187,7 @@ TEST_F(MountsTest, NoIdentityLeadsOutOfTheDataDirectory) {
   ASSERT_TRUE(WriteFile(dir_ + "/victim.json", "somebody's"));
   for (const std::string& id :
        {std::string("../../victim"), dir_ + "/victim", std::string("vol-../../../victim"), std::string("."),
-        std::string("vol-0\0../victim", 16), std::string(100000, '/')}) {
+        std::string("vol-0\0../victim", 15), std::string(100000, '/')}) {
     EXPECT_EQ(Call(&v1::Node::Stub::NodeStageVolume,
                    [&] {
                      v1::NodeStageVolumeRequest request = StageRequest("x");
