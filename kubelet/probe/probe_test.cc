@@ -232,6 +232,10 @@ class TimingRunner : public FakeRunner {
     MutexLock lock(mutex_);
     return times_[scheme];
   }
+  void AwaitTimes(const std::string& scheme, size_t count) {
+    MutexLock lock(mutex_);
+    while (times_[scheme].size() < count) changed_.wait(mutex_);
+  }
 
  private:
   struct Timed : PreparedProbe {
@@ -242,6 +246,7 @@ class TimingRunner : public FakeRunner {
         runner.times_[scheme].push_back(
             std::chrono::duration_cast<std::chrono::milliseconds>(runner.clock_.SteadyNow() - runner.start_)
                 .count());
+        runner.changed_.notify_all();
       }
       done({ProbeOutcome::kSuccess, ""});
     }
@@ -251,6 +256,7 @@ class TimingRunner : public FakeRunner {
   const Clock& clock_;
   const SteadyTime start_ = clock_.SteadyNow();
   Mutex mutex_;
+  CondVar changed_;
   std::map<std::string, std::vector<int64_t>> times_;
 };
 
@@ -260,6 +266,9 @@ TEST_F(ProbeTest, TheCheapOnesAreMadeTogether) {
   clock_.Advance(std::chrono::milliseconds(130));
   Start(manager, R"("readinessProbe":{"httpGet":{"port":1,"scheme":"HTTP"},"periodSeconds":1},
                     "livenessProbe":{"httpGet":{"port":1,"scheme":"HTTPS"},"periodSeconds":1})");
+  // The manager may still wait as it did before it knew of the pod.
+  runner.AwaitTimes("HTTP", 1);
+  runner.AwaitTimes("HTTPS", 1);
   for (int i = 0; i < 230; ++i) {
     clock_.AwaitWaiters(1);
     clock_.Advance(std::chrono::milliseconds(10));
