@@ -285,6 +285,29 @@ void ReadExtender(DocumentReader& in, ExtenderConfig& out) {
   }
 }
 
+// Zeros are unset, as for values in Go.
+void ReadLeaderElection(DocumentReader& in, LeaderElectionConfig& out) {
+  const auto read = [&](const char* field, auto& place) {
+    typename std::remove_reference_t<decltype(place)>::value_type given{};
+    in.Read(field, given);
+    if (given != decltype(given){}) place = std::move(given);
+  };
+  if (bool elect = true; in.Has("leaderElect")) {
+    in.Read("leaderElect", elect);
+    out.elect = elect;
+  }
+  read("leaseDuration", out.lease_duration);
+  read("renewDeadline", out.renew_deadline);
+  read("retryPeriod", out.retry_period);
+  read("resourceName", out.resource_name);
+  read("resourceNamespace", out.resource_namespace);
+  std::string lock;
+  in.Read("resourceLock", lock);
+  if (!lock.empty() && lock != "leases") {
+    in.Problem("resourceLock", fmt::format("Invalid value: \"{}\": resourceLock must be \"leases\"", lock));
+  }
+}
+
 void ReadAll(DocumentReader& in, Config& config) {
   std::string api_version, kind;
   in.Read("apiVersion", api_version);
@@ -294,8 +317,14 @@ void ReadAll(DocumentReader& in, Config& config) {
                fmt::format("Invalid value: \"{}\", kind \"{}\": must be KubeSchedulerConfiguration of {}",
                            api_version, kind, kApiVersion));
   }
-  in.Ignore({"leaderElection", "clientConnection", "parallelism", "healthzBindAddress", "metricsBindAddress",
-             "enableProfiling", "enableContentionProfiling", "delayCacheUntilActive"});
+  in.Ignore({"parallelism", "healthzBindAddress", "metricsBindAddress", "enableProfiling",
+             "enableContentionProfiling", "delayCacheUntilActive"});
+  in.Object("leaderElection",
+            [&](DocumentReader& leader) { ReadLeaderElection(leader, config.leader_election); });
+  in.Object("clientConnection", [&](DocumentReader& client) {
+    client.Ignore({"acceptContentTypes", "contentType", "qps", "burst"});
+    client.Read("kubeconfig", config.kubeconfig);
+  });
   in.Read("percentageOfNodesToScore", config.percentage_of_nodes_to_score);
   CheckPercentage(in, config.percentage_of_nodes_to_score);
   int64_t initial = config.initial_backoff.count() / 1000, most = config.max_backoff.count() / 1000;

@@ -121,6 +121,24 @@ TEST(Config, ExtendersHaveFiveSeconds) {
   }
 }
 
+// An absent field, and a zero where Go has a value, say nothing.
+TEST(Config, OfTheProcess) {
+  const auto some = ParseConfig(std::string(kHead) +
+                                "clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf, qps: 50}\n"
+                                "leaderElection: {leaderElect: false, retryPeriod: 1s, leaseDuration: 0s, "
+                                "resourceLock: leases, resourceNamespace: elections}\n");
+  ASSERT_TRUE(some) << some.error().message();
+  EXPECT_EQ(some->kubeconfig, "/etc/kubernetes/scheduler.conf");
+  EXPECT_EQ(some->leader_election.elect, false);
+  EXPECT_EQ(some->leader_election.retry_period, std::chrono::seconds(1));
+  EXPECT_EQ(some->leader_election.lease_duration, std::nullopt);
+  EXPECT_EQ(some->leader_election.resource_namespace, "elections");
+  const auto none = ParseConfig(std::string(kHead) + "leaderElection: {}\n");
+  ASSERT_TRUE(none) << none.error().message();
+  EXPECT_EQ(none->kubeconfig, "");
+  EXPECT_EQ(none->leader_election.elect, std::nullopt);
+}
+
 TEST(Config, Mistakes) {
   const struct {
     const char* text;
@@ -146,6 +164,10 @@ TEST(Config, Mistakes) {
       {"extenders: [{urlPrefix: 'http://a', bindVerb: b}, {urlPrefix: 'http://b', bindVerb: b}]",
        "extenders: Invalid value: only one extender can implement bind"},
       {"profiles: 7", "profiles: Invalid value: must be a list"},
+      {"leaderElection: {resourceLock: endpoints}",
+       "leaderElection.resourceLock: Invalid value: \"endpoints\": resourceLock must be \"leases\""},
+      {"leaderElection: {lease: 1s}", "unknown field \"leaderElection.lease\""},
+      {"clientConnection: {kubeConfig: x}", "unknown field \"clientConnection.kubeConfig\""},
   };
   for (const auto& c : cases) {
     EXPECT_NE(Problems(c.text).find(c.problem), std::string::npos)
