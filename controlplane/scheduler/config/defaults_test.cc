@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <boost/json.hpp>
+
 #include "controlplane/scheduler/config/config.h"
+#include "controlplane/scheduler/config/document.h"
+#include "lib/k8s/text/yaml.h"
 
 namespace keelson::scheduler {
 namespace {
@@ -152,6 +156,123 @@ TEST(SchedulerDefaults, PluginsAreThoseOfKubernetes136) {
   EXPECT_EQ(have, want);
 }
 
+// ---- the document with its defaults ----
+
+boost::json::object Document(const std::string& text) {
+  const auto read = k8s::YamlToJson(kHead + text);
+  EXPECT_TRUE(read) << text;
+  return read ? boost::json::parse(*read).as_object() : boost::json::object();
+}
+
+// The value at a path such as "profiles[0].schedulerName", as JSON. Arguments of a plugin, "NAMEArgs.field", are
+// those of the first profile.
+std::string At(const boost::json::object& document, std::string path) {
+  const boost::json::value* at = nullptr;
+  boost::json::value whole(document);
+  if (const size_t args = path.find("Args."); args != std::string::npos) {
+    for (const auto& item : whole.at("profiles").at(0).at("pluginConfig").as_array()) {
+      if (item.at("name") == boost::json::value(path.substr(0, args))) at = &item.at("args");
+    }
+    path = path.substr(args + 5);
+  } else {
+    at = &whole;
+  }
+  for (size_t begin = 0; at && begin < path.size();) {
+    const size_t end = std::min(path.find('.', begin), path.size());
+    std::string name = path.substr(begin, end - begin);
+    const bool first = name.ends_with("[0]");
+    if (first) name.resize(name.size() - 3);
+    at = at->is_object() ? at->get_object().if_contains(name) : nullptr;
+    if (at && first) at = &at->get_array().at(0);
+    begin = end + 1;
+  }
+  return at ? boost::json::serialize(*at) : "absent";
+}
+
+TEST(SchedulerDefaults, OfTheDocumentAreThoseOfKubernetes136) {
+  const char* weights = R"([{"name":"cpu","weight":1},{"name":"memory","weight":1}])";
+  const std::pair<std::string, std::string> defaults[] = {
+      {"parallelism", "16"},
+      {"profiles[0].schedulerName", R"("default-scheduler")"},
+      {"percentageOfNodesToScore", "0"},
+      {"leaderElection.leaderElect", "true"},
+      {"leaderElection.leaseDuration", R"("15s")"},
+      {"leaderElection.renewDeadline", R"("10s")"},
+      {"leaderElection.retryPeriod", R"("2s")"},
+      {"leaderElection.resourceLock", R"("leases")"},
+      {"leaderElection.resourceNamespace", R"("kube-system")"},
+      {"leaderElection.resourceName", R"("kube-scheduler")"},
+      {"clientConnection.contentType", R"("application/vnd.kubernetes.protobuf")"},
+      {"clientConnection.qps", "50"},
+      {"clientConnection.burst", "100"},
+      {"podInitialBackoffSeconds", "1"},
+      {"podMaxBackoffSeconds", "10"},
+      {"enableProfiling", "true"},
+      {"enableContentionProfiling", "true"},
+      {"DefaultPreemptionArgs.minCandidateNodesPercentage", "10"},
+      {"DefaultPreemptionArgs.minCandidateNodesAbsolute", "100"},
+      {"InterPodAffinityArgs.hardPodAffinityWeight", "1"},
+      {"VolumeBindingArgs.bindTimeoutSeconds", "600"},
+      {"NodeResourcesBalancedAllocationArgs.resources", weights},
+      {"NodeResourcesFitArgs.scoringStrategy.type", R"("LeastAllocated")"},
+      {"NodeResourcesFitArgs.scoringStrategy.resources", weights},
+      {"PodTopologySpreadArgs.defaultingType", R"("System")"},
+      {"NodeAffinityArgs.kind", R"("NodeAffinityArgs")"},
+  };
+  for (const char* text :
+       {"", "profiles: null", "profiles: [{}]", "leaderElection: {leaseDuration: 0s, resourceName: ''}",
+        "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {resources: [{name: "
+        "cpu}, "
+        "{name: memory, weight: 0}]}}}]}]"}) {
+    const boost::json::object document = WithDefaults(Document(text));
+    for (const auto& [path, want] : defaults) EXPECT_EQ(At(document, path), want) << path << " of " << text;
+  }
+}
+
+// What a document says stays, and what is written configures the same.
+TEST(SchedulerDefaults, OfTheDocumentKeepWhatItSays) {
+  const boost::json::object document = WithDefaults(Document(
+      "percentageOfNodesToScore: 30\nenableProfiling: false\n"
+      "leaderElection: {leaderElect: false, leaseDuration: 30s}\n"
+      "profiles:\n- schedulerName: mine\n  plugins:\n"
+      "    multiPoint: {disabled: [{name: ImageLocality}], enabled: [{name: NodeAffinity, weight: 5}]}\n"
+      "    score: {disabled: [{name: NodeResourcesFit}]}\n"
+      "  pluginConfig: [{name: VolumeBinding, args: {bindTimeoutSeconds: 0}}]\n"
+      "- schedulerName: other\n  plugins: {multiPoint: {disabled: [{name: '*'}], "
+      "enabled: [{name: DefaultBinder}, {name: PrioritySort}]}}\n"
+      "extenders: [{urlPrefix: 'http://a', filterVerb: f}]"));
+  EXPECT_EQ(At(document, "percentageOfNodesToScore"), "30");
+  EXPECT_EQ(At(document, "enableContentionProfiling"), "absent");
+  EXPECT_EQ(At(document, "leaderElection.leaderElect"), "false");
+  EXPECT_EQ(At(document, "leaderElection.leaseDuration"), R"("30s")");
+  EXPECT_EQ(At(document, "VolumeBindingArgs.bindTimeoutSeconds"), "0");
+  EXPECT_EQ(At(document, "profiles[0].plugins.score.disabled"), R"([{"name":"NodeResourcesFit"}])");
+  const std::string plugins = At(document, "profiles[0].plugins.multiPoint.enabled");
+  EXPECT_NE(plugins.find(R"({"name":"NodeAffinity","weight":5})"), std::string::npos) << plugins;
+  EXPECT_EQ(plugins.find("ImageLocality"), std::string::npos) << plugins;
+  const boost::json::value& other = document.at("profiles").at(1);
+  EXPECT_EQ(boost::json::serialize(other.at("plugins").at("multiPoint").at("enabled")),
+            R"([{"name":"DefaultBinder"},{"name":"PrioritySort"}])");
+  EXPECT_EQ(other.at("pluginConfig"), boost::json::value(boost::json::array()));
+
+  EXPECT_EQ(WithDefaults(document), document);
+  const auto config = ParseConfig(boost::json::serialize(document));
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->profiles.size(), 2u);
+  EXPECT_EQ(config->leader_election.elect, false);
+  EXPECT_EQ(config->leader_election.lease_duration, std::chrono::seconds(30));
+}
+
+TEST(SchedulerDefaults, AllPluginsAreInTheDocument) {
+  const boost::json::object document = WithDefaults(Document(""));
+  std::vector<std::string> names;
+  for (const auto& item :
+       document.at("profiles").at(0).at("plugins").at("multiPoint").at("enabled").as_array()) {
+    names.emplace_back(item.at("name").as_string());
+  }
+  EXPECT_EQ(names, KnownPlugins());
+}
+
 // Fields with defaults upstream that set nothing here.
 TEST(SchedulerDefaults, WithoutAPlaceHere) {
   const struct {
@@ -162,9 +283,6 @@ TEST(SchedulerDefaults, WithoutAPlaceHere) {
       {"parallelism: 16", true, "one thread decides"},
       {"clientConnection: {contentType: application/vnd.kubernetes.protobuf, qps: 50, burst: 100}", true,
        "no request is held back; the API server shares itself by priority and fairness"},
-      {"leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s, "
-       "resourceLock: leases, resourceNamespace: kube-system, resourceName: kube-scheduler}",
-       true, "--leader-elect and its kin"},
       {"enableProfiling: true", true, "--profiling"},
       {"enableContentionProfiling: true", true, "there is no such profile outside Go"},
       {"profiles: [{pluginConfig: [{name: DynamicResources, args: {filterTimeout: 10s}}]}]", false,

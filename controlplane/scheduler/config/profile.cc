@@ -111,25 +111,6 @@ bool Disables(const PluginSet& choice, std::string_view name) {
   return std::any_of(list.begin(), list.end(), [&](const std::string& d) { return d == "*" || d == name; });
 }
 
-// Default plugins that are not disabled, replaced in place where enabled again; then the rest of what is
-// enabled.
-std::vector<PluginRef> MultiPoint(const PluginSet& choice) {
-  std::vector<PluginRef> out;
-  for (const Known& known : kKnown) {
-    const auto enabled = std::find_if(choice.enabled.begin(), choice.enabled.end(),
-                                      [&](const PluginRef& c) { return c.name == known.name; });
-    if (enabled != choice.enabled.end() && !Disables(choice, known.name)) {
-      out.push_back(*enabled);
-    } else if (!Disables(choice, known.name)) {
-      out.push_back({known.name, known.weight});
-    }
-  }
-  for (const PluginRef& enabled : choice.enabled) {
-    if (!Has(out, enabled.name)) out.push_back(enabled);
-  }
-  return out;
-}
-
 // The order at one point: what it names of the plugins of all points, the rest of those, what it adds.
 std::vector<PluginRef> AtPoint(const std::vector<PluginRef>& multi, const PluginSet& choice) {
   std::vector<PluginRef> out, added;
@@ -145,6 +126,23 @@ std::vector<PluginRef> AtPoint(const std::vector<PluginRef>& multi, const Plugin
 }
 
 }  // namespace
+
+std::vector<PluginRef> PluginsOfAllPoints(const PluginSet& choice) {
+  std::vector<PluginRef> out;
+  for (const Known& known : kKnown) {
+    const auto enabled = std::find_if(choice.enabled.begin(), choice.enabled.end(),
+                                      [&](const PluginRef& c) { return c.name == known.name; });
+    if (enabled != choice.enabled.end() && !Disables(choice, known.name)) {
+      out.push_back(*enabled);
+    } else if (!Disables(choice, known.name)) {
+      out.push_back({known.name, known.weight});
+    }
+  }
+  for (const PluginRef& enabled : choice.enabled) {
+    if (!Has(out, enabled.name)) out.push_back(enabled);
+  }
+  return out;
+}
 
 std::vector<std::string> KnownPlugins() {
   std::vector<std::string> out;
@@ -164,7 +162,7 @@ Result<std::unique_ptr<Framework>> MakeFramework(const Profile& profile, Framewo
     return Error(Code::kInvalid,
                  fmt::format("profile {}: plugin \"{}\" does not exist", profile.scheduler_name, name));
   };
-  const std::vector<PluginRef> multi = MultiPoint(profile.multi_point);
+  const std::vector<PluginRef> multi = PluginsOfAllPoints(profile.multi_point);
   for (const PointName& point : kPoints) {
     const auto it = profile.points.find(point.point);
     const PluginSet none, &choice = it == profile.points.end() ? none : it->second;

@@ -52,6 +52,10 @@ struct FrameworkHandle {
 // The framework of a profile. kInvalid: a plugin does not exist, or does not implement the extension point.
 Result<std::unique_ptr<Framework>> MakeFramework(const Profile& profile, FrameworkHandle handle);
 
+// The plugins that a `multiPoint` enables, in order: the default ones that it does not disable, with the weights
+// that it gives, and its own.
+std::vector<PluginRef> PluginsOfAllPoints(const PluginSet& multi_point);
+
 // The names of all plugins, in the order in which they are enabled by default.
 std::vector<std::string> KnownPlugins();
 
