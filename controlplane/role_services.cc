@@ -10,6 +10,7 @@
 #include "controlplane/controllers/controllers.h"
 #include "controlplane/options/option_values.h"
 #include "controlplane/scheduler/scheduler.h"
+#include "controlplane/scheduler_config.h"
 #include "lib/api/duration.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
@@ -51,12 +52,10 @@ Result<std::shared_ptr<client::Transport>> TransportFor(const Options& options,
   return client::NewHttpTransport(config);
 }
 
-Result<scheduler::Options> SchedulerOptions(const Options& options) {
+scheduler::Options SchedulerOptions(const SchedulerRole& role) {
+  const Options& options = role.options;
   scheduler::Options out;
-  if (!options.scheduler_config_file.empty()) {
-    KEELSON_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.scheduler_config_file));
-    KEELSON_ASSIGN_OR_RETURN(out.config, scheduler::ParseConfig(text));
-  }
+  out.config = role.config;
   out.pod_max_in_unschedulable_pods_duration = options.max_unschedulable;
   if (options.scheduler_debug_port != 0) {
     out.debug_host = "127.0.0.1";
@@ -169,11 +168,11 @@ Result<Run> Led(const Options& options, const std::string& program,
 
 std::string GoDuration(std::chrono::nanoseconds duration) { return api::FormatGoDuration(duration.count()); }
 
-std::string Configz(const Options& options) {
-  const LeaderFlags& leader = options.leader;
+std::string Configz(const Options& options, const Options& of_scheduler) {
   const controllers::Options& manager = options.manager;
-  auto election = [&](const char* program, const char* form) {
-    return fmt::format(fmt::runtime(form), MustElect(options, false), GoDuration(leader.lease_duration),
+  auto election = [](const Options& of, const char* program, const char* form) {
+    const LeaderFlags& leader = of.leader;
+    return fmt::format(fmt::runtime(form), MustElect(of, false), GoDuration(leader.lease_duration),
                        GoDuration(leader.renew_deadline), GoDuration(leader.retry_period),
                        leader.resource_lock, leader.resource_name.empty() ? program : leader.resource_name,
                        leader.resource_namespace);
@@ -189,7 +188,7 @@ std::string Configz(const Options& options) {
         R"("SecondaryNodeEvictionRate":{},"NodeStartupGracePeriod":"{}","NodeMonitorGracePeriod":"{}",)"
         R"("LargeClusterSizeThreshold":{},"UnhealthyZoneThreshold":{}}}}})",
         options.bind_address, options.secure_port,
-        election(kControllers,
+        election(options, kControllers,
                  R"({{"LeaderElect":{},"LeaseDuration":"{}","RenewDeadline":"{}","RetryPeriod":"{}",)"
                  R"("ResourceLock":"{}","ResourceName":"{}","ResourceNamespace":"{}"}})"),
         names, options.use_service_account_credentials, manager.allocate_node_cidrs, options.cluster_cidr,
@@ -200,7 +199,7 @@ std::string Configz(const Options& options) {
   }
   if (options.Has("scheduler")) {
     out += (out.empty() ? "" : ",") + std::string(R"("componentconfig":{"leaderElection":)") +
-           election(kScheduler,
+           election(of_scheduler, kScheduler,
                     R"({{"leaderElect":{},"leaseDuration":"{}","renewDeadline":"{}","retryPeriod":"{}",)"
                     R"("resourceLock":"{}","resourceName":"{}","resourceNamespace":"{}"}})") +
            "}";
@@ -208,7 +207,7 @@ std::string Configz(const Options& options) {
   return "{" + out + "}";
 }
 
-Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
+Result<> AddPages(ServiceGroup& group, const Options& options, const Options& of_scheduler, Roles& roles) {
   const std::string program = options.Has("controllers") ? kControllers : kScheduler;
   // Both may name the same file.
   const std::string& who =
@@ -225,7 +224,7 @@ Result<> AddPages(ServiceGroup& group, const Options& options, Roles& roles) {
                                                        client::RestClient(may_transport));
   ComponentPages pages;
   pages.component = program;
-  pages.configz = Configz(options);
+  pages.configz = Configz(options, of_scheduler);
   pages.flags = options.flags;
   pages.flagz = k8s::FeatureEnabled(options.feature_gates, "ComponentFlagz");
   pages.statusz = k8s::FeatureEnabled(options.feature_gates, "ComponentStatusz");
@@ -259,39 +258,35 @@ Result<> CheckElections(const Roles& roles) {
   return {};
 }
 
-Result<> WriteSchedulerConfig(const Options& options) {
-  std::string text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
-  if (!options.scheduler_config_file.empty()) {
-    KEELSON_ASSIGN_OR_RETURN(text, ReadFile(options.scheduler_config_file));
+Result<> AddRoles(ServiceGroup& group, const Options& given, apiserver::ApiServer* apiserver, Roles& roles) {
+  SchedulerRole scheduler_role;
+  scheduler_role.options = given;
+  if (given.Has("scheduler")) {
+    KEELSON_ASSIGN_OR_RETURN(scheduler_role, ReadSchedulerRole(given));
   }
-  KEELSON_RETURN_IF_ERROR(scheduler::ParseConfig(text));
-  KEELSON_RETURN_IF_ERROR(WriteFileAtomic(options.write_config_to, text));
-  log::Info("Wrote configuration", {{"file", options.write_config_to}});
-  return {};
-}
-
-Result<> AddRoles(ServiceGroup& group, const Options& options, apiserver::ApiServer* apiserver,
-                  Roles& roles) {
+  // A process that is a scheduler alone is set by its file.
+  const Options& options = given.Has("controllers") ? given : scheduler_role.options;
   std::vector<std::string> needs;
   if (apiserver) needs.push_back("https");
   if (options.Has("scheduler") && options.Has("controllers") && !options.leader.resource_name.empty() &&
       MustElect(options, apiserver)) {
     return Error(Code::kInvalid, "--leader-elect-resource-name names one Lease, and there are two roles");
   }
-  auto add = [&](const char* service, const char* program, std::shared_ptr<client::Transport> transport,
-                 Run run) -> Result<> {
-    if (MustElect(options, apiserver)) {
-      KEELSON_ASSIGN_OR_RETURN(run, Led(options, program, std::move(transport), roles, std::move(run)));
+  auto add = [&](const char* service, const char* program, const Options& own,
+                 std::shared_ptr<client::Transport> transport, Run run) -> Result<> {
+    if (MustElect(own, apiserver)) {
+      KEELSON_ASSIGN_OR_RETURN(run, Led(own, program, std::move(transport), roles, std::move(run)));
     }
     group.Add({service, needs, std::move(run)});
     return {};
   };
   if (options.Has("scheduler")) {
-    KEELSON_ASSIGN_OR_RETURN(auto transport, TransportFor(options, apiserver, kScheduler));
+    const Options& own = scheduler_role.options;
+    KEELSON_ASSIGN_OR_RETURN(auto transport, TransportFor(own, apiserver, kScheduler));
     client::RestClient api(transport);
-    KEELSON_ASSIGN_OR_RETURN(scheduler::Options settings, SchedulerOptions(options));
+    scheduler::Options settings = SchedulerOptions(scheduler_role);
     settings.pod_resources = roles.pod_resources;
-    KEELSON_RETURN_IF_ERROR(add("scheduler", kScheduler, transport,
+    KEELSON_RETURN_IF_ERROR(add("scheduler", kScheduler, own, transport,
                                 [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
                                   return scheduler::Run(api, settings, stop, ready);
                                 }));
@@ -300,13 +295,13 @@ Result<> AddRoles(ServiceGroup& group, const Options& options, apiserver::ApiSer
     KEELSON_ASSIGN_OR_RETURN(auto transport, TransportFor(options, apiserver, kControllers));
     client::RestClient api(transport);
     KEELSON_ASSIGN_OR_RETURN(controllers::Options settings, ControllerOptions(options, apiserver, api));
-    KEELSON_RETURN_IF_ERROR(add("controllers", kControllers, transport,
+    KEELSON_RETURN_IF_ERROR(add("controllers", kControllers, options, transport,
                                 [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
                                   return controllers::Run(api, settings, stop, ready);
                                 }));
   }
   if (!apiserver && (options.Has("scheduler") || options.Has("controllers"))) {
-    KEELSON_RETURN_IF_ERROR(AddPages(group, options, roles));
+    KEELSON_RETURN_IF_ERROR(AddPages(group, options, scheduler_role.options, roles));
   }
   return {};
 }

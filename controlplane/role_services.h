@@ -37,7 +37,4 @@ Result<> AddRoles(ServiceGroup& group, const Options& options, apiserver::ApiSer
 // kUnavailable: an election that this process takes part in is stuck.
 Result<> CheckElections(const Roles& roles);
 
-// --write-config-to: returns the scheduler's effective configuration. kInvalid when --config is invalid.
-Result<> WriteSchedulerConfig(const Options& options);
-
 }  // namespace keelson::controlplane

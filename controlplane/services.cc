@@ -24,6 +24,7 @@
 #include "controlplane/registry/registry.h"
 #include "controlplane/role_services.h"
 #include "controlplane/storage/store.h"
+#include "controlplane/scheduler_config.h"
 #include "controlplane/storage/watch_cache_metrics.h"
 #include "lib/base/build_info.h"
 #include "lib/base/fd.h"

@@ -315,5 +315,6 @@ void FinishOptions(const CLI::App& app, Options& options) {
   if (app.count("--secure-port") > 0 || options.Has("apiserver")) return;
   options.secure_port = options.Has("controllers") ? kControllersPort : kSchedulerPort;
 }
+  FinishLeaderFlags(app, options.leader);
 
 }  // namespace keelson::controlplane

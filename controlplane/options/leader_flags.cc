@@ -23,6 +23,14 @@ void AddLeaderFlags(CLI::App& app, LeaderFlags& flags) {
   add("--leader-elect-resource-namespace", flags.resource_namespace, "Namespace of the Lease");
 }
 
+void FinishLeaderFlags(const CLI::App& app, LeaderFlags& flags) {
+  for (const char* name :
+       {"leader-elect", "leader-elect-lease-duration", "leader-elect-renew-deadline",
+        "leader-elect-retry-period", "leader-elect-resource-name", "leader-elect-resource-namespace"}) {
+    if (app.count(std::string("--") + name) > 0) flags.given.insert(name);
+  }
+}
+
 Result<client::LeaderElectionOptions> LeaderOptionsOf(const LeaderFlags& flags, const std::string& program) {
   client::LeaderElectionOptions out;
   out.ns = flags.resource_namespace;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "lib/client/leader_election.h"
@@ -19,9 +20,12 @@ struct LeaderFlags {
   std::string resource_lock = "leases";
   std::string resource_name;  // empty: upstream's name of the role's program
   std::string resource_namespace = "kube-system";
+  std::set<std::string, std::less<>> given;  // the flags on the command line, without "--"
 };
 
 void AddLeaderFlags(CLI::App& app, LeaderFlags& flags);
+// Sets `given`. Call after parsing.
+void FinishLeaderFlags(const CLI::App& app, LeaderFlags& flags);
 // For the role of upstream's `program`. kInvalid for inconsistent durations.
 Result<client::LeaderElectionOptions> LeaderOptionsOf(const LeaderFlags& flags, const std::string& program);
 

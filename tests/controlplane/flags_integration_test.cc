@@ -121,7 +121,18 @@ TEST_F(FlagsTest, WriteConfigTo) {
   Process good(files_.dir() + "/good.log",
                {"--roles=scheduler", "--config=" + in, "--write-config-to=" + out});
   EXPECT_EQ(good.Wait(), 0) << good.Log();
-  EXPECT_EQ(ReadFile(out).value_or(""), text);
+  EXPECT_THAT(ReadFile(out).value_or(""),
+              AllOf(HasSubstr("podMaxBackoffSeconds: 20\n"), HasSubstr("podInitialBackoffSeconds: 1\n"),
+                    HasSubstr("  leaseDuration: 15s\n"), HasSubstr("  schedulerName: default-scheduler\n"),
+                    HasSubstr("- name: TaintToleration\n        weight: 3\n"),
+                    HasSubstr("      minCandidateNodesAbsolute: 100\n")));
+  // It is a configuration itself, and the same; what flags change is in it.
+  Process again(files_.dir() + "/again.log",
+                {"--roles=scheduler", "--config=" + out, "--leader-elect-lease-duration=20s",
+                 "--write-config-to=" + out});
+  EXPECT_EQ(again.Wait(), 0) << again.Log();
+  EXPECT_THAT(ReadFile(out).value_or(""),
+              AllOf(HasSubstr("podMaxBackoffSeconds: 20\n"), HasSubstr("  leaseDuration: 20s\n")));
 
   // A mistake ends the program, and nothing is written.
   ASSERT_TRUE(WriteFile(in, text + "nonsense: 1\n"));

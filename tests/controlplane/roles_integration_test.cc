@@ -110,6 +110,32 @@ TEST_F(Roles, ASchedulerAlone) {
   EXPECT_THAT(process->Log(), Not(HasSubstr("forbidden")));
 }
 
+// As where the file alone says which server it is and how a leader is elected.
+TEST_F(Roles, ASchedulerSetByItsFile) {
+  const std::string file = File("scheduler.yaml");
+  ASSERT_TRUE(WriteFile(file,
+                        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+                        "clientConnection: {kubeconfig: " +
+                            File("stock-kube-scheduler.conf") +
+                            "}\nleaderElection: {resourceName: mine, leaseDuration: 40s, renewDeadline: 20s, "
+                            "retryPeriod: 1s}\n"));
+  // The role of a stock cluster allows the Lease kube-scheduler alone.
+  Kubectl({"-n", "kube-system", "create", "role", "mine", "--verb=get,update", "--resource=leases",
+           "--resource-name=mine"});
+  Kubectl(
+      {"-n", "kube-system", "create", "rolebinding", "mine", "--role=mine", "--user=stock-kube-scheduler"});
+  Process process(*cluster_, "file",
+                  {"--roles=scheduler", "--config=" + file, "--leader-elect-lease-duration=30s"});
+  EXPECT_TRUE(Eventually([&] { return !Holder("mine").empty(); })) << process.Log();
+  // A flag that was given wins over the file.
+  EXPECT_EQ(Field("lease/mine", "{.spec.leaseDurationSeconds}", "kube-system"), "30");
+  ASSERT_TRUE(Eventually([&] { return !process.url().empty(); })) << process.Log();
+  EXPECT_THAT(Curl(process.url() + "/configz", "admin").out,
+              AllOf(HasSubstr(R"("leaseDuration":"30s","renewDeadline":"20s")"),
+                    HasSubstr(R"("resourceName":"mine")")));
+  EXPECT_EQ(process.End(SIGTERM), 0);
+}
+
 TEST_F(Roles, BadFlagsAreRefused) {
   struct Case {
     std::vector<std::string> flags;
