@@ -330,7 +330,10 @@ TEST_F(Auth, NodesGetTokensOfTheirPods) {
   } rows[] = {
       {{}, "node requested token not bound to a pod"},
       {{pod, mine}, "node requested token with a pod binding without a uid"},
-      {{pod, mine, uid_of_mine, "--audience=bank"}, "audience \"bank\" not found in pod spec volume"},
+      {{pod, mine, uid_of_mine, "--audience=bank"},
+       "audience \"bank\" not found in pod spec volume, system:node:n5 is not authorized to request tokens "
+       "for "
+       "this audience"},
       {{pod, mine, uid_of_mine, "--audience=vault", "--audience=bank"},
        "node may only request 0 or 1 audiences"},
       {{pod, "--bound-object-name=other", "--bound-object-uid=" + uid("other")},
@@ -339,6 +342,63 @@ TEST_F(Auth, NodesGetTokensOfTheirPods) {
        "the UID in the bound object reference (x) does not match the UID in record"},
   };
   for (const auto& row : rows) EXPECT_NE(ask(row.more, 1).find(row.says), std::string::npos) << row.says;
+}
+
+// Beyond the audiences of projected volumes: those of CSI drivers, and those that a role allows.
+TEST_F(Auth, NodesGetTokensForDriversAndByRoles) {
+  const std::string node = "system:node:n7";
+  cluster().AddUser(node, {"system:nodes"});
+  Kubectl({"create", "ns", "drivers"});
+  Kubectl({"-n", "drivers", "wait", "--for=create", "sa/default", "--timeout=30s"});
+  Kubectl({"create", "-f", "-"}, "admin", 0, R"(
+---
+{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: secrets.example.com},
+ spec: {tokenRequests: [{audience: vault}], volumeLifecycleModes: [Ephemeral]}}
+---
+{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: disks.example.com},
+ spec: {tokenRequests: [{audience: cloud}]}}
+---
+{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: cinder.csi.openstack.org},
+ spec: {tokenRequests: [{audience: openstack}]}}
+---
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk},
+ spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], csi: {driver: disks.example.com, volumeHandle: a}}}
+---
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: old},
+ spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], cinder: {volumeID: v}}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: disk, namespace: drivers},
+ spec: {volumeName: disk, storageClassName: "", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: old, namespace: drivers},
+ spec: {volumeName: old, storageClassName: "", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: mine, namespace: drivers}, spec: {nodeName: n7,
+ containers: [{name: c, image: busybox}], volumes: [
+  {name: inline, csi: {driver: secrets.example.com}}, {name: gone, csi: {driver: gone.example.com}},
+  {name: disk, persistentVolumeClaim: {claimName: disk}}, {name: old, persistentVolumeClaim: {claimName: old}},
+  {name: missing, persistentVolumeClaim: {claimName: missing}}]}}
+)");
+  const std::string uid = Kubectl({"-n", "drivers", "get", "pod", "mine", "-o", "jsonpath={.metadata.uid}"});
+  const auto ask = [&](const std::string& audience, int code) {
+    return Kubectl({"-n", "drivers", "create", "token", "default", "--bound-object-kind=Pod",
+                    "--bound-object-name=mine", "--bound-object-uid=" + uid, "--audience=" + audience},
+                   node, code);
+  };
+  for (const char* audience : {"vault", "cloud", "openstack"}) EXPECT_NE(ask(audience, 0), "") << audience;
+  EXPECT_NE(ask("registry", 1).find("audience \"registry\" not found in pod spec volume"), std::string::npos);
+  // A role names the audience as its resource, and may name accounts.
+  Kubectl({"create", "-f", "-"}, "admin", 0, R"(
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: pulls}, rules: [
+ {apiGroups: [""], resources: [registry], resourceNames: [default], verbs: [request-serviceaccounts-token-audience]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: pulls},
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: pulls},
+ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:nodes"}]}
+)");
+  EXPECT_NE(ask("registry", 0), "");
+  EXPECT_NE(ask("bank", 1).find("audience \"bank\" not found in pod spec volume"), std::string::npos);
 }
 
 // A certificate request from creation to use of the certificate; the test is the signer.

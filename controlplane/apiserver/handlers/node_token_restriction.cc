@@ -20,6 +20,20 @@ std::shared_ptr<const T> Find(registry::Registry& registry, std::string_view ns,
   return found ? std::static_pointer_cast<const T>((*found)->Decode()) : nullptr;
 }
 
+// The CSI driver of a volume's source. An in-tree source has the driver that took its place. Empty: none.
+template <typename Source>
+std::string DriverOfSource(const Source& source) {
+  if (source.has_csi()) return source.csi().driver();
+  if (source.has_aws_elastic_block_store()) return "ebs.csi.aws.com";
+  if (source.has_azure_disk()) return "disk.csi.azure.com";
+  if (source.has_azure_file()) return "file.csi.azure.com";
+  if (source.has_cinder()) return "cinder.csi.openstack.org";
+  if (source.has_gce_persistent_disk()) return "pd.csi.storage.gke.io";
+  if (source.has_portworx_volume()) return "pxd.portworx.com";
+  if (source.has_vsphere_volume()) return "csi.vsphere.vmware.com";
+  return "";
+}
+
 }  // namespace
 
 Result<> NodeTokenRestriction::Check(const User& user, std::string_view ns, std::string_view account,
@@ -66,8 +80,11 @@ Result<> NodeTokenRestriction::CheckAudience(const User& user, const corev1::Pod
   info.resource = audience;
   info.name = pod.spec().service_account_name();
   if (authorizer_->Authorize({user, info}).allowed) return {};
-  return Error(Code::kForbidden,
-               fmt::format("audience {} not found in pod spec volume", k8s::Quote(audience)));
+  return Error(
+      Code::kForbidden,
+      fmt::format("audience {} not found in pod spec volume, {} is not authorized to request tokens for "
+                  "this audience",
+                  k8s::Quote(audience), user.name));
 }
 
 bool NodeTokenRestriction::Refers(const corev1::Pod& pod, const corev1::Volume& volume,
@@ -88,7 +105,7 @@ bool NodeTokenRestriction::Refers(const corev1::Pod& pod, const corev1::Volume& 
 // The CSI driver of a volume or of its claim's volume. Empty: none.
 std::string NodeTokenRestriction::DriverOf(const corev1::Pod& pod, const corev1::Volume& volume) const {
   const auto& source = volume.volume_source();
-  if (source.has_csi()) return source.csi().driver();
+  if (std::string driver = DriverOfSource(source); !driver.empty()) return driver;
   std::string claim_name;
   if (source.has_ephemeral()) claim_name = pod.metadata().name() + "-" + volume.name();
   if (source.has_persistent_volume_claim()) claim_name = source.persistent_volume_claim().claim_name();
@@ -96,8 +113,7 @@ std::string NodeTokenRestriction::DriverOf(const corev1::Pod& pod, const corev1:
   const auto claim = Find<corev1::PersistentVolumeClaim>(registry_, pod.metadata().namespace_(), claim_name);
   if (!claim || claim->spec().volume_name().empty()) return "";
   const auto bound = Find<corev1::PersistentVolume>(registry_, "", claim->spec().volume_name());
-  if (!bound || !bound->spec().persistent_volume_source().has_csi()) return "";
-  return bound->spec().persistent_volume_source().csi().driver();
+  return bound ? DriverOfSource(bound->spec().persistent_volume_source()) : "";
 }
 
 }  // namespace keelson::apiserver
