@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "controlplane/apiextensions/custom_resource.h"
+#include "controlplane/apiserver/aggregator/aggregation_metrics.h"
 #include "controlplane/apiserver/endpoints/response.h"
 #include "controlplane/apiserver/request/yaml.h"
 #include "controlplane/storage/store.h"
@@ -119,6 +120,7 @@ Discovery::Documents Discovery::Current() const {
   made_of_ = std::move(now);
   made_with_ = std::move(services);
   made_at_ = generation;
+  CountAggregatedDiscovery();
   return documents_;
 }
 

@@ -17,6 +17,7 @@ namespace keelson::apiserver {
 namespace {
 
 namespace json = boost::json;
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -230,6 +231,11 @@ TEST_F(Aggregation, OpenApiV2IsMerged) {
   EXPECT_FALSE(definitions.at(meta + "_v2").as_object().contains("properties"));
   EXPECT_EQ(definitions.at(kFlunder).at("properties").at("metadata").at("$ref").as_string(),
             "#/definitions/" + meta + "_v2");
+  EXPECT_THAT(Kubectl({"get", "--raw", "/metrics"}),
+              AllOf(HasSubstr(std::string("aggregator_openapi_v2_regeneration_count{apiservice=\"") + kName +
+                              "\",reason=\"add\"}"),
+                    HasSubstr("aggregator_openapi_v2_regeneration_duration{reason=\"add\"}"),
+                    HasSubstr("aggregator_discovery_aggregation_count_total ")));
   EXPECT_THAT(Get("/openapi/v2", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf").body,
               HasSubstr("A flunder is a fish."));
   Kubectl({"delete", "apiservice", kName});

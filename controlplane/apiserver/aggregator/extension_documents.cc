@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <boost/json.hpp>
 
+#include "controlplane/apiserver/aggregator/aggregation_metrics.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/openapi/extension.h"
 #include "lib/base/json_quote.h"
@@ -184,6 +185,12 @@ void ExtensionDocuments::Put(const ApiServiceEntry& service, ExtensionDocument d
   kept.target = service.Target();
   kept.read = clock_.SteadyNow();
   kept.openapi_v2_etag = std::move(etag);
+  const auto &before = kept.document.openapi_v2, &after = document.openapi_v2;
+  if (before != after) {
+    CountOpenApiChange(service.name, !after   ? PartChange::kDelete
+                                     : before ? PartChange::kUpdate
+                                              : PartChange::kAdd);
+  }
   kept.document = std::move(document);
   if (!same) ++generation_;
 }
@@ -229,7 +236,11 @@ void ExtensionDocuments::MarkStale(const ApiServiceEntry& service) {
 
 void ExtensionDocuments::Remove(const std::string& name) {
   MutexLock lock(mutex_);
-  if (kept_.erase(name) > 0) ++generation_;
+  const auto found = kept_.find(name);
+  if (found == kept_.end()) return;
+  if (found->second.document.openapi_v2) CountOpenApiChange(name, PartChange::kDelete);
+  kept_.erase(found);
+  ++generation_;
 }
 
 std::map<std::string, ExtensionDocument> ExtensionDocuments::All() const {

@@ -1,6 +1,8 @@
 #include "controlplane/apiserver/aggregator/extension_openapi.h"
 
+#include "controlplane/apiserver/aggregator/aggregation_metrics.h"
 #include "lib/api/openapi/extension.h"
+#include "lib/base/clock.h"
 #include "lib/base/text.h"
 #include "lib/crypto/digest.h"
 
@@ -13,6 +15,10 @@ std::shared_ptr<const ExtensionOpenApi::Merged> ExtensionOpenApi::Current() {
   }
   MutexLock lock(mutex_);
   if (now == parts_) return merged_;
+  const SteadyTime begin = SteadyTime::clock::now();
+  const PartChange change = now.size() > parts_.size()   ? PartChange::kAdd
+                            : now.size() < parts_.size() ? PartChange::kDelete
+                                                         : PartChange::kUpdate;
   std::vector<std::string> texts;
   crypto::Sha256Sum identity;
   for (const auto& part : now) {
@@ -27,6 +33,7 @@ std::shared_ptr<const ExtensionOpenApi::Merged> ExtensionOpenApi::Current() {
   merged_ = std::make_shared<const Merged>(
       Merged{Hex(identity.Finish()), http::CompressPiece(addition.json.paths),
              http::CompressPiece(addition.json.schemas), http::CompressPiece(addition.protobuf)});
+  ObserveOpenApiMerge(change, SteadyTime::clock::now() - begin);
   return merged_;
 }
 

@@ -21,8 +21,8 @@ inline constexpr char kOther[] = "of other programs that share the library";
 }  // namespace absence
 
 inline constexpr metrics::Exception kAbsentMetrics[] = {
-    {"aggregator_discovery_", absence::kNotCounted},
-    {"aggregator_openapi_", absence::kNotCounted},
+    {"aggregator_discovery_nopeer_requests_total", absence::kNoPeers},
+    {"aggregator_discovery_peer_aggregated_cache_", absence::kNoPeers},
     {"apiextensions_apiserver_validation_ratcheting_seconds", absence::kNotCounted},
     {"apiserver_admission_step_admission_duration_seconds_summary", "the histogram of this name has more"},
     {"apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info", absence::kNotCounted},
