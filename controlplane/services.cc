@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "controlplane/apiserver/endpoints/request_metrics.h"
+#include "controlplane/apiserver/request/browser_headers.h"
 #include "controlplane/apiserver/server.h"
 #include "controlplane/audit_setup.h"
 #include "controlplane/auth_services.h"
@@ -23,8 +24,8 @@
 #include "controlplane/options/tls_options.h"
 #include "controlplane/registry/registry.h"
 #include "controlplane/role_services.h"
-#include "controlplane/storage/store.h"
 #include "controlplane/scheduler_config.h"
+#include "controlplane/storage/store.h"
 #include "controlplane/storage/watch_cache_metrics.h"
 #include "lib/base/build_info.h"
 #include "lib/base/fd.h"
@@ -241,6 +242,12 @@ void WatchFiles(const Options& options, std::vector<std::string> tls_files, Cont
 }
 
 Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
+  KEELSON_ASSIGN_OR_RETURN(
+      http::Handler handler,
+      apiserver::WithBrowserHeaders(options.cors_allowed_origins, options.transport_security_directives,
+                                    [&plane](auto request, auto writer) {
+                                      plane.apiserver->Handle(std::move(request), std::move(writer));
+                                    }));
   KEELSON_ASSIGN_OR_RETURN(crypto::TlsServerOptions tls, TlsOptionsOf(options));
   KEELSON_RETURN_IF_ERROR(MakeEtcd(options, plane));
   KEELSON_ASSIGN_OR_RETURN(registry::Config config, RegistryConfig(options));
@@ -263,10 +270,7 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   server.worker_threads = kWorkers;
   server.max_body = kMaxBody;
   server.on_handshake_error = [&errors = apiserver::HandshakeErrors()] { errors.Increment(); };
-  apiserver::ApiServer& apiserver = *plane.apiserver;
-  auto listening = http::Server::Listen(std::move(server), [&apiserver](auto request, auto writer) {
-    apiserver.Handle(std::move(request), std::move(writer));
-  });
+  auto listening = http::Server::Listen(std::move(server), std::move(handler));
   if (!listening) return listening.error();
   plane.https = std::move(*listening);
   WatchFiles(options, std::move(tls_files), plane);

@@ -64,6 +64,10 @@ void AddServing(const FlagAdder& add, Options& options) {
       "Requests at once on a connection of HTTP/2; 0: 500")
       ->check(CLI::NonNegativeNumber);
   add("--permit-port-sharing", options.permit_port_sharing, "Let several processes listen on one port");
+  add("--cors-allowed-origins", options.cors_allowed_origins,
+      "Regular expressions for origins whose pages may use the server from a browser");
+  add("--strict-transport-security-directives", options.transport_security_directives,
+      "Directives of the header Strict-Transport-Security: max-age=SECONDS, includeSubDomains, preload");
   add("--goaway-chance", options.goaway_chance,
       "Part of requests after which an HTTP/2 client is sent to a new connection, up to 0.02");
   add("--external-hostname", options.external_hostname,
@@ -311,10 +315,10 @@ void AddFlags(CLI::App& app, Options& options) {
 
 void FinishOptions(const CLI::App& app, Options& options) {
   options.flags = FlagsOf(app);
+  FinishLeaderFlags(app, options.leader);
   options.without_effect = component::GivenWithoutEffect(app, FlagsWithoutEffect());
   if (app.count("--secure-port") > 0 || options.Has("apiserver")) return;
   options.secure_port = options.Has("controllers") ? kControllersPort : kSchedulerPort;
 }
-  FinishLeaderFlags(app, options.leader);
 
 }  // namespace keelson::controlplane

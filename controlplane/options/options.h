@@ -58,6 +58,7 @@ struct Options {
   bool disable_http2 = false, permit_port_sharing = false;
   int http2_max_streams = 0;  // 0: the default
   double goaway_chance = 0;
+  std::vector<std::string> cors_allowed_origins, transport_security_directives;
   AuthFlags auth;
 
   AuditOptions audit;

@@ -112,6 +112,25 @@ TEST_F(FlagsTest, WhereTheKeysOfTokensAre) {
               HasSubstr("\"jwks_uri\":\"https://keys.example.com/keys\""));
 }
 
+// The server listens on 127.0.0.1, where nobody else reaches it.
+TEST_F(FlagsTest, OfTheAddressAndOfBrowsers) {
+  StartServer({"--advertise-address=", "--cors-allowed-origins=^https://console\\.example\\.com(:|$)",
+               "--strict-transport-security-directives=max-age=60,includeSubDomains"});
+  const std::string address = Field("endpoints/kubernetes", "{.subsets[*].addresses[*].ip}", "default");
+  EXPECT_NE(address, "");
+  EXPECT_NE(address, "127.0.0.1");
+
+  const std::string origin = "https://console.example.com";
+  for (const char* target : {"/version", "/apis", "/api/v1/namespaces", "/nothing"}) {
+    const auto reply = cluster_->Do({"GET", target, {{"Origin", origin}}, {}});
+    EXPECT_EQ(reply.headers.Get("Access-Control-Allow-Origin"), origin) << target;
+    EXPECT_EQ(reply.headers.Get("Strict-Transport-Security"), "max-age=60; includeSubDomains") << target;
+  }
+  EXPECT_EQ(cluster_->Do({"OPTIONS", "/api/v1/pods", {{"Origin", origin}}, {}}).status, 204);
+  const auto other = cluster_->Do({"GET", "/version", {{"Origin", "https://evil.example"}}, {}});
+  EXPECT_FALSE(other.headers.Has("Access-Control-Allow-Origin"));
+}
+
 TEST_F(FlagsTest, WriteConfigTo) {
   const std::string in = files_.dir() + "/scheduler.yaml", out = files_.dir() + "/written.yaml";
   const std::string text =

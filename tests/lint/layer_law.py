@@ -28,7 +28,7 @@ HOMES = [
     (r"boost/asio", ["lib/event", "lib/http"]),
     (r"boost/beast", ["lib/http"]),
     (r"absl/", ["controlplane/controllers/cronjob", "lib/cel/values"]),
-    (r"re2/", ["kubelet/image", "lib/cel", "lib/k8s"]),
+    (r"re2/", ["controlplane/apiserver/request", "kubelet/image", "lib/cel", "lib/k8s"]),
     (r"nghttp2/", ["lib/http"]),
     (r"sodium", ["controlplane/storage/encryption"]),
     (r"openssl/", ["lib/crypto"]),
