@@ -200,7 +200,7 @@ void DriverFixture::DeleteSnapshot(const std::string& id) {
 }
 
 std::string DriverFixture::Staging(const std::string& id) const {
-  const std::string path = dir_ + "/staging/" + (id.empty() ? "none" : id);
+  std::string path = dir_ + "/staging/" + (id.empty() ? "none" : id);
   EXPECT_TRUE(MakeDirs(path));
   return path;
 }
