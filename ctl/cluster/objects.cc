@@ -25,6 +25,10 @@ void AddReaders(WantedObjects& out, const char* ns, const char* role, const char
 
 }  // namespace
 
+std::string ComponentConfigHash(const std::string& document) {
+  return "sha256:" + crypto::Sha256Hex(document);
+}
+
 WantedObjects AdminObjects() {
   return {
       {ClusterRoleBindingOf("kubeadm:cluster-admins", "cluster-admin",
@@ -47,10 +51,8 @@ WantedObjects KubeletConfigObjects(const json::object& kubelet, bool generated) 
   const std::string text = ToYaml(kubelet);
   json::object map = ConfigMapOf(kSystem, "kubelet-config", {{"kubelet", text}});
   if (generated) {
-    map["metadata"]
-        .as_object()["annotations"]
-        .emplace_object()["kubeadm.kubernetes.io/component-config.hash"] =
-        "sha256:" + crypto::Sha256Hex(text);
+    json::object& annotations = map["metadata"].as_object()["annotations"].emplace_object();
+    annotations[kComponentConfigHash] = ComponentConfigHash(text);
   }
   out.push_back({std::move(map)});
   AddReaders(out, kSystem, "kubeadm:kubelet-config", "kubelet-config", {kNodes, kTokens});

@@ -21,7 +21,8 @@ using WantedObjects = std::vector<WantedObject>;
 // The rights of admin.conf, and of the API server at kubelets.
 WantedObjects AdminObjects();
 WantedObjects KubeadmConfigObjects(const ClusterConfiguration& cluster);
-// `kubelet` is the whole KubeletConfiguration; `generated`: nothing of it comes from the administrator.
+// `kubelet` is the whole KubeletConfiguration; `generated`: nothing of it comes from the administrator, which the
+// annotation with the hash of the document says.
 WantedObjects KubeletConfigObjects(const boost::json::object& kubelet, bool generated);
 // What lets tokens of the default group join nodes; without the tokens.
 WantedObjects BootstrapObjects();
@@ -31,6 +32,9 @@ WantedObjects ProxyObjects(const boost::json::object& proxy);
 WantedObjects CniObjects();
 // The Service kube-dns: kInvalid when the service subnet cannot be parsed.
 Result<WantedObjects> DnsObjects(const ClusterConfiguration& cluster);
+
+inline constexpr char kComponentConfigHash[] = "kubeadm.kubernetes.io/component-config.hash";
+std::string ComponentConfigHash(const std::string& document);  // "sha256:HEX"
 
 // The ConfigMap that tells joining nodes which of Keelson's units belong on every node.
 inline constexpr char kNodeUnitsMap[] = "keelson-config", kNodeUnitsKey[] = "nodeUnits";
