@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ctl/host/units.h"
+#include "ctl/host/versions.h"
 #include "ctl/preflight/host_checks.h"
 #include "lib/base/fd.h"
 #include "lib/base/text.h"
@@ -42,18 +43,6 @@ Result<> ConnectTo(const std::string& path) {
     return ErrnoError("connect to " + path);
   }
   return {};
-}
-
-// The minor of "v1.36.2"; -1: not readable.
-int MinorOf(std::string_view version) {
-  const auto parts = Split(version, '.');
-  if (parts.size() < 2 || (parts[0] != "v1" && parts[0] != "1")) return -1;
-  int out = 0;
-  for (char c : parts[1]) {
-    if (c < '0' || c > '9' || out > 1000) return -1;
-    out = out * 10 + (c - '0');
-  }
-  return parts[1].empty() ? -1 : out;
 }
 
 }  // namespace
@@ -166,23 +155,19 @@ Check CgroupCheck() {
 Check KubeletVersionCheck() {
   return {"KubeletVersion", [](const Host& host) {
             Findings out;
-            const auto told = host.Ask({"kubelet", "--version"});
-            if (!told) {
-              out.errors.push_back("couldn't get kubelet version: " + told.error().message());
+            const auto installed = InstalledVersion(host, "kubelet");
+            if (!installed) {
+              out.errors.push_back("couldn't get kubelet version: " + installed.error().message());
               return out;
             }
-            const auto words = SplitWords(*told);
-            const std::string version(words.empty() ? "" : words.back());
-            const int minor = MinorOf(version), own = MinorOf(kGitVersion);
-            if (minor < 0) {
-              out.errors.push_back("couldn't get kubelet version: \"" + version + "\"");
-            } else if (minor > own) {
+            const int minor = ParseVersion(*installed)->minor, own = ParseVersion(kGitVersion)->minor;
+            if (minor > own) {
               out.errors.push_back(
                   "the kubelet version is higher than the control plane version. This is not a "
                   "supported version skew and may lead to a malfunctional cluster. Kubelet version: \"" +
-                  version + "\" Control plane version: \"" + kGitVersion + "\"");
+                  *installed + "\" Control plane version: \"" + kGitVersion + "\"");
             } else if (minor < own - 3) {
-              out.errors.push_back("Kubelet version \"" + version +
+              out.errors.push_back("Kubelet version \"" + *installed +
                                    "\" is lower than kubeadm can support. Please upgrade kubelet");
             }
             return out;
