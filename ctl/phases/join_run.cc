@@ -31,6 +31,7 @@ Result<> Preflight(JoinRun& run) {
   KEELSON_ASSIGN_OR_RETURN(const JoinedCluster* joined, run.Cluster());
   KEELSON_RETURN_IF_ERROR(RefuseNamesake(run, *joined));
   for (const std::string& unit : joined->units) {
+    if (unit == "kube-cni") KEELSON_RETURN_IF_ERROR(RunChecks(CniChecks(), run.host(), ignored, run.err()));
     if (UnitExists(run.host(), unit)) continue;
     return Error(Code::kNotFound, "the cluster runs " + unit +
                                       " on every node, and this machine has no such unit: install "

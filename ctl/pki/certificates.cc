@@ -1,6 +1,7 @@
 #include "ctl/pki/certificates.h"
 
 #include "ctl/host/paths.h"
+#include "lib/api/meta.h"
 #include "lib/base/text.h"
 #include "lib/crypto/certificate_authority.h"
 #include "lib/crypto/certificate_checks.h"
@@ -9,6 +10,8 @@ namespace keelson::ctl {
 namespace {
 
 constexpr std::chrono::minutes kBackdated{5};
+
+std::string TimeText(WallTime time) { return api::FormatTime(api::ToTime(time)); }
 
 std::string CertificateFile(const CertificateStore& store, const std::string& name) {
   return store.directory + "/" + name + ".crt";
@@ -39,6 +42,8 @@ Result<std::string> EnsureKey(const CertificateStore& store, const std::string& 
 
 Result<> CheckPresentAuthority(const CertificateStore& store, const CertificatePlan& plan) {
   KEELSON_ASSIGN_OR_RETURN(const Authority present, LoadAuthority(store.host, store.directory, plan.name));
+  KEELSON_RETURN_IF_ERROR(
+      CheckDates(present.certificate_pem, plan.name + " certificate authority", store.clock.Now()));
   if (present.key_pem) {
     store.out << "[certs] Using existing " << plan.name << " certificate authority\n";
     return Share(store, KeyFile(store, plan.name));
@@ -95,6 +100,22 @@ Result<Authority> LoadAuthority(const Host& host, const std::string& directory, 
   return out;
 }
 
+Result<> CheckDates(const std::string& certificate_pem, const std::string& what, WallTime now) {
+  Result<crypto::CertificateInfo> info = crypto::InspectCertificate(certificate_pem);
+  if (!info) return info.error().Wrap("failure loading " + what);
+  if (info->not_after < now) {
+    return Error(Code::kInvalid, "the " + what + " has expired: it was valid until " +
+                                     TimeText(info->not_after) + ", and this machine's clock says " +
+                                     TimeText(now) + ". Correct the clock, or make a new one");
+  }
+  if (info->not_before > now) {
+    return Error(Code::kInvalid, "the " + what + " is not valid before " + TimeText(info->not_before) +
+                                     ", and this machine's clock says " + TimeText(now) +
+                                     ": correct the clock; timedatectl shows whether it is synchronized");
+  }
+  return {};
+}
+
 Result<std::string> SignFor(const Authority& authority, const std::string& key_pem,
                             const crypto::CertificateSubject& subject, const std::vector<std::string>& usages,
                             std::chrono::seconds life, Clock& clock) {
@@ -104,6 +125,7 @@ Result<std::string> SignFor(const Authority& authority, const std::string& key_p
       crypto::CertificateAuthority::FromPem(authority.certificate_pem, *authority.key_pem));
   KEELSON_ASSIGN_OR_RETURN(const std::string request, crypto::NewCertificateRequest(key_pem, subject));
   const WallTime now = clock.Now();
+  KEELSON_RETURN_IF_ERROR(CheckDates(authority.certificate_pem, "certificate authority", now));
   return signer.Sign(request, {now - kBackdated, now + life, usages});
 }
 

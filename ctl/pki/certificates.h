@@ -35,7 +35,12 @@ Result<> EnsureCertificate(const CertificateStore& store, const CertificatePlan&
 // sa.key and sa.pub.
 Result<> EnsureServiceAccountKey(const CertificateStore& store);
 
+// kInvalid where the certificate has expired or is not valid yet, with the dates and what to do. `what`: "ca certificate
+// authority".
+Result<> CheckDates(const std::string& certificate_pem, const std::string& what, WallTime now);
+
 // Signs a new certificate for the key `key_pem`, valid from five minutes ago.
+// kInvalid: the authority's key is elsewhere, or the authority has expired.
 Result<std::string> SignFor(const Authority& authority, const std::string& key_pem,
                             const crypto::CertificateSubject& subject, const std::vector<std::string>& usages,
                             std::chrono::seconds life, Clock& clock);

@@ -49,6 +49,25 @@ class Pki : public testing::Test {
   Clock& clock_ = Clock::Real();
 };
 
+TEST_F(Pki, SaysWhetherTheClockOrTheAuthorityIsWrong) {
+  ASSERT_TRUE(EnsureAll());
+  const WallTime now = clock_.Now();
+  const std::string ca = Certificate("ca");
+  EXPECT_TRUE(CheckDates(ca, "CA", now));
+  EXPECT_THAT(CheckDates(ca, "CA", now - std::chrono::hours(24)).error().message(),
+              AllOf(HasSubstr("the CA is not valid before 20"), HasSubstr("correct the clock")));
+  EXPECT_THAT(CheckDates(ca, "CA", now + std::chrono::hours(24 * 3651)).error().message(),
+              HasSubstr("the CA has expired: it was valid until 20"));
+  // Neither a second init nor a renewal goes on below such a CA.
+  FakeClock late;
+  late.Advance(now - late.Now() + std::chrono::hours(24 * 3651));
+  const CertificateStore store{host_, "/etc/kubernetes/pki", "ECDSAP256", out_, late};
+  EXPECT_THAT(EnsureCertificate(store, PlanCertificates(config_)->at(0)).error().message(),
+              HasSubstr("the ca certificate authority has expired"));
+  EXPECT_THAT(Renew(store, ManagedCertificates()[1], std::chrono::hours(1)).error().message(),
+              HasSubstr("the certificate authority has expired"));
+}
+
 TEST_F(Pki, MakesKubeadmsCertificates) {
   ASSERT_TRUE(EnsureAll());
   const auto server = crypto::InspectCertificate(Certificate("apiserver"));

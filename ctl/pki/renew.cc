@@ -105,7 +105,7 @@ Result<> Renew(const CertificateStore& store, const ManagedCertificate& managed,
   KEELSON_ASSIGN_OR_RETURN(const Authority authority,
                            LoadAuthority(store.host, store.directory, managed.authority));
   if (!authority.key_pem) {
-    return Error(Code::kInvalid,
+    return Error(Code::kUnimplemented,
                  "Detected external " + managed.authority + ", " + managed.long_name + " can't be renewed");
   }
   KEELSON_ASSIGN_OR_RETURN(const Pair pair, LoadPair(store, managed));

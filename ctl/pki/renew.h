@@ -36,7 +36,8 @@ std::string ExpirationTable(const Expirations& found, WallTime now);
 boost::json::value ExpirationDocument(const Expirations& found, WallTime now);
 
 // Signs the present key, subject and names anew, for `life`. The file is replaced in one step, so that certificate and key
-// belong together at every moment. kNotFound: the certificate is missing; kInvalid: the CA's key is not here.
+// belong together at every moment. kNotFound: the certificate is missing. kUnimplemented: the CA's
+// key is not here. kInvalid: the CA has expired.
 Result<> Renew(const CertificateStore& store, const ManagedCertificate& managed, std::chrono::seconds life);
 
 // Keys, requests NAME.csr, and kubeconfigs without a certificate, for a CA whose key is elsewhere. kAlreadyExists: one of

@@ -109,8 +109,15 @@ Checks InitChecks(const InitConfiguration& config, bool resumes) {
   FindFamilies(cluster.service_subnet + "," + cluster.pod_subnet + "," + config.advertise_address, v4, v6);
   AddForwarding(out, v4, v6);
   AddEtcd(out, cluster, resumes);
+  const std::vector<std::string>& skipped = config.skip_phases;
+  const bool has_cni = std::none_of(skipped.begin(), skipped.end(), [](const std::string& phase) {
+    return phase == "addon" || phase == "addon/kube-cni";
+  });
+  if (has_cni) out.push_back(CniConfigCheck());
   return out;
 }
+
+Checks CniChecks() { return {CniConfigCheck()}; }
 
 Checks JoinChecks(const JoinConfiguration& config, bool resumes) {
   Checks out;

@@ -33,6 +33,8 @@ Result<std::vector<std::string>> IgnoredChecks(const std::vector<std::string>& g
 Check PrivilegedUserCheck();
 // `resumes`: an earlier run has not ended; what it has left and started is no obstacle.
 Checks InitChecks(const InitConfiguration& config, bool resumes);
+// More, where the cluster's nodes run kube-cni, which a machine that joins learns later.
+Checks CniChecks();
 Checks JoinChecks(const JoinConfiguration& config, bool resumes);
 
 }  // namespace keelson::ctl

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ctl/host/paths.h"
 #include "ctl/host/units.h"
 #include "ctl/host/versions.h"
 #include "ctl/preflight/host_checks.h"
@@ -119,6 +120,31 @@ Check RuntimeCheck(const std::string& cri_socket) {
             const std::string path = cri_socket.starts_with("unix://") ? cri_socket.substr(7) : cri_socket;
             if (auto reached = ConnectTo(host.RealPath(path)); !reached) {
               out.errors.push_back("container runtime is not running: " + reached.error().message());
+            }
+            return out;
+          }};
+}
+
+Check CniConfigCheck() {
+  return {"CNIConfig", [](const Host& host) {
+            Findings out;
+            const std::string own = paths::kCniConflist, directory = own.substr(0, own.rfind('/'));
+            if (!host.Exists(directory)) return out;
+            const auto names = host.List(directory);
+            if (!names) return out;
+            for (const std::string& name : *names) {
+              const bool counts =
+                  name.ends_with(".conf") || name.ends_with(".conflist") || name.ends_with(".json");
+              const std::string path = directory + "/" + name;
+              if (!counts || path == own) continue;
+              if (path < own) {
+                out.errors.push_back(
+                    path + " is of another network plugin, and the runtime takes it before kube-cni's " +
+                    own + ": remove it, or leave out kube-cni");
+              } else {
+                out.warnings.push_back(
+                    path + " is of another network plugin: without kube-cni's file the runtime takes it");
+              }
             }
             return out;
           }};

@@ -18,6 +18,8 @@ Check FileContentCheck(const std::string& path, const std::string& content);
 Check ProgramCheck(const std::string& program);
 Check UnitCheck(const std::string& unit);
 Check RuntimeCheck(const std::string& cri_socket);
+// Of other network plugins' files, which the runtime takes before kube-cni's where their names come first.
+Check CniConfigCheck();
 Check SwapCheck();
 Check CgroupCheck();
 Check HostNameCheck(const std::string& name);

@@ -24,6 +24,12 @@ Check Failing(const std::string& name) {
   return {name, [](const Host&) { return Findings{{"odd"}, {"bad"}}; }};
 }
 
+std::vector<std::string> NamesOf(const Checks& checks) {
+  std::vector<std::string> out;
+  for (const Check& check : checks) out.push_back(check.name);
+  return out;
+}
+
 TEST(Preflight, PrintsFindingsAsKubeadmDoes) {
   MemoryHost host;
   std::ostringstream out;
@@ -82,6 +88,24 @@ TEST(Preflight, FindsWhatIsWrongWithFiles) {
   EXPECT_THAT(UnitCheck("kube-controlplane").run(clean).errors, IsEmpty());
 }
 
+TEST(Preflight, FindsAnotherNetworkPlugin) {
+  MemoryHost host;
+  EXPECT_THAT(CniConfigCheck().run(host).errors, IsEmpty());
+  host.files["/etc/cni/net.d/10-keelson.conflist"] = {};
+  host.files["/etc/cni/net.d/README"] = {};
+  EXPECT_THAT(CniConfigCheck().run(host).errors, IsEmpty());
+  host.files["/etc/cni/net.d/05-cilium.conflist"] = {};
+  host.files["/etc/cni/net.d/87-podman.conflist"] = {};
+  EXPECT_THAT(CniConfigCheck().run(host).errors,
+              ElementsAre(StartsWith("/etc/cni/net.d/05-cilium.conflist is of another network plugin")));
+  EXPECT_THAT(CniConfigCheck().run(host).warnings,
+              ElementsAre(StartsWith("/etc/cni/net.d/87-podman.conflist")));
+  InitConfiguration config;
+  EXPECT_THAT(NamesOf(InitChecks(config, false)), Contains("CNIConfig"));
+  config.skip_phases = {"addon/kube-cni"};
+  EXPECT_THAT(NamesOf(InitChecks(config, false)), Not(Contains("CNIConfig")));
+}
+
 TEST(Preflight, ComparesTheKubeletsVersion) {
   MemoryHost host;
   EXPECT_THAT(KubeletVersionCheck().run(host).errors, IsEmpty());
@@ -109,12 +133,6 @@ TEST(Preflight, FindsAPortInUse) {
   const Check check = PortCheck(port);
   EXPECT_EQ(check.name, "Port-" + std::to_string(port));
   EXPECT_THAT(check.run(host).errors, ElementsAre("Port " + std::to_string(port) + " is in use"));
-}
-
-std::vector<std::string> NamesOf(const Checks& checks) {
-  std::vector<std::string> out;
-  for (const Check& check : checks) out.push_back(check.name);
-  return out;
 }
 
 TEST(Preflight, ARunThatGoesOnMeetsItsOwnFilesAndDaemons) {

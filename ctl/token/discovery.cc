@@ -33,7 +33,8 @@ Result<corev1::ConfigMap> AwaitClusterInfo(const client::RestClient& api, const 
       if (!map) return map.error().Wrap("failed to request the cluster-info ConfigMap");
       return Error(
           Code::kTimeout,
-          "could not find a JWS signature in the cluster-info ConfigMap for token ID \"" + token.id + "\"");
+          "could not find a JWS signature in the cluster-info ConfigMap for token ID \"" + token.id +
+              "\": the token is wrong or has expired; 'nodectl token create' on the control plane makes one");
     }
     Pause(clock, kRetry, {});
   }
@@ -51,6 +52,7 @@ Result<Kubeconfig> DiscoverByToken(const JoinConfiguration& config, std::ostream
   KEELSON_ASSIGN_OR_RETURN(const std::string text, VerifiedKubeconfig(first, token));
   Result<Kubeconfig> found = ParseKubeconfig(text);
   if (!found) return found.error().Wrap("malformed kubeconfig in the cluster-info ConfigMap");
+  KEELSON_RETURN_IF_ERROR(CheckDates(found->ca_pem, "CA of the cluster", clock.Now()));
   if (config.ca_hashes.empty()) return found;  // unsafeSkipCAVerification, which Complete() requires
   if (auto pinned = CheckPins(found->ca_pem, config.ca_hashes); !pinned) {
     return pinned.error().Wrap("cluster CA found in cluster-info ConfigMap is invalid");
