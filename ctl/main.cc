@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   keelson::ctl::AddInit(app, chosen);
   keelson::ctl::AddJoin(app, chosen);
   keelson::ctl::AddReset(app, chosen);
+  keelson::ctl::AddUpgrade(app, chosen);
   keelson::ctl::AddToken(app, chosen);
   keelson::ctl::AddCerts(app, chosen);
   keelson::ctl::AddConfig(app, chosen);

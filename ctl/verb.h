@@ -40,6 +40,7 @@ void AddWhyPvc(CLI::App& parent, Run& chosen);
 void AddInit(CLI::App& parent, Run& chosen);
 void AddJoin(CLI::App& parent, Run& chosen);
 void AddReset(CLI::App& parent, Run& chosen);
+void AddUpgrade(CLI::App& parent, Run& chosen);
 void AddToken(CLI::App& parent, Run& chosen);
 void AddCerts(CLI::App& parent, Run& chosen);
 void AddConfig(CLI::App& parent, Run& chosen);

@@ -33,6 +33,15 @@ Result<> RestartUnit(Host& host, const std::string& unit) {
   return {};
 }
 
+Result<> RestartUnitAndWait(Host& host, const std::string& unit) {
+  KEELSON_RETURN_IF_ERROR(RequireInitSystem(host));
+  if (auto done = host.Run({"systemctl", "restart", Full(unit)}); !done) {
+    return done.error().Wrap(unit + " does not start: see 'systemctl status " + unit +
+                             "' and 'journalctl -xeu " + unit + "'");
+  }
+  return {};
+}
+
 Result<> StopUnit(Host& host, const std::string& unit) {
   KEELSON_RETURN_IF_ERROR(RequireInitSystem(host));
   if (!UnitExists(host, unit)) return {};

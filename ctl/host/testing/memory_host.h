@@ -28,6 +28,7 @@ class MemoryHost : public Host {
   std::map<std::string, int> pods;    // by the runtime's socket
   std::vector<std::string> commands;  // that change something, as lines
   std::string kubelet_version = "Kubernetes v1.36.2\n";
+  std::map<std::string, std::string> versions;  // of other programs, as --version prints them
   // Effects that still succeed; as if the program were killed before the one after them. Negative: all of them.
   int effects_left = -1;
 
@@ -96,6 +97,7 @@ class MemoryHost : public Host {
   Result<std::string> Ask(const std::vector<std::string>& command) const override {
     if (!programs.contains(command[0])) return Error::FromErrno(ENOENT, "start " + command[0]);
     if (command[0] == "kubelet") return kubelet_version;
+    if (const auto told = versions.find(command[0]); told != versions.end()) return told->second;
     if (command[0] != "systemctl" || command.size() != 3) {
       return Error(Code::kInternal, command[0] + ": exit code 1");
     }

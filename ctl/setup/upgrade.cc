@@ -1,0 +1,155 @@
+// nodectl upgrade plan|apply|node
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "ctl/host/paths.h"
+#include "ctl/preflight/check.h"
+#include "ctl/setup/common.h"
+#include "ctl/token/discovery.h"
+#include "ctl/upgrade/upgrade_run.h"
+#include "ctl/verb.h"
+#include "lib/base/text.h"
+#include "lib/base/version.h"
+#include "lib/component/flag_adder.h"
+
+namespace keelson::ctl {
+namespace {
+
+struct Options {
+  SetupOptions setup;  // its file and its socket are not used
+  std::string version;
+  bool renew = true, yes = false, force = false, drain = false, drain_force = false,
+       delete_empty_dirs = false;
+  std::chrono::seconds drain_timeout{300};
+};
+
+void AddCommonFlags(CLI::App& verb, Options& options) {
+  const component::FlagAdder add{verb};
+  add("--rootfs", options.setup.root, "Directory that stands for the root of the host's files");
+  add("--ignore-preflight-errors", options.setup.ignored_checks,
+      "Checks whose errors are warnings: ControlPlaneNodesReady,Packages; all: every check's");
+  add("--skip-phases", options.setup.skipped_phases, "Phases to leave out");
+  add("--dry-run", options.setup.dry_run, "Change nothing; say what would be done");
+  add("--certificate-renewal", options.renew, "Renew the certificates of the control plane");
+}
+
+bool IsAgreedTo() {
+  std::cout << "[upgrade] Are you sure you want to proceed? [y/N]: " << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  return Lower(Trim(answer)) == "y";
+}
+
+Result<int> Plan(const Options& options, const Settings& settings) {
+  const std::unique_ptr<Host> host = NewHost(options.setup.root);
+  std::string path = settings.kubeconfig.empty() ? host->RealPath(paths::kAdminConf) : settings.kubeconfig;
+  KEELSON_ASSIGN_OR_RETURN(const Kubeconfig access, ReadAccess(*NewHost(""), path));
+  KEELSON_ASSIGN_OR_RETURN(const client::RestClient api, ClientFor(access, Timeouts().api_call));
+  KEELSON_ASSIGN_OR_RETURN(const ClusterVersions running, LookAtVersions(api));
+  const auto machine = LookAtSetup(*host);
+  const UpgradePlan plan =
+      PlanUpgrade(running, LookAtPrograms(*host), machine ? machine->node_name : "", kGitVersion);
+  switch (settings.format()) {
+    case OutputFormat::kJson:
+      std::cout << ToJson(UpgradePlanDocument(plan));
+      break;
+    case OutputFormat::kYaml:
+      std::cout << ToYaml(UpgradePlanDocument(plan));
+      break;
+    case OutputFormat::kTable:
+      std::cout << UpgradePlanTable(plan);
+      break;
+  }
+  for (const auto* errors : {&plan.skew.mandatory, &plan.skew.skippable}) {
+    for (const std::string& error : *errors) std::cerr << "nodectl: " << error << "\n";
+  }
+  return plan.skew.mandatory.empty() && plan.skew.skippable.empty() ? 0 : kFoundProblems;
+}
+
+Result<int> Upgrade(const Options& options, UpgradeOptions::Verb verb, const Settings& settings) {
+  const bool apply = verb == UpgradeOptions::Verb::kApply;
+  if (apply && !settings.kubeconfig.empty()) {
+    return Error(Code::kInvalid, "'upgrade apply' works with " + std::string(paths::kAdminConf) +
+                                     " of its own machine: --kubeconfig is of no use");
+  }
+  const bool dry_run = options.setup.dry_run;
+  UpgradeOptions run{
+      .verb = verb,
+      .version = options.version,
+      .kubeconfig = settings.kubeconfig,
+      .skip_phases = options.setup.skipped_phases,
+      .renew_certificates = options.renew,
+      .dry_run = dry_run,
+      .force = options.force,
+      .drain = options.drain,
+      .drain_options = {options.drain_force, options.delete_empty_dirs, options.drain_timeout}};
+  KEELSON_ASSIGN_OR_RETURN(run.ignored_checks, IgnoredChecks(options.setup.ignored_checks));
+  if (apply && !options.yes && !options.force && !dry_run) run.agrees = IsAgreedTo;
+  ChosenHost host(options.setup.root, dry_run);
+  std::cout << std::unitbuf;  // progress, also through a pipe
+  KEELSON_RETURN_IF_ERROR(UpgradeRun(host.get(), run, std::cout, std::cerr).Run(PhaseName(options.setup)));
+  return 0;
+}
+
+void AddPlan(CLI::App& parent, Run& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      parent.add_subcommand("plan", "Show the versions that run and what an upgrade would change");
+  verb->fallthrough();
+  component::FlagAdder{*verb}("--rootfs", options->setup.root,
+                              "Directory that stands for the root of the host's files");
+  verb->callback([options, &chosen] {
+    chosen = [options](const Settings& settings) { return Plan(*options, settings); };
+  });
+}
+
+void AddApply(CLI::App& parent, Run& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = parent.add_subcommand("apply", "Upgrade the first machine of the control plane");
+  verb->fallthrough();
+  AddCommonFlags(*verb, *options);
+  const component::FlagAdder add{*verb};
+  add("-y,--yes", options->yes, "Do not ask");
+  add("-f,--force", options->force, "Go on past version differences that are not fatal; do not ask");
+  AddPhaseVerb(*verb, options->setup, DescribeApplyPhases());
+  verb->add_option("version", options->version, "nodectl's own version, as a check: v1.36.2");
+  verb->footer("Phases:\n" + DescribeApplyPhases());
+  verb->callback([options, &chosen] {
+    chosen = [options](const Settings& settings) {
+      return Upgrade(*options, UpgradeOptions::Verb::kApply, settings);
+    };
+  });
+}
+
+void AddNode(CLI::App& parent, Run& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = parent.add_subcommand("node", "Upgrade this node, after the control plane");
+  verb->fallthrough();
+  AddCommonFlags(*verb, *options);
+  const component::FlagAdder add{*verb};
+  add("--drain", options->drain, "Evict the node's pods before, and let pods come again after");
+  add("--drain-force", options->drain_force, "Evict pods without a controller too; nothing makes them anew");
+  add("--delete-emptydir-data", options->delete_empty_dirs,
+      "Evict pods with emptyDir volumes too; their data is lost");
+  add("--drain-timeout", options->drain_timeout, "How long pods may take to go");
+  AddPhaseVerb(*verb, options->setup, DescribeNodePhases());
+  verb->footer("Phases:\n" + DescribeNodePhases());
+  verb->callback([options, &chosen] {
+    chosen = [options](const Settings& settings) {
+      return Upgrade(*options, UpgradeOptions::Verb::kNode, settings);
+    };
+  });
+}
+
+}  // namespace
+
+void AddUpgrade(CLI::App& parent, Run& chosen) {
+  CLI::App* upgrade =
+      parent.add_subcommand("upgrade", "Upgrade a cluster after its packages, as kubeadm does");
+  upgrade->require_subcommand(1)->fallthrough();
+  AddPlan(*upgrade, chosen);
+  AddApply(*upgrade, chosen);
+  AddNode(*upgrade, chosen);
+}
+
+}  // namespace keelson::ctl
