@@ -3,7 +3,8 @@
 
 Two files share a unit only if neither uses, itself or in the headers of its library, a name that the other keeps to
 itself (anonymous namespaces, static, using): then joining cannot change what a name means. A file that defines macros
-or has a using-directive at namespace scope stays alone.
+or has a using-directive at namespace scope stays alone, and so does one that says so (ALONE): programs link a unit as a
+whole, with all that its global variables need.
 
 usage: unity.py ROOT OUTPUT_DIR NAME SOURCE...   prints what to compile, one path a line
 """
@@ -12,6 +13,7 @@ import re
 import sys
 
 MOST_FILES, MOST_LINES = 8, 1600
+ALONE = "// unity: alone"
 
 LITERALS = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*(?:.|\n)*?\*/')
 NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*\Z")
@@ -48,7 +50,9 @@ class Headers:
 class File:
     def __init__(self, path, headers):
         self.path = path
-        text = LITERALS.sub(lambda found: " ", path.read_text())
+        text = path.read_text()
+        marked = ALONE in text
+        text = LITERALS.sub(lambda found: " ", text)
         directives = "\n".join(re.findall(r"^\s*#.*$", text, re.M))
         code = re.sub(r"^\s*#.*$", "", text, flags=re.M)
         self.lines = text.count("\n")
@@ -56,7 +60,7 @@ class File:
         library = "/".join(name.split("/")[:2]) + "/" if name.startswith(("lib/", "controlplane/")) else name.split("/")[0] + "/"
         self.words = set(WORD.findall(code)) | headers.words(name, library)
         self.own = set()
-        self.alone = bool(re.search(r"^\s*#\s*(define|if|undef)", directives, re.M)) or bool(
+        self.alone = marked or bool(re.search(r"^\s*#\s*(define|if|undef)", directives, re.M)) or bool(
             re.search(r"^using namespace", code, re.M))
         self._pairs = pairs(code)
         self._collect(code, 0, len(code), False)

@@ -1,4 +1,5 @@
 // Separate from scheme.cc: FindMessage() links every type, which only programs that call it should pay for.
+// unity: alone
 #include <map>
 #include <tuple>
 

@@ -1,3 +1,4 @@
+// unity: alone. It calls FindMessage(), which links every type.
 // The paths of a group and version: the operations on its resources.
 #include <algorithm>
 #include <map>

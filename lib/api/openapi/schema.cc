@@ -1,3 +1,4 @@
+// unity: alone. It calls FindMessage(), which links every type.
 #include <algorithm>
 #include <map>
 
