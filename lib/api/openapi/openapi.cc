@@ -1,3 +1,4 @@
+// unity: alone. Only programs that serve OpenAPI pay for it.
 #include "lib/api/openapi/openapi.h"
 
 #include <algorithm>

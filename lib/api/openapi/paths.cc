@@ -1,4 +1,4 @@
-// unity: alone. It calls FindMessage(), which links every type.
+// unity: alone. Only programs that serve OpenAPI pay for it.
 // The paths of a group and version: the operations on its resources.
 #include <algorithm>
 #include <map>

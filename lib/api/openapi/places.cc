@@ -1,3 +1,4 @@
+// unity: alone. Only programs that serve OpenAPI pay for it.
 // Paths outside of resources: discovery of groups, the server's version, the token issuer.
 #include <fmt/format.h>
 

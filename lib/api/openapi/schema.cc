@@ -1,4 +1,4 @@
-// unity: alone. It calls FindMessage(), which links every type.
+// unity: alone. Only programs that serve OpenAPI pay for it.
 #include <algorithm>
 #include <map>
 
