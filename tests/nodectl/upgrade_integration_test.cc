@@ -203,6 +203,11 @@ TEST_F(Upgrade, ANodeIsDrainedByItsOwnCertificate) {
   Create(
       "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web, namespace: default}\n"
       "spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}\n");
+  // A budget protects pods that run.
+  const Output runs =
+      control_.Kubectl({"patch", "pod", "web", "--subresource=status", "--type=merge", "-p",
+                        R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})"});
+  ASSERT_EQ(runs.code, 0) << runs.err;
   Edit("kubelet-config", "kind: KubeletConfiguration", "kind: KubeletConfiguration\\nmaxPods: 42");
 
   const Output alone = worker_.Nodectl(NodeCommand({"--drain"}));
