@@ -2,9 +2,10 @@
 
 #include <cstdio>
 
-#include "controlplane/etcd/snapshot.h"
+#include "controlplane/etcd/client.h"
 #include "controlplane/etcd/supervisor.h"
 #include "lib/base/file.h"
+#include "lib/etcd/snapshot.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -31,7 +32,7 @@ Result<> Do(const EtcdCommand& command, const Options& options) {
     return {};
   }
   if (command.verb == Verb::kRestore) {
-    KEELSON_RETURN_IF_ERROR(etcd::RestoreSnapshot(command.path, options.data_dir + "/etcd"));
+    KEELSON_RETURN_IF_ERROR(etcd::RestoreSnapshot(command.path, options.data_dir + "/etcd/data"));
     std::printf("Restored into %s/etcd/data\n", options.data_dir.c_str());
     return {};
   }
@@ -41,7 +42,9 @@ Result<> Do(const EtcdCommand& command, const Options& options) {
     std::printf("Defragmented\n");
     return {};
   }
-  KEELSON_ASSIGN_OR_RETURN(etcd::SnapshotInfo info, etcd::SaveSnapshot(client, command.path, {}));
+  KEELSON_ASSIGN_OR_RETURN(etcd::SnapshotInfo info, etcd::SaveSnapshot(command.path, [&](const auto& each) {
+                             return etcd::Client(client).Snapshot(each, {});
+                           }));
   std::printf("Snapshot saved at %s (%lld bytes)\n", command.path.c_str(),
               static_cast<long long>(info.bytes));
   return {};

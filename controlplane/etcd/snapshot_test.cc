@@ -1,4 +1,4 @@
-#include "controlplane/etcd/snapshot.h"
+#include "lib/etcd/snapshot.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -17,6 +17,10 @@ Limits Soon() { return {SteadyTime::clock::now() + std::chrono::seconds(20), {}}
 Result<> Check(const std::string& path) {
   KEELSON_RETURN_IF_ERROR(CheckSnapshot(path));
   return {};
+}
+
+Result<SnapshotInfo> Save(const ClientOptions& options, const std::string& path) {
+  return SaveSnapshot(path, [&](const auto& each) { return Client(options).Snapshot(each, {}); });
 }
 
 class Snapshots : public testing::Test {
@@ -47,7 +51,7 @@ TEST_F(Snapshots, NothingAcknowledgedIsLost) {
   while (acknowledged < 50) std::this_thread::yield();
   const int before = acknowledged;
   const std::string path = dir_ + "/backup.db";
-  auto saved = SaveSnapshot(live.supervisor().client_options(), path, {});
+  auto saved = Save(live.supervisor().client_options(), path);
   ASSERT_TRUE(saved) << saved.error().message();
   writer.request_stop();
   writer.join();
@@ -58,9 +62,9 @@ TEST_F(Snapshots, NothingAcknowledgedIsLost) {
   if (!described && described.error().Is(Code::kNotFound)) GTEST_SKIP() << described.error().message();
   ASSERT_TRUE(described) << described.error().message();
   EXPECT_NE(described->find("\"revision\""), std::string::npos);
-  auto restored = RestoreSnapshot(path, dir_ + "/etcd");
+  auto restored = RestoreSnapshot(path, dir_ + "/etcd/data");
   ASSERT_TRUE(restored) << restored.error().message();
-  EXPECT_EQ(RestoreSnapshot(path, dir_ + "/etcd").error().code(), Code::kAlreadyExists);
+  EXPECT_EQ(RestoreSnapshot(path, dir_ + "/etcd/data").error().code(), Code::kAlreadyExists);
 
   SupervisorOptions options;
   options.data_dir = dir_ + "/etcd";
@@ -81,7 +85,7 @@ TEST_F(Snapshots, DamageIsFound) {
   std::string path = dir_ + "/backup.db", bytes;
   {
     TestEtcd live;
-    ASSERT_TRUE(SaveSnapshot(live.supervisor().client_options(), path, {}));
+    ASSERT_TRUE(Save(live.supervisor().client_options(), path));
     bytes = *ReadFile(path);
   }
   struct Case {
@@ -97,7 +101,7 @@ TEST_F(Snapshots, DamageIsFound) {
       {altered, "the snapshot is damaged: its hash does not fit"}};
   for (const Case& one : cases) {
     ASSERT_TRUE(WriteFile(path, one.bytes));
-    for (const Result<>& result : {Check(path), RestoreSnapshot(path, dir_ + "/etcd")}) {
+    for (const Result<>& result : {Check(path), RestoreSnapshot(path, dir_ + "/etcd/data")}) {
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().message(), path + ": " + one.error);
     }
@@ -106,7 +110,7 @@ TEST_F(Snapshots, DamageIsFound) {
   ClientOptions nowhere;
   nowhere.endpoints = {"unix://" + dir_ + "/none"};
   nowhere.timeout = std::chrono::milliseconds(100);
-  EXPECT_EQ(SaveSnapshot(nowhere, dir_ + "/other.db", {}).error().code(), Code::kUnavailable);
+  EXPECT_EQ(Save(nowhere, dir_ + "/other.db").error().code(), Code::kUnavailable);
   EXPECT_FALSE(PathExists(dir_ + "/other.db"));
 }
 

@@ -9,7 +9,7 @@ import sys
 
 # lib/ folders by layer: a folder includes lower layers and itself, never a sibling.
 LAYERS = {"base": 0, "api": 1, "crypto": 1, "event": 1, "linux": 1, "metrics": 1, "cel": 2, "k8s": 3, "netlink": 3,
-          "nft": 3, "bpf": 3, "http": 3, "rpc": 3, "client": 4, "dataplane": 4, "component": 5}
+          "nft": 3, "bpf": 3, "http": 3, "rpc": 3, "client": 4, "dataplane": 4, "etcd": 4, "component": 5}
 PROGRAMS = {"kubelet", "proxy", "cni", "csi", "controlplane", "ctl"}
 
 # Foreign headers and the folders that may include them. A trailing "*" in a home stands for any suffix.
@@ -22,7 +22,7 @@ HOMES = [
     (r"ldns/", ["proxy"]),
     (r"blkid/", ["lib/linux"]),
     (r"systemd/", ["lib/event", "lib/base", "lib/linux"]),
-    (r"grpc(pp)?/", ["lib/rpc", "controlplane/etcd", "controlplane/storage/encryption", "csi/local", "ctl/host",
+    (r"grpc(pp)?/", ["lib/rpc", "lib/etcd", "controlplane/etcd", "controlplane/storage/encryption", "csi/local", "ctl/host",
                     "kubelet/cm/devices", "kubelet/cri", "kubelet/plugins", "kubelet/podresources", "kubelet/probe", "kubelet/volume/csi", "tests/bench",
                     "tests/kubelet"]),
     (r"boost/asio", ["lib/event", "lib/http"]),

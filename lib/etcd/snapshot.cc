@@ -1,19 +1,19 @@
-#include "controlplane/etcd/snapshot.h"
+#include "lib/etcd/snapshot.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
-#include <memory>
 
 #include <fmt/format.h>
 
-#include "controlplane/etcd/child.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
 #include "lib/crypto/digest.h"
+#include "lib/event/process.h"
 
 namespace keelson::etcd {
 namespace {
@@ -42,41 +42,31 @@ Result<std::string> HashOf(int fd, int64_t size, const std::string& path) {
   return sum.Finish();
 }
 
-bool InPath(const std::string& name) {
-  const char* path = getenv("PATH");
-  std::string_view rest = path ? path : "/usr/local/bin:/usr/bin:/bin";
-  while (true) {
-    size_t colon = rest.find(':');
-    if (access((std::string(rest.substr(0, colon)) + "/" + name).c_str(), X_OK) == 0) return true;
-    if (colon == std::string_view::npos) return false;
-    rest.remove_prefix(colon + 1);
-  }
-}
-
-// Runs etcd's own tool to its end; returns its output.
+// Runs etcd's own tool to its end; returns what it prints on both outputs.
 Result<std::string> RunTool(std::vector<std::string> arguments) {
-  std::string tool;
-  for (const char* name : {"etcdutl", "etcdctl"}) {
-    if (tool.empty() && InPath(name)) tool = name;
+  UniqueFd output(::memfd_create("output", MFD_CLOEXEC));
+  if (!output) return ErrnoError("memfd_create");
+  event::ProcessOptions options;
+  options.output_file = "/proc/self/fd/" + std::to_string(output.get());
+  options.working_directory = "/";
+  options.env = {{"ETCDCTL_API", "3"}};
+  options.die_with_parent = true;
+  options.argv = std::move(arguments);
+  // etcdctl of 3.6 has no such verbs, and that of 3.4 is alone.
+  for (const char* tool : {"etcdutl", "etcdctl"}) {
+    options.argv.insert(options.argv.begin(), tool);
+    Result<event::Process> process = event::Process::Start(options);
+    options.argv.erase(options.argv.begin());
+    if (!process && process.error().Is(Code::kNotFound)) continue;
+    if (!process) return process.error();
+    KEELSON_ASSIGN_OR_RETURN(const event::ExitStatus status, process->Wait({}));
+    if (::lseek(output.get(), 0, SEEK_SET) < 0) return ErrnoError("lseek");
+    KEELSON_ASSIGN_OR_RETURN(std::string text, ReadAll(output.get(), tool));
+    if (status.ok()) return text;
+    return Error(Code::kInternal, fmt::format("{} {}: {}", tool, status.ToString(), text.substr(0, 2000)));
   }
-  if (tool.empty()) {
-    return Error(Code::kNotFound,
-                 "neither etcdutl nor etcdctl is in PATH; Debian has etcdctl in the package etcd-client");
-  }
-  arguments.insert(arguments.begin(), tool);
-  char made[] = "/tmp/keelson-etcd-XXXXXX";
-  UniqueFd log(mkstemp(made));
-  if (!log) return ErrnoError("temporary file");
-  Result<Child> child = Child::Start(arguments, "/", made);
-  std::string how = child ? child->Wait() : "";
-  Result<std::string> output = ReadFile(made);
-  unlink(made);
-  if (!child) return child.error();
-  if (!output) return output.error();
-  if (how != "exited with 0") {
-    return Error(Code::kInternal, fmt::format("{} {}: {}", tool, how, output->substr(0, 2000)));
-  }
-  return output;
+  return Error(Code::kNotFound,
+               "neither etcdutl nor etcdctl is in PATH; Debian has etcdctl in the package etcd-client");
 }
 
 }  // namespace
@@ -100,17 +90,18 @@ Result<SnapshotInfo> CheckSnapshot(const std::string& path) {
   return SnapshotInfo{state.st_size};
 }
 
-Result<SnapshotInfo> SaveSnapshot(const ClientOptions& options, const std::string& path,
-                                  std::stop_token stop) {
+Result<SnapshotInfo> SaveSnapshot(const std::string& path, const TakeSnapshot& take) {
   const std::string part = path + ".part";
   auto save = [&]() -> Result<SnapshotInfo> {
     KEELSON_ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(part, O_WRONLY | O_CREAT | O_TRUNC, 0600));
-    Client client(options);
-    KEELSON_RETURN_IF_ERROR(
-        client.Snapshot([&](std::string_view piece) { return WriteAll(fd.get(), piece, part); }, stop));
+    KEELSON_RETURN_IF_ERROR(take([&](std::string_view piece) { return WriteAll(fd.get(), piece, part); }));
     if (fsync(fd.get()) != 0) return ErrnoError(part);
     KEELSON_ASSIGN_OR_RETURN(SnapshotInfo info, CheckSnapshot(part));
     if (rename(part.c_str(), path.c_str()) != 0) return ErrnoError(path);
+    // The name too is to survive a power cut.
+    const std::string directory = std::filesystem::absolute(path).parent_path();
+    KEELSON_ASSIGN_OR_RETURN(UniqueFd parent, OpenFile(directory, O_RDONLY | O_DIRECTORY));
+    if (fsync(parent.get()) != 0) return ErrnoError(directory);
     return info;
   };
   Result<SnapshotInfo> saved = save();
@@ -123,18 +114,23 @@ Result<std::string> DescribeSnapshot(const std::string& path) {
   return RunTool({"snapshot", "status", std::filesystem::absolute(path), "--write-out=json"});
 }
 
-Result<> RestoreSnapshot(const std::string& path, const std::string& data_dir) {
+Result<> RestoreSnapshot(const std::string& path, const std::string& data, const RestoredMember& member) {
   KEELSON_RETURN_IF_ERROR(CheckSnapshot(path));
-  const std::string target = std::filesystem::absolute(data_dir).string() + "/data";
+  const std::string target = std::filesystem::absolute(data).string();
   if (PathExists(target)) {
     return Error(Code::kAlreadyExists, target + " exists; move it away before restoring a snapshot");
   }
-  KEELSON_RETURN_IF_ERROR(MakeDirs(data_dir, 0700));
-  // The only member; its addresses are set at each start.
-  Result<std::string> done =
-      RunTool({"snapshot", "restore", std::filesystem::absolute(path), "--data-dir=" + target,
-               "--name=default", "--initial-cluster=default=https://127.0.0.1:2380",
-               "--initial-advertise-peer-urls=https://127.0.0.1:2380"});
+  KEELSON_RETURN_IF_ERROR(MakeDirs(std::filesystem::path(target).parent_path(), 0700));
+  std::vector<std::string> arguments = {
+      "snapshot",
+      "restore",
+      std::filesystem::absolute(path),
+      "--data-dir=" + target,
+      "--name=" + member.name,
+      "--initial-advertise-peer-urls=" + member.peer_url,
+      "--initial-cluster=" + (member.cluster.empty() ? member.name + "=" + member.peer_url : member.cluster)};
+  if (!member.token.empty()) arguments.push_back("--initial-cluster-token=" + member.token);
+  Result<std::string> done = RunTool(std::move(arguments));
   if (done) return {};
   (void)RemoveTree(target);
   return done.error();
