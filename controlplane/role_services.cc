@@ -143,8 +143,9 @@ Result<controllers::Options> ControllerOptions(const Options& options, apiserver
 }
 
 bool MustElect(const Options& options, bool with_apiserver) {
-  // With its own etcd there is no second API server, so there is no second process.
-  return options.leader.elect.value_or(!with_apiserver || !options.etcd_servers.empty());
+  // With an etcd of its own that no other joins there is no second API server, so there is no second process.
+  const bool has_peers = !options.etcd_servers.empty() || !options.etcd_address.empty();
+  return options.leader.elect.value_or(!with_apiserver || has_peers);
 }
 
 // Runs the role while this process leads.

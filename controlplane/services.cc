@@ -195,12 +195,34 @@ struct ControlPlane {
   Roles roles;
 };
 
+// What makes our own etcd a member that others can reach.
+Result<> SetAddress(const Options& options, etcd::SupervisorOptions& supervisor) {
+  if (options.etcd_address.empty()) return {};
+  if (options.etcd_pki_dir.empty() || options.etcd_ca_file.empty() || options.etcd_certificate_file.empty() ||
+      options.etcd_key_file.empty()) {
+    return Error(Code::kInvalid,
+                 "--etcd-address needs --etcd-pki-dir, --etcd-cafile, --etcd-certfile and --etcd-keyfile");
+  }
+  supervisor.address = options.etcd_address;
+  supervisor.name = options.etcd_name;
+  supervisor.initial_cluster = options.etcd_initial_cluster;
+  const std::string& pki = options.etcd_pki_dir;
+  supervisor.pki = {
+      pki + "/ca.crt",       pki + "/server.crt", pki + "/server.key", options.etcd_certificate_file,
+      options.etcd_key_file, pki + "/peer.crt",   pki + "/peer.key"};
+  return {};
+}
+
 Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
   etcd::ClientOptions client;
+  if (!options.etcd_servers.empty() && !options.etcd_address.empty()) {
+    return Error(Code::kInvalid, "--etcd-servers and --etcd-address are mutually exclusive");
+  }
   if (options.etcd_servers.empty()) {
     etcd::SupervisorOptions supervisor;
     supervisor.binary = options.etcd_binary;
     supervisor.data_dir = options.data_dir + "/etcd";
+    KEELSON_RETURN_IF_ERROR(SetAddress(options, supervisor));
     KEELSON_RETURN_IF_ERROR(MakeDirs(supervisor.data_dir, 0700));
     KEELSON_ASSIGN_OR_RETURN(plane.etcd, etcd::Supervisor::Make(std::move(supervisor)));
     client = plane.etcd->client_options();

@@ -216,7 +216,7 @@ Result<> Client::Snapshot(const std::function<Result<>(std::string_view)>& each,
 }
 
 Result<> Client::Defragment(const Limits& limits) {
-  for (const auto& endpoint : impl_->endpoints.all()) {
+  for (Endpoint* endpoint : impl_->endpoints.all()) {
     if (!rpc::AwaitConnected(*endpoint->channel, rpc::TimeLeft(limits.deadline, impl_->options.timeout))) {
       return Error(Code::kUnavailable, "etcd: an endpoint cannot be reached");
     }

@@ -14,6 +14,7 @@ using std::chrono::milliseconds;
 // The time for an endpoint to connect before the client tries the next one.
 constexpr milliseconds kConnectPatience{1000};
 constexpr milliseconds kProbePeriod{1000}, kProbePatience{1500};
+constexpr unsigned kLearnRounds = 10;  // of probes
 // Of a silent connection with calls. etcd refuses pings that come more often than every 5 s.
 constexpr milliseconds kKeepalive{10000};
 
@@ -77,22 +78,40 @@ void Endpoint::SetHealthy(bool healthy) {
   }
 }
 
-Endpoints::Endpoints(const ClientOptions& options) {
-  for (const std::string& url : options.endpoints) {
-    all_.push_back(std::make_unique<Endpoint>(url, options));
-  }
-  if (all_.size() > 1) {
+Endpoints::Endpoints(const ClientOptions& options)
+    : options_(options),
+      own_(!options.endpoints.empty() && options.endpoints[0].starts_with("unix://") &&
+           !options.ca_pem.empty()) {
+  Add(options.endpoints);
+  if (own_ || options.endpoints.size() > 1) {
     watcher_ = std::jthread([this](std::stop_token stop) { Watch(std::move(stop)); });
   }
 }
 
+void Endpoints::Add(const std::vector<std::string>& urls) {
+  MutexLock lock(mutex_);
+  for (const std::string& url : urls) {
+    const bool known =
+        std::any_of(all_.begin(), all_.end(), [&](const auto& endpoint) { return endpoint->url == url; });
+    if (!known) all_.push_back(std::make_unique<Endpoint>(url, options_));
+  }
+}
+
+std::vector<Endpoint*> Endpoints::all() const {
+  MutexLock lock(mutex_);
+  std::vector<Endpoint*> out;
+  for (const auto& endpoint : all_) out.push_back(endpoint.get());
+  return out;
+}
+
 Result<Endpoint*> Endpoints::Pick(SteadyTime deadline, const std::stop_token& stop) {
   while (true) {
+    const std::vector<Endpoint*> all = this->all();
     // Without a healthy one, any may be the first that comes back.
-    const bool choosy = std::any_of(all_.begin(), all_.end(), [](const auto& one) { return one->healthy(); });
-    for (size_t tried = 0; tried < all_.size(); ++tried) {
+    const bool choosy = std::any_of(all.begin(), all.end(), [](Endpoint* one) { return one->healthy(); });
+    for (size_t tried = 0; tried < all.size(); ++tried) {
       if (stop.stop_requested()) return Error(Code::kCancelled, "etcd: stopped");
-      Endpoint& endpoint = *all_[current_.load() % all_.size()];
+      Endpoint& endpoint = *all[current_.load() % all.size()];
       if ((!choosy || endpoint.healthy()) &&
           rpc::AwaitConnected(*endpoint.channel, rpc::TimeLeft(deadline, kConnectPatience), stop)) {
         return &endpoint;
@@ -106,34 +125,53 @@ Result<Endpoint*> Endpoints::Pick(SteadyTime deadline, const std::stop_token& st
 }
 
 void Endpoints::Abandon(const Endpoint& endpoint) {
-  for (size_t i = 0; i < all_.size(); ++i) {
+  const std::vector<Endpoint*> all = this->all();
+  for (size_t i = 0; i < all.size(); ++i) {
     size_t index = i;
-    if (all_[i].get() == &endpoint) current_.compare_exchange_strong(index, (i + 1) % all_.size());
+    if (all[i] == &endpoint) current_.compare_exchange_strong(index, (i + 1) % all.size());
   }
 }
 
 void Endpoints::Watch(std::stop_token stop) {
-  while (!stop.stop_requested()) {
-    Probe(stop);
+  for (unsigned round = 0; !stop.stop_requested(); ++round) {
+    if (own_ && round % kLearnRounds == 0) Learn(stop);
+    if (all().size() > 1) Probe(stop);
     Pause(Clock::Real(), kProbePeriod, stop);
   }
+}
+
+void Endpoints::Learn(const std::stop_token& stop) {
+  rpc::Call call(kProbePatience, stop);
+  pb::MemberListResponse reply;
+  const auto cluster = pb::Cluster::NewStub(all()[0]->channel);
+  if (!cluster->MemberList(call.context(), pb::MemberListRequest(), &reply).ok()) return;
+  std::vector<std::string> urls;
+  for (const pb::Member& member : reply.members()) {
+    // Our own one has its socket among its URLs, and a member without a vote serves no reads.
+    const auto& clients = member.clienturls();
+    const bool ours = member.id() == reply.header().member_id();
+    if (!ours && !member.islearner()) urls.insert(urls.end(), clients.begin(), clients.end());
+  }
+  std::erase_if(urls, [](const std::string& url) { return !url.starts_with("https://"); });
+  Add(urls);
 }
 
 void Endpoints::Probe(const std::stop_token& stop) {
   Mutex mutex;
   CondVar answered;
-  size_t open = all_.size();
-  std::vector<StatusProbe> probes(all_.size());
-  for (size_t i = 0; i < all_.size(); ++i) {
+  const std::vector<Endpoint*> all = this->all();
+  size_t open = all.size();
+  std::vector<StatusProbe> probes(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
     StatusProbe& probe = probes[i];
     probe.context.set_deadline(std::chrono::system_clock::now() + kProbePatience);
-    all_[i]->maintenance->async()->Status(&probe.context, &probe.request, &probe.reply,
-                                          [&, i](grpc::Status status) {
-                                            MutexLock lock(mutex);
-                                            probes[i].status = std::move(status);
-                                            --open;
-                                            answered.notify_all();
-                                          });
+    all[i]->maintenance->async()->Status(&probe.context, &probe.request, &probe.reply,
+                                         [&, i](grpc::Status status) {
+                                           MutexLock lock(mutex);
+                                           probes[i].status = std::move(status);
+                                           --open;
+                                           answered.notify_all();
+                                         });
   }
   // The probes are on this stack: every answer is waited for, and a stop ends them early.
   std::stop_callback cancel(stop, [&] {
@@ -144,8 +182,8 @@ void Endpoints::Probe(const std::stop_token& stop) {
     while (open > 0) answered.wait(mutex);
   }
   if (stop.stop_requested()) return;
-  for (size_t i = 0; i < all_.size(); ++i) {
-    all_[i]->SetHealthy(probes[i].status.ok() && probes[i].reply.leader() != 0);
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i]->SetHealthy(probes[i].status.ok() && probes[i].reply.leader() != 0);
   }
 }
 

@@ -1,6 +1,9 @@
 // Internal to the etcd client: its endpoints and their health. With more than one endpoint, a thread asks each for its
 // status every second: a member that hangs, or that has lost its quorum, keeps its connections, so nothing else would
 // tell. What runs on such an endpoint is cancelled, and others are chosen until it answers again.
+//
+// An own etcd, at a socket, also tells of the other members of its cluster, which come and go while we run: they follow the
+// socket in the list, for when it does not answer. Endpoints elsewhere are those that the administrator has named, and no others.
 #pragma once
 
 #include <atomic>
@@ -68,14 +71,20 @@ class Endpoints {  // thread safe
   Result<Endpoint*> Pick(SteadyTime deadline, const std::stop_token& stop);
   // Later picks begin with the next endpoint.
   void Abandon(const Endpoint& endpoint);
-  const std::vector<std::unique_ptr<Endpoint>>& all() const { return all_; }
+  std::vector<Endpoint*> all() const;  // they live as long as this
 
  private:
   void Watch(std::stop_token stop);
+  void Add(const std::vector<std::string>& urls);  // at the end; known ones are fine
+  // Asks our own etcd for the other members of its cluster.
+  void Learn(const std::stop_token& stop);
   // Asks all at once and waits for the answers.
   void Probe(const std::stop_token& stop);
 
-  std::vector<std::unique_ptr<Endpoint>> all_;
+  const ClientOptions options_;
+  const bool own_;  // the first one is our own etcd
+  mutable Mutex mutex_;
+  std::vector<std::unique_ptr<Endpoint>> all_ KEELSON_GUARDED_BY(mutex_);  // none goes
   std::atomic<size_t> current_{0};
   std::jthread watcher_;  // last, since it uses the others
 };

@@ -12,6 +12,7 @@ namespace keelson::etcd {
 //   DIR/client.crt client.key   the API server
 struct Pki {
   std::string ca_file, server_certificate_file, server_key_file, client_certificate_file, client_key_file;
+  std::string peer_certificate_file = {}, peer_key_file = {};  // empty: the server's
 };
 
 // Makes files that are missing, unreadable or about to expire. Only their owner can read the keys.

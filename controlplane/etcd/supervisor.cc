@@ -27,6 +27,7 @@ constexpr milliseconds kFirstBackoff{100}, kLastBackoff{10000};
 constexpr seconds kStable{60};        // a child that lived this long resets the back-off
 constexpr seconds kStopPatience{10};  // between SIGTERM and SIGKILL
 constexpr int kMaxFirstFailures = 5;
+constexpr int kClientPort = 2379, kPeerPort = 2380;  // etcd's own
 constexpr const char* kSocket = "etcd:0";
 
 // Makes a stop request visible to poll().
@@ -52,6 +53,12 @@ bool AwaitReadable(int fd, int stop_fd, milliseconds timeout) {
   return fds[0].revents != 0;
 }
 
+std::string UrlAt(const std::string& address, int port) {
+  const bool v6 = address.find(':') != std::string::npos;
+  return fmt::format(fmt::runtime(v6 ? "https://[{}]:{}" : "https://{}:{}"),
+                     address.empty() ? "127.0.0.1" : address, port);
+}
+
 std::string LastLines(const std::string& path) {
   constexpr size_t kShown = 1500;
   Result<std::string> text = ReadFile(path);
@@ -65,12 +72,21 @@ Result<std::unique_ptr<Supervisor>> Supervisor::Make(SupervisorOptions options) 
   // etcd runs in its own directory, so relative paths must become absolute.
   for (std::string* path :
        {&options.data_dir, &options.pki.ca_file, &options.pki.server_certificate_file,
-        &options.pki.server_key_file, &options.pki.client_certificate_file, &options.pki.client_key_file}) {
+        &options.pki.server_key_file, &options.pki.client_certificate_file, &options.pki.client_key_file,
+        &options.pki.peer_certificate_file, &options.pki.peer_key_file}) {
     if (!path->empty()) *path = std::filesystem::absolute(*path);
   }
   KEELSON_RETURN_IF_ERROR(MakeDirs(options.data_dir, 0700));
   if (options.pki.ca_file.empty()) {
     KEELSON_ASSIGN_OR_RETURN(options.pki, EnsurePki(options.data_dir + "/pki"));
+  }
+  if (options.pki.peer_certificate_file.empty()) {
+    options.pki.peer_certificate_file = options.pki.server_certificate_file;
+    options.pki.peer_key_file = options.pki.server_key_file;
+  }
+  if (!options.address.empty()) {
+    if (options.client_port == 0) options.client_port = kClientPort;
+    if (options.peer_port == 0) options.peer_port = kPeerPort;
   }
   if (options.client_port == 0) {
     KEELSON_ASSIGN_OR_RETURN(options.client_port, FreePort());
@@ -90,7 +106,8 @@ Result<std::unique_ptr<Supervisor>> Supervisor::Make(SupervisorOptions options) 
   return made;
 }
 
-std::string Supervisor::Url() const { return fmt::format("https://127.0.0.1:{}", options_.client_port); }
+std::string Supervisor::Url() const { return UrlAt(options_.address, options_.client_port); }
+std::string Supervisor::PeerUrl() const { return UrlAt(options_.address, options_.peer_port); }
 
 std::string Supervisor::SocketFile() const { return options_.data_dir + "/" + kSocket; }
 
@@ -108,28 +125,31 @@ ClientOptions Supervisor::Running(const std::string& data_dir) {
 
 std::vector<std::string> Supervisor::Arguments() const {
   std::string client = Url();
-  std::string peer = fmt::format("https://127.0.0.1:{}", options_.peer_port);
+  std::string peer = PeerUrl();
+  const bool joins = !options_.initial_cluster.empty();
   const Pki& pki = options_.pki;
-  std::vector<std::string> arguments = {options_.binary,
-                                        "--name=default",
-                                        "--data-dir=" + options_.data_dir + "/data",
-                                        "--listen-client-urls=" + client + ",unix://" + kSocket,
-                                        "--advertise-client-urls=" + client,
-                                        "--listen-peer-urls=" + peer,
-                                        "--initial-advertise-peer-urls=" + peer,
-                                        "--initial-cluster=default=" + peer,
-                                        "--client-cert-auth=true",
-                                        "--trusted-ca-file=" + pki.ca_file,
-                                        "--cert-file=" + pki.server_certificate_file,
-                                        "--key-file=" + pki.server_key_file,
-                                        "--peer-client-cert-auth=true",
-                                        "--peer-trusted-ca-file=" + pki.ca_file,
-                                        "--peer-cert-file=" + pki.server_certificate_file,
-                                        "--peer-key-file=" + pki.server_key_file,
-                                        "--logger=zap",
-                                        "--log-outputs=stderr",
-                                        "--quota-backend-bytes=8589934592",
-                                        "--snapshot-count=10000"};
+  std::vector<std::string> arguments = {
+      options_.binary,
+      "--name=" + options_.name,
+      "--data-dir=" + options_.data_dir + "/data",
+      "--listen-client-urls=" + client + ",unix://" + kSocket,
+      "--advertise-client-urls=" + client,
+      "--listen-peer-urls=" + peer,
+      "--initial-advertise-peer-urls=" + peer,
+      "--initial-cluster=" + (joins ? options_.initial_cluster : options_.name + "=" + peer),
+      std::string("--initial-cluster-state=") + (joins ? "existing" : "new"),
+      "--client-cert-auth=true",
+      "--trusted-ca-file=" + pki.ca_file,
+      "--cert-file=" + pki.server_certificate_file,
+      "--key-file=" + pki.server_key_file,
+      "--peer-client-cert-auth=true",
+      "--peer-trusted-ca-file=" + pki.ca_file,
+      "--peer-cert-file=" + pki.peer_certificate_file,
+      "--peer-key-file=" + pki.peer_key_file,
+      "--logger=zap",
+      "--log-outputs=stderr",
+      "--quota-backend-bytes=8589934592",
+      "--snapshot-count=10000"};
   arguments.insert(arguments.end(), options_.extra_arguments.begin(), options_.extra_arguments.end());
   return arguments;
 }

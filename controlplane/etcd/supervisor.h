@@ -3,7 +3,8 @@
 //
 // We connect through a socket in its directory, which only its owner can enter: TLS on every call would
 // cost a third of the writes per second. etcdctl and others connect through the loopback interface, with
-// mutual TLS.
+// mutual TLS. A member of a cluster of several listens at an address of the machine instead, where clients and peers come by
+// mutual TLS alone.
 //
 //   DATA_DIR/    mode 0700
 //     data/      etcd's own
@@ -28,7 +29,13 @@ namespace keelson::etcd {
 struct SupervisorOptions {
   std::string binary = "etcd";  // a name is looked up in PATH
   std::string data_dir;
-  int client_port = 0, peer_port = 0;  // 0: choose a free one
+  // Of this machine; empty: the loopback interface, where no other member can come.
+  std::string address;
+  std::string name = "default";
+  // NAME=PEER-URL,... of a cluster that it joins as a member that has been added; empty: it begins one. etcd reads it when it
+  // has no data.
+  std::string initial_cluster;
+  int client_port = 0, peer_port = 0;  // 0: etcd's ports at `address`; free ones on the loopback interface
   Pki pki;                             // all empty: make them under data_dir
   std::vector<std::string> extra_arguments;
 };
@@ -53,6 +60,7 @@ class Supervisor {
  private:
   explicit Supervisor(SupervisorOptions options) : options_(std::move(options)) {}
   std::string Url() const;
+  std::string PeerUrl() const;
   std::string SocketFile() const;
   std::vector<std::string> Arguments() const;
   bool AwaitHealthy(int pidfd, std::stop_token stop);

@@ -89,6 +89,11 @@ constexpr Case kCases[] = {
 
     // Storage.
     {"--etcd-binary=/e", [](const Options& o) { return o.etcd_binary == "/e"; }},
+    {"--etcd-address=192.0.2.1", [](const Options& o) { return o.etcd_address == "192.0.2.1"; }},
+    {"--etcd-name=cp-1", [](const Options& o) { return o.etcd_name == "cp-1"; }},
+    {"--etcd-initial-cluster=a=https://a:2380,b=https://b:2380",
+     [](const Options& o) { return o.etcd_initial_cluster == "a=https://a:2380,b=https://b:2380"; }},
+    {"--etcd-pki-dir=/pki", [](const Options& o) { return o.etcd_pki_dir == "/pki"; }},
     {"--storage-backend=etcd3", [](const Options& o) { return o.storage_backend == "etcd3"; }},
 
     // Controllers and scheduler.

@@ -37,6 +37,14 @@ void AddStorage(const FlagAdder& add, Options& options) {
       ->check(CLI::IsMember({"application/vnd.kubernetes.protobuf", "application/json"}));
   add("--event-ttl", options.event_ttl, "How long Events are kept");
   add("--etcd-binary", options.etcd_binary, "etcd to start when no servers are given");
+  add("--etcd-address", options.etcd_address,
+      "Where our own etcd serves clients (port 2379) and the peers of a cluster of several (2380); none: the "
+      "loopback interface alone");
+  add("--etcd-name", options.etcd_name, "Name of our own etcd in its cluster");
+  add("--etcd-initial-cluster", options.etcd_initial_cluster,
+      "Cluster that our own etcd joins when it has no data, NAME=PEER-URL,...; none: it begins a new one");
+  add("--etcd-pki-dir", options.etcd_pki_dir,
+      "Certificates of our own etcd at --etcd-address: ca.crt, and server and peer with their keys");
   add("--data-dir", options.data_dir, "Where an etcd of our own keeps its data");
   add("--encryption-provider-config", options.encryption_config_file,
       "EncryptionConfiguration: what is encrypted in etcd, and how");

@@ -14,7 +14,7 @@ class App;
 namespace keelson::controlplane {
 
 struct LeaderFlags {
-  // Unset: enabled, except in a process with an API server and its own etcd, which has no peers.
+  // Unset: enabled, except in a process with an API server and an own etcd that no other can join.
   std::optional<bool> elect;
   std::chrono::milliseconds lease_duration{15000}, renew_deadline{10000}, retry_period{2000};
   std::string resource_lock = "leases";

@@ -42,6 +42,10 @@ struct Options {
   std::vector<std::string> etcd_servers;  // empty: a child process with data in data_dir
   std::string etcd_ca_file, etcd_certificate_file, etcd_key_file;
   std::string etcd_binary = "etcd";
+  // An own etcd that others can join: it listens at this address. Empty: on the loopback interface alone.
+  std::string etcd_address, etcd_name = "default";
+  std::string etcd_initial_cluster;  // NAME=PEER-URL,... of the cluster that it joins; empty: a new one
+  std::string etcd_pki_dir;          // with ca, server and peer
   std::string data_dir = "/var/lib/keelson/controlplane";
   std::string storage_backend, etcd_prefix = "/registry";
   std::string storage_media_type = "application/vnd.kubernetes.protobuf";
