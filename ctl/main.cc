@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   keelson::ctl::AddToken(app, chosen);
   keelson::ctl::AddCerts(app, chosen);
   keelson::ctl::AddConfig(app, chosen);
+  keelson::ctl::AddEtcd(app, chosen);
   CLI::App* trace = app.add_subcommand("trace", "Where packets go, and why");
   trace->require_subcommand(1)->fallthrough();
   keelson::ctl::AddTraceService(*trace, chosen);

@@ -44,5 +44,6 @@ void AddUpgrade(CLI::App& parent, Run& chosen);
 void AddToken(CLI::App& parent, Run& chosen);
 void AddCerts(CLI::App& parent, Run& chosen);
 void AddConfig(CLI::App& parent, Run& chosen);
+void AddEtcd(CLI::App& parent, Run& chosen);
 
 }  // namespace keelson::ctl

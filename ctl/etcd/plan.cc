@@ -1,0 +1,148 @@
+#include "ctl/etcd/plan.h"
+
+#include <time.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace keelson::ctl {
+namespace {
+
+constexpr std::string_view kPrefix = "keelson-etcd-", kSuffix = ".db", kPart = ".part";
+constexpr size_t kStampSize = std::string_view("20260131T235959Z").size();
+
+std::string Title(const SeenMember& member) {
+  return member.info.name.empty() ? etcd::MemberId(member.info.id) : member.info.name;
+}
+
+bool IsSnapshot(std::string_view name) {
+  return name.size() == kPrefix.size() + kStampSize + kSuffix.size() && name.starts_with(kPrefix) &&
+         name.ends_with(kSuffix);
+}
+
+bool HasPeerUrl(const etcd::MemberInfo& member, const std::string& url) {
+  return std::find(member.peer_urls.begin(), member.peer_urls.end(), url) != member.peer_urls.end();
+}
+
+}  // namespace
+
+std::string FixOf(const etcd::Alarm& alarm) {
+  const std::string id = etcd::MemberId(alarm.member_id);
+  if (alarm.kind == "NOSPACE") {
+    return "member " + id +
+           " has reached its quota, and etcd takes no writes: 'nodectl etcd defrag --disarm' frees space and "
+           "ends the alarm";
+  }
+  if (alarm.kind == "CORRUPT") {
+    return "the data of member " + id +
+           " differs from its peers': reset its machine and join it again, or restore a snapshot";
+  }
+  return "member " + id + " has raised " + alarm.kind;
+}
+
+Result<std::vector<std::string>> PlanDefragment(const EtcdView& view) {
+  std::vector<std::string> out;
+  std::string leader;
+  for (const SeenMember& member : view.members) {
+    if (!member.healthy()) {
+      return Error(
+          Code::kUnavailable,
+          fmt::format("member {} is not healthy ({}), and one more that does not answer while it is "
+                      "defragmented may cost the quorum: bring it back or remove it first, or choose "
+                      "members by --endpoints",
+                      Title(member), member.error.empty() ? "no leader" : member.error));
+    }
+    if (member.leads()) {
+      leader = member.endpoint;
+    } else {
+      out.push_back(member.endpoint);
+    }
+  }
+  if (!leader.empty()) out.push_back(leader);
+  return out;
+}
+
+Result<> CheckRemoval(const EtcdView& view, uint64_t id) {
+  size_t voters = 0, healthy = 0;
+  bool votes = false;
+  for (const SeenMember& member : view.members) {
+    if (member.info.learner) continue;
+    if (member.info.id == id) {
+      votes = true;
+      continue;
+    }
+    ++voters;
+    if (member.healthy()) ++healthy;
+  }
+  if (!votes || voters == 0) return {};
+  const size_t quorum = voters / 2 + 1;
+  if (healthy >= quorum) return {};
+  return Error(Code::kUnavailable, fmt::format("without this member etcd would lose its quorum: {} of the {} "
+                                               "others are healthy, and {} are needed",
+                                               healthy, voters, quorum));
+}
+
+JoinStep PlanJoin(const std::vector<etcd::MemberInfo>& members, const std::string& peer_url, bool has_data) {
+  for (const etcd::MemberInfo& member : members) {
+    if (!HasPeerUrl(member, peer_url)) continue;
+    if (member.started() && !has_data) return {JoinStep::Do::kReplace, member.id};
+    const bool done = member.started() && !member.learner;
+    return {done ? JoinStep::Do::kNothing : JoinStep::Do::kStart, member.id};
+  }
+  return {JoinStep::Do::kAdd, 0};
+}
+
+std::string InitialCluster(const std::vector<etcd::MemberInfo>& members, const std::string& name,
+                           const std::string& peer_url) {
+  std::string out;
+  for (const etcd::MemberInfo& member : members) {
+    const bool own = HasPeerUrl(member, peer_url);
+    const std::string title = own ? name : member.started() ? member.name : etcd::MemberId(member.id);
+    for (const std::string& url : member.peer_urls) {
+      out += (out.empty() ? "" : ",") + title + "=" + url;
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> ClientUrls(const std::vector<etcd::MemberInfo>& members,
+                                    const std::string& without_peer_url) {
+  std::vector<std::string> out;
+  for (const etcd::MemberInfo& member : members) {
+    if (member.learner || HasPeerUrl(member, without_peer_url)) continue;
+    // A socket in a directory is no matter of other machines.
+    for (const std::string& url : member.client_urls) {
+      if (url.starts_with("http")) out.push_back(url);
+    }
+  }
+  return out;
+}
+
+std::string SnapshotName(int64_t unix_seconds) {
+  const time_t time = unix_seconds;
+  tm utc{};
+  ::gmtime_r(&time, &utc);
+  char stamp[kStampSize + 1];
+  ::strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
+  return std::string(kPrefix) + stamp + std::string(kSuffix);
+}
+
+std::vector<std::string> Outdated(const std::vector<std::string>& names, size_t keep) {
+  std::vector<std::string> out;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(out), IsSnapshot);
+  std::sort(out.begin(), out.end());
+  out.resize(out.size() - std::min(keep, out.size()));
+  return out;
+}
+
+std::vector<std::string> Leftovers(const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    const std::string_view text = name;
+    if (text.ends_with(kPart) && IsSnapshot(text.substr(0, text.size() - kPart.size()))) out.push_back(name);
+  }
+  return out;
+}
+
+}  // namespace keelson::ctl

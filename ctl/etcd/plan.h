@@ -1,0 +1,62 @@
+// What becomes of an etcd cluster's members: decisions, without I/O.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/etcd/member.h"
+
+namespace keelson::ctl {
+
+// A member as the cluster lists it, and what it says of itself.
+struct SeenMember {
+  etcd::MemberInfo info;  // with --endpoints: only an id, where the endpoint answers
+  std::string endpoint;   // where it was asked; empty: it has no client URL yet
+  std::optional<etcd::MemberStatus> status;
+  std::string error;  // why there is no status
+
+  bool healthy() const { return status && status->leader != 0; }
+  bool leads() const { return status && status->leader == status->member_id; }
+};
+struct EtcdView {
+  std::vector<SeenMember> members;  // by name
+  std::vector<etcd::Alarm> alarms;
+};
+
+// One sentence with the fix for an alarm of etcd.
+std::string FixOf(const etcd::Alarm& alarm);
+
+// Endpoints in the order to defragment: the leader last, so that leadership moves no more than once. A member answers
+// nothing meanwhile. kUnavailable: with a voter that is not healthy one more would cost the quorum.
+Result<std::vector<std::string>> PlanDefragment(const EtcdView& view);
+
+// Whether the cluster keeps a quorum of healthy voters without the member. kUnavailable: it does not.
+Result<> CheckRemoval(const EtcdView& view, uint64_t id);
+
+// What a machine with this peer URL has to do to become a member.
+struct JoinStep {
+  enum class Do { kAdd, kReplace, kStart, kNothing } action = Do::kAdd;  // kReplace: remove `id`, then add
+  uint64_t id = 0;
+};
+// `has_data`: the machine has a data directory of etcd. A started member without its data has lost it: a new one takes its
+// place.
+JoinStep PlanJoin(const std::vector<etcd::MemberInfo>& members, const std::string& peer_url, bool has_data);
+// --initial-cluster for the new member: NAME=PEER-URL of all. Members that have never been started have their id for a name.
+std::string InitialCluster(const std::vector<etcd::MemberInfo>& members, const std::string& name,
+                           const std::string& peer_url);
+// Where clients reach the members, without the one of that peer URL.
+std::vector<std::string> ClientUrls(const std::vector<etcd::MemberInfo>& members,
+                                    const std::string& without_peer_url = "");
+
+// ---- snapshots in a directory ----
+
+// keelson-etcd-20260131T235959Z.db: sorted by name is sorted by time.
+std::string SnapshotName(int64_t unix_seconds);
+// The names to remove so that the newest `keep` snapshots stay. Other files are never among them.
+std::vector<std::string> Outdated(const std::vector<std::string>& names, size_t keep);
+// Parts of snapshots that a kill has left.
+std::vector<std::string> Leftovers(const std::vector<std::string>& names);
+
+}  // namespace keelson::ctl
