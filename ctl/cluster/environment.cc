@@ -40,13 +40,26 @@ Flags PkiFlags(const std::string& pki, bool can_sign) {
   return out;
 }
 
+// What makes the etcd of kube-controlplane a member that others can join.
+void AddOwnEtcd(Flags& out, const InitConfiguration& config, const std::string& etcd_cluster) {
+  const std::string& pki = config.cluster.certificates_dir;
+  out.push_back("--etcd-address=" + config.advertise_address);
+  out.push_back("--etcd-name=" + config.node.name);
+  out.push_back("--etcd-pki-dir=" + pki + "/etcd");
+  out.push_back("--etcd-cafile=" + pki + "/etcd/ca.crt");
+  out.push_back("--etcd-certfile=" + pki + "/apiserver-etcd-client.crt");
+  out.push_back("--etcd-keyfile=" + pki + "/apiserver-etcd-client.key");
+  if (!etcd_cluster.empty()) out.push_back("--etcd-initial-cluster=" + etcd_cluster);
+}
+
 void AddArguments(Flags& out, const std::vector<Argument>& arguments) {
   for (const Argument& argument : arguments) out.push_back("--" + argument.name + "=" + argument.value);
 }
 
 }  // namespace
 
-Result<std::string> ControlPlaneEnvironment(const InitConfiguration& config, bool can_sign) {
+Result<std::string> ControlPlaneEnvironment(const InitConfiguration& config, bool can_sign,
+                                            const std::string& etcd_cluster) {
   const ClusterConfiguration& cluster = config.cluster;
   Flags flags = {"--advertise-address=" + config.advertise_address,
                  "--secure-port=" + std::to_string(config.bind_port),
@@ -65,6 +78,7 @@ Result<std::string> ControlPlaneEnvironment(const InitConfiguration& config, boo
     if (!etcd->certificate_file.empty()) flags.push_back("--etcd-certfile=" + etcd->certificate_file);
     if (!etcd->key_file.empty()) flags.push_back("--etcd-keyfile=" + etcd->key_file);
   }
+  if (cluster.stacks_etcd()) AddOwnEtcd(flags, config, etcd_cluster);
   AddArguments(flags, cluster.api_server_args);
   AddArguments(flags, cluster.controller_manager_args);
   AddArguments(flags, cluster.scheduler_args);

@@ -11,8 +11,9 @@
 namespace keelson::ctl {
 
 // kube-controlplane.env: KUBE_CONTROLPLANE_PKI_ARGS and KUBE_CONTROLPLANE_CLUSTER_ARGS. `can_sign`: the CA's key is on
-// this machine.
-Result<std::string> ControlPlaneEnvironment(const InitConfiguration& config, bool can_sign);
+// this machine. `etcd_cluster`: NAME=PEER-URL,... of the etcd cluster that its own etcd joins; empty: it begins one.
+Result<std::string> ControlPlaneEnvironment(const InitConfiguration& config, bool can_sign,
+                                            const std::string& etcd_cluster = "");
 
 // kube-proxy.env and kube-cni.env.
 Result<std::string> ProxyEnvironment(const ClusterConfiguration& cluster, const NodeRegistration& node);

@@ -100,16 +100,36 @@ Result<> All(const ConfigProblems& problems) {
   return problems.empty() ? Result<>() : Error(Code::kInvalid, Join(problems, "\n"));
 }
 
-void CheckAdvertised(const InitConfiguration& config, ConfigProblems& problems) {
-  const auto address = IpAddress::Parse(config.advertise_address);
+Result<> CompleteAddress(std::string& address, const MachineFacts& machine) {
+  if (address.empty() || address == "0.0.0.0" || address == "::") address = machine.default_address;
+  if (!address.empty()) return {};
+  return Error(
+      Code::kInvalid,
+      "this machine has no default route to tell its address by: give --apiserver-advertise-address");
+}
+
+void CheckAddress(const std::string& text, ConfigProblems& problems) {
+  const auto address = IpAddress::Parse(text);
   if (!address) {
-    problems.push_back(InvalidField("localAPIEndpoint.advertiseAddress", config.advertise_address,
-                                    "IP address is not valid"));
+    problems.push_back(InvalidField("localAPIEndpoint.advertiseAddress", text, "IP address is not valid"));
   } else if (address->IsLoopback() || address->IsUnspecified() || address->IsMulticast() ||
              address->IsLinkLocal()) {
-    problems.push_back("cannot use \"" + config.advertise_address +
-                       "\" as the bind address for the API Server");
+    problems.push_back("cannot use \"" + text + "\" as the bind address for the API Server");
   }
+}
+
+// The key itself is in no message.
+void CheckCertificateKey(const std::string& key, const std::string& field, ConfigProblems& problems) {
+  constexpr size_t kDigits = 64;
+  const bool hex = key.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  if (key.empty() || (hex && key.size() == kDigits)) return;
+  problems.push_back(InvalidField(field, "",
+                                  "the certificate key must be 64 hexadecimal digits: see 'nodectl "
+                                  "certs certificate-key'"));
+}
+
+void CheckAdvertised(const InitConfiguration& config, ConfigProblems& problems) {
+  CheckAddress(config.advertise_address, problems);
   const Result<std::string> endpoint = ApiEndpoint(config);
   if (!endpoint) {
     problems.push_back(InvalidField("controlPlaneEndpoint", config.cluster.control_plane_endpoint,
@@ -122,15 +142,7 @@ void CheckAdvertised(const InitConfiguration& config, ConfigProblems& problems) 
 Result<> Complete(InitConfiguration& config, const MachineFacts& machine,
                   std::vector<std::string>& warnings) {
   KEELSON_RETURN_IF_ERROR(CompleteNode(config.node, machine, warnings));
-  if (config.advertise_address.empty() || config.advertise_address == "0.0.0.0" ||
-      config.advertise_address == "::") {
-    config.advertise_address = machine.default_address;
-  }
-  if (config.advertise_address.empty()) {
-    return Error(
-        Code::kInvalid,
-        "this machine has no default route to tell its address by: give --apiserver-advertise-address");
-  }
+  KEELSON_RETURN_IF_ERROR(CompleteAddress(config.advertise_address, machine));
   ClusterConfiguration& cluster = config.cluster;
   CompleteVersion(cluster, warnings);
   DropSharedFlags(cluster.controller_manager_args, "controllerManager.extraArgs", warnings);
@@ -144,6 +156,7 @@ Result<> Complete(InitConfiguration& config, const MachineFacts& machine,
   CompleteEach(config.bootstrap_tokens, problems);
   CheckNode(config.node, problems);
   CheckAdvertised(config, problems);
+  CheckCertificateKey(config.certificate_key, "certificateKey", problems);
   CheckCluster(cluster, problems);
   return All(problems);
 }
@@ -158,6 +171,12 @@ Result<> Complete(JoinConfiguration& config, const MachineFacts& machine,
                   std::vector<std::string>& warnings) {
   KEELSON_RETURN_IF_ERROR(CompleteNode(config.node, machine, warnings));
   ConfigProblems problems;
+  if (config.control_plane) {
+    KEELSON_RETURN_IF_ERROR(CompleteAddress(config.control_plane->advertise_address, machine));
+    if (!config.node.taints) config.node.taints = {{kControlPlaneRole, "", "NoSchedule"}};
+    CheckAddress(config.control_plane->advertise_address, problems);
+    CheckCertificateKey(config.control_plane->certificate_key, "controlPlane.certificateKey", problems);
+  }
   CheckNode(config.node, problems);
   const bool by_token = !config.token.empty() || !config.api_server_endpoint.empty();
   if (by_token == !config.discovery_file.empty()) {

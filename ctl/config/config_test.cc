@@ -8,9 +8,11 @@
 namespace keelson::ctl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const MachineFacts kMachine{"node-1", "192.0.2.10", {"/var/run/containerd/containerd.sock"}};
 
@@ -177,14 +179,30 @@ TEST(Config, JoiningNeedsADiscoveryThatCanBeTrusted) {
   EXPECT_THAT(error(config), HasSubstr("bootstrapToken and file cannot both be set"));
 }
 
-TEST(Config, RefusesFurtherControlPlanes) {
-  const auto documents =
-      SplitDocuments("apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\ncontrolPlane: {}\n");
+TEST(Config, AFurtherControlPlaneHasAnAddressAndATaint) {
+  const auto documents = SplitDocuments(R"(apiVersion: kubeadm.k8s.io/v1beta4
+kind: JoinConfiguration
+discovery: {file: {kubeConfigPath: /f}}
+controlPlane: {localAPIEndpoint: {bindPort: 7443}, certificateKey: 00ff}
+timeouts: {etcdAPICall: 30s}
+)");
   ASSERT_TRUE(documents);
   std::vector<std::string> warnings;
-  const auto config = ReadJoin(*documents, warnings);
-  ASSERT_FALSE(config);
-  EXPECT_THAT(config.error().message(), HasSubstr("further control planes are not supported"));
+  auto config = ReadJoin(*documents, warnings);
+  ASSERT_TRUE(config) << config.error().message();
+  ASSERT_TRUE(config->control_plane);
+  EXPECT_EQ(config->control_plane->bind_port, 7443);
+  EXPECT_EQ(config->timeouts.etcd_api_call, std::chrono::seconds(30));
+  const auto short_key = Complete(*config, kMachine, warnings);
+  ASSERT_FALSE(short_key);
+  EXPECT_THAT(short_key.error().message(),
+              AllOf(HasSubstr("controlPlane.certificateKey"), Not(HasSubstr("00ff"))));
+  config->control_plane->certificate_key = std::string(64, 'a');
+  const auto complete = Complete(*config, kMachine, warnings);
+  ASSERT_TRUE(complete) << complete.error().message();
+  EXPECT_EQ(config->control_plane->advertise_address, kMachine.default_address);
+  EXPECT_THAT(*config->node.taints, ElementsAre(Taint{kControlPlaneRole, "", "NoSchedule"}));
+  EXPECT_THAT(warnings, IsEmpty());
 }
 
 TEST(Config, AsksWhichOfSeveralRuntimesIsMeant) {

@@ -37,7 +37,8 @@ struct NodeRegistration {
 };
 
 struct Timeouts {
-  std::chrono::seconds control_plane{240}, kubelet{240}, api_call{60}, tls_bootstrap{300}, discovery{300};
+  std::chrono::seconds control_plane{240}, kubelet{240}, api_call{60}, etcd_api_call{120}, tls_bootstrap{300},
+      discovery{300};
 };
 
 struct BootstrapToken {
@@ -68,6 +69,10 @@ struct ClusterConfiguration {
   std::map<std::string, bool> feature_gates;
   bool dns_disabled = false, proxy_disabled = false;
 
+  // Every machine of the control plane runs a member of etcd. Without a stable endpoint there is one machine, whose etcd nothing
+  // else can reach.
+  bool stacks_etcd() const { return !external_etcd && !control_plane_endpoint.empty(); }
+
   boost::json::object document;  // as given, for kubeadm-config; empty: nothing was given
 };
 
@@ -77,6 +82,8 @@ struct InitConfiguration {
   NodeRegistration node;
   std::string advertise_address;  // empty: of the default route
   uint16_t bind_port = kDefaultApiPort;
+  std::string
+      certificate_key;  // 64 hexadecimal digits that uploaded certificates are encrypted with; empty: a random one
   std::vector<std::string> skip_phases;
   Timeouts timeouts;
   bool dry_run = false;
@@ -84,8 +91,16 @@ struct InitConfiguration {
   boost::json::object kubelet, proxy;
 };
 
+// What makes a joining machine part of the control plane.
+struct JoinControlPlane {
+  std::string advertise_address;  // empty: of the default route
+  uint16_t bind_port = kDefaultApiPort;
+  std::string certificate_key;  // empty: the shared certificates are on the machine already
+};
+
 struct JoinConfiguration {
   NodeRegistration node;
+  std::optional<JoinControlPlane> control_plane;  // nullopt: a worker
   std::string ca_file = "/etc/kubernetes/pki/ca.crt";
   std::string token, api_server_endpoint;  // discovery.bootstrapToken
   std::vector<std::string> ca_hashes;

@@ -55,10 +55,11 @@ void ReadTimeouts(DocumentReader& in, Timeouts& out) {
     timeouts.Read("controlPlaneComponentHealthCheck", out.control_plane, Zero::kDefault);
     timeouts.Read("kubeletHealthCheck", out.kubelet, Zero::kDefault);
     timeouts.Read("kubernetesAPICall", out.api_call, Zero::kDefault);
+    timeouts.Read("etcdAPICall", out.etcd_api_call, Zero::kDefault);
     timeouts.Read("tlsBootstrap", out.tls_bootstrap, Zero::kDefault);
     timeouts.Read("discovery", out.discovery, Zero::kDefault);
-    // Of verbs that do not exist here: they change nothing anywhere.
-    timeouts.Ignore({"etcdAPICall", "upgradeManifests"});
+    // Of static pods.
+    timeouts.Ignore({"upgradeManifests"});
   });
 }
 

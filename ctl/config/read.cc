@@ -19,7 +19,9 @@ BootstrapToken ReadToken(DocumentReader& in) {
   return out;
 }
 
-void ReadEndpoint(DocumentReader& in, InitConfiguration& out) {
+// `Config`: has advertise_address and bind_port.
+template <typename Config>
+void ReadEndpoint(DocumentReader& in, Config& out) {
   in.Object("localAPIEndpoint", [&](DocumentReader& endpoint) {
     endpoint.Read("advertiseAddress", out.advertise_address);
     int32_t port = 0;
@@ -59,8 +61,7 @@ Result<InitConfiguration> ReadInit(const ConfigDocuments& documents, std::vector
       in.Read("dryRun", out.dry_run);
       ReadNode(in, out.node, warnings);
       ReadEndpoint(in, out);
-      WithoutEffect(in, {"certificateKey"}, "certificates are not uploaded: there is one control plane",
-                    warnings);
+      in.Read("certificateKey", out.certificate_key);
       in.Read("skipPhases", out.skip_phases);
       ReadPatches(in, warnings);
       ReadTimeouts(in, out.timeouts);
@@ -86,10 +87,11 @@ Result<JoinConfiguration> ReadJoin(const ConfigDocuments& documents, std::vector
     ReadNode(in, out.node, warnings);
     in.Read("caCertPath", out.ca_file, Zero::kDefault);
     ReadDiscovery(in, out);
-    if (in.Has("controlPlane")) {
-      in.Problem("controlPlane",
-                 "Forbidden: nodectl joins workers only; further control planes are not supported");
-    }
+    in.Object("controlPlane", [&](DocumentReader& plane) {
+      JoinControlPlane& made = out.control_plane.emplace();
+      ReadEndpoint(plane, made);
+      plane.Read("certificateKey", made.certificate_key);
+    });
     in.Read("skipPhases", out.skip_phases);
     ReadPatches(in, warnings);
     ReadTimeouts(in, out.timeouts);

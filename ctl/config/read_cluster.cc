@@ -35,8 +35,10 @@ void ReadEtcd(DocumentReader& in, ClusterConfiguration& out, std::vector<std::st
             local.PathOf("dataDir") +
             " has no effect: the control plane's own etcd keeps its data in /var/lib/keelson/controlplane");
       }
-      WithoutEffect(local, {"extraArgs", "extraEnvs", "serverCertSANs", "peerCertSANs"},
-                    "etcd is a child of kube-controlplane, which alone speaks to it", warnings);
+      WithoutEffect(local, {"extraArgs", "extraEnvs"},
+                    "etcd is a child of kube-controlplane, which sets its flags", warnings);
+      WithoutEffect(local, {"serverCertSANs", "peerCertSANs"},
+                    "etcd's certificates have the name and the address of their machine", warnings);
       WithoutEffect(local, {"imageRepository", "imageTag"}, kNoImages, warnings);
     });
     etcd.Object("external", [&](DocumentReader& external) {

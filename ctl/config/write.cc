@@ -69,6 +69,7 @@ json::object TimeoutsDocument() {
   json::object out;
   out["controlPlaneComponentHealthCheck"] = DurationText(defaults.control_plane);
   out["discovery"] = DurationText(defaults.discovery);
+  out["etcdAPICall"] = DurationText(defaults.etcd_api_call);
   out["kubeletHealthCheck"] = DurationText(defaults.kubelet);
   out["kubernetesAPICall"] = DurationText(defaults.api_call);
   out["tlsBootstrap"] = DurationText(defaults.tls_bootstrap);

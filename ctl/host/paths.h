@@ -30,6 +30,8 @@ inline constexpr char kEtcdData[] = "/var/lib/keelson/controlplane/etcd";
 inline constexpr char kControlPlaneData[] = "/var/lib/keelson/controlplane";
 // Of an init or a join that has begun and not ended.
 inline constexpr char kUnfinished[] = "/var/lib/keelson/nodectl-unfinished";
+// A reset that has begun and has taken this machine's member out of etcd.
+inline constexpr char kEtcdRemoved[] = "/var/lib/keelson/nodectl-etcd-removed";
 inline constexpr char kCniConflist[] = "/etc/cni/net.d/10-keelson.conflist";
 
 // Of container runtimes that nodectl looks for.

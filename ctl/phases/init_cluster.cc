@@ -1,7 +1,9 @@
 // Phases of init that write to the cluster.
 #include "ctl/cluster/apply.h"
+#include "ctl/cluster/copy_certs.h"
 #include "ctl/cluster/node_files.h"
 #include "ctl/config/complete.h"
+#include "ctl/etcd/settings.h"
 #include "ctl/host/paths.h"
 #include "ctl/host/units.h"
 #include "ctl/phases/init_run.h"
@@ -11,9 +13,12 @@
 namespace keelson::ctl {
 
 std::string JoinCommand(const std::string& endpoint, const std::string& token, const std::string& pin,
-                        bool one_line) {
+                        bool one_line, const std::string& certificate_key) {
   const std::string gap = one_line ? " " : " \\\n\t";
-  return "nodectl join " + endpoint + " --token " + token + gap + "--discovery-token-ca-cert-hash " + pin;
+  std::string out =
+      "nodectl join " + endpoint + " --token " + token + gap + "--discovery-token-ca-cert-hash " + pin;
+  if (!certificate_key.empty()) out += gap + "--control-plane --certificate-key " + certificate_key;
+  return out;
 }
 
 namespace init {
@@ -54,7 +59,9 @@ Result<> UploadKubeadmConfig(InitRun& run) {
   run.out() << "[upload-config] Storing the configuration used in ConfigMap \"kubeadm-config\" in the "
                "\"kube-system\" "
                "Namespace\n";
-  return run.Write(KubeadmConfigObjects(run.config().cluster));
+  KEELSON_RETURN_IF_ERROR(run.Write(KubeadmConfigObjects(run.config().cluster)));
+  if (!run.config().cluster.stacks_etcd()) return {};
+  return run.Write(EtcdEndpointsObjects({EtcdUrl(run.config().advertise_address, kEtcdClientPort)}));
 }
 
 Result<> UploadKubeletConfig(InitRun& run) {
@@ -92,8 +99,20 @@ Result<> ShowJoinCommand(InitRun& run) {
                "  sudo cp -i "
             << paths::kAdminConf
             << " $HOME/.kube/config\n"
-               "  sudo chown $(id -u):$(id -g) $HOME/.kube/config\n\n"
-               "Then you can join any number of worker nodes by running the following on each as root:\n\n"
+               "  sudo chown $(id -u):$(id -g) $HOME/.kube/config\n\n";
+  if (run.options().upload_certs) {
+    const std::string key =
+        run.options().skip_certificate_key_print ? "<value withheld>" : run.config().certificate_key;
+    run.out()
+        << "You can now join any number of control-plane nodes running the following command on each as "
+           "root:\n\n"
+        << JoinCommand(endpoint, token, pin, false, key)
+        << "\n\nPlease note that the certificate-key gives access to cluster sensitive data, keep it "
+           "secret!\n"
+           "As a safeguard, uploaded-certs will be deleted in two hours; If necessary, you can use\n"
+           "\"nodectl init phase upload-certs --upload-certs\" to reload certs afterward.\n\n";
+  }
+  run.out() << "Then you can join any number of worker nodes by running the following on each as root:\n\n"
             << JoinCommand(endpoint, token, pin, false) << "\n";
   return {};
 }

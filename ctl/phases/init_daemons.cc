@@ -41,15 +41,20 @@ Result<> EtcdLocal(InitRun& run) {
                  "etcd not found in system path: install it, or name an external one in the configuration");
   }
   run.out() << "[etcd] kube-controlplane starts an etcd of its own, with its data in \"" << paths::kEtcdData
-            << "\"\n";
+            << "\"";
+  if (run.config().cluster.stacks_etcd()) {
+    run.out() << ", which others can join at " << run.config().advertise_address;
+  }
+  run.out() << "\n";
   return {};
 }
 
 Result<> ControlPlane(InitRun& run) {
   KEELSON_RETURN_IF_ERROR(RequireInitSystem(run.host()));
   KEELSON_ASSIGN_OR_RETURN(const Authority ca, run.Ca());
-  KEELSON_ASSIGN_OR_RETURN(const std::string text,
-                           ControlPlaneEnvironment(run.config(), ca.key_pem.has_value()));
+  KEELSON_ASSIGN_OR_RETURN(
+      const std::string text,
+      ControlPlaneEnvironment(run.config(), ca.key_pem.has_value(), run.options().etcd_cluster));
   if (!ca.key_pem) {
     run.err() << "[control-plane] WARNING: the key of the CA is not on this machine: no controller signs "
                  "certificates\n";

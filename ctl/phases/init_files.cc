@@ -8,6 +8,13 @@ Result<> CertificateApiServer(InitRun& run) { return run.EnsurePlanned("apiserve
 Result<> CertificateKubeletClient(InitRun& run) { return run.EnsurePlanned("apiserver-kubelet-client"); }
 Result<> CertificateFrontProxyCa(InitRun& run) { return run.EnsurePlanned("front-proxy-ca"); }
 Result<> CertificateFrontProxyClient(InitRun& run) { return run.EnsurePlanned("front-proxy-client"); }
+Result<> CertificateEtcdCa(InitRun& run) { return run.EnsurePlannedOfEtcd("etcd/ca"); }
+Result<> CertificateEtcdServer(InitRun& run) { return run.EnsurePlannedOfEtcd("etcd/server"); }
+Result<> CertificateEtcdPeer(InitRun& run) { return run.EnsurePlannedOfEtcd("etcd/peer"); }
+Result<> CertificateEtcdHealthcheckClient(InitRun& run) {
+  return run.EnsurePlannedOfEtcd("etcd/healthcheck-client");
+}
+Result<> CertificateEtcdClient(InitRun& run) { return run.EnsurePlannedOfEtcd("apiserver-etcd-client"); }
 Result<> CertificateServiceAccounts(InitRun& run) { return EnsureServiceAccountKey(run.Certificates()); }
 
 Result<> KubeconfigAdmin(InitRun& run) { return run.EnsurePlannedKubeconfig("admin"); }

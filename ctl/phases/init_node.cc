@@ -13,25 +13,6 @@
 namespace keelson::ctl::init {
 namespace {
 
-constexpr char kNotBalanced[] = "node.kubernetes.io/exclude-from-external-load-balancers";
-
-bool Label(corev1::Node& node, const char* key) {
-  return node.mutable_metadata()->mutable_labels()->insert({key, ""}).second;
-}
-
-bool AddTaint(corev1::Node& node, const Taint& wanted) {
-  const auto& present = node.spec().taints();
-  const bool there = std::any_of(present.begin(), present.end(), [&](const corev1::Taint& taint) {
-    return taint.key() == wanted.key && taint.effect() == wanted.effect;
-  });
-  if (there) return false;
-  corev1::Taint& taint = *node.mutable_spec()->add_taints();
-  taint.set_key(wanted.key);
-  taint.set_effect(wanted.effect);
-  if (!wanted.value.empty()) taint.set_value(wanted.value);
-  return true;
-}
-
 Result<NodeAccess> AccessOf(InitRun& run) {
   KEELSON_ASSIGN_OR_RETURN(const Authority ca, run.Ca());
   KEELSON_ASSIGN_OR_RETURN(const std::string endpoint, ApiEndpoint(run.config()));
@@ -62,23 +43,7 @@ Result<> MarkControlPlane(InitRun& run) {
             << "]\n";
   if (run.config().dry_run) return {};
   KEELSON_ASSIGN_OR_RETURN(const client::RestClient api, run.Api());
-  const auto mark = [&](corev1::Node& node) -> Result<bool> {
-    bool changed = Label(node, kControlPlaneRole);
-    changed = Label(node, kNotBalanced) || changed;
-    for (const Taint& taint : *registration.taints) changed = AddTaint(node, taint) || changed;
-    return changed;
-  };
-  const auto done = Await(
-      "the kubelet to register the node", run.config().timeouts.kubelet,
-      [&]() -> Result<bool> {
-        const auto marked = client::UpdateWithRetry<corev1::Node>(api, "", registration.name, "", mark);
-        if (marked) return true;
-        if (marked.error().Is(Code::kNotFound) || marked.error().Is(Code::kUnavailable)) return false;
-        return marked.error();
-      },
-      run.clock());
-  if (!done) return done.error().Wrap("see 'systemctl status kubelet' and 'journalctl -xeu kubelet'");
-  return {};
+  return MarkNode(api, registration, run.config().timeouts.kubelet, run.clock());
 }
 
 Result<> FinalizeKubelet(InitRun& run) {

@@ -1,6 +1,7 @@
 #include "ctl/phases/init_run.h"
 
 #include "ctl/cluster/apply.h"
+#include "ctl/cluster/copy_certs.h"
 #include "ctl/host/paths.h"
 #include "ctl/token/discovery.h"
 #include "lib/base/text.h"
@@ -20,6 +21,14 @@ constexpr Phase<InitRun> kPhases[] = {
     {"certs/front-proxy-ca", "Generate the self-signed CA of front proxies", init::CertificateFrontProxyCa},
     {"certs/front-proxy-client", "Generate the certificate for the front proxy client",
      init::CertificateFrontProxyClient},
+    {"certs/etcd-ca", "Generate the self-signed CA of etcd", init::CertificateEtcdCa},
+    {"certs/etcd-server", "Generate the certificate for serving etcd", init::CertificateEtcdServer},
+    {"certs/etcd-peer", "Generate the certificate for etcd's members to communicate with each other",
+     init::CertificateEtcdPeer},
+    {"certs/etcd-healthcheck-client", "Generate the certificate that nodectl connects to etcd with",
+     init::CertificateEtcdHealthcheckClient},
+    {"certs/apiserver-etcd-client", "Generate the certificate the API server uses to access etcd",
+     init::CertificateEtcdClient},
     {"certs/sa", "Generate the keys that sign ServiceAccount tokens", init::CertificateServiceAccounts},
     {"kubeconfig/admin", "Generate the kubeconfig of the administrator", init::KubeconfigAdmin},
     {"kubeconfig/super-admin", "Generate the kubeconfig that passes authorization",
@@ -35,6 +44,8 @@ constexpr Phase<InitRun> kPhases[] = {
     {"wait-control-plane", "Wait for the API server to be ready", init::WaitControlPlane},
     {"upload-config/kubeadm", "Write the ConfigMap kubeadm-config", init::UploadKubeadmConfig},
     {"upload-config/kubelet", "Write the ConfigMap kubelet-config", init::UploadKubeletConfig},
+    {"upload-certs", "With --upload-certs: write the shared certificates to Secret kubeadm-certs, encrypted",
+     init::UploadCerts},
     {"mark-control-plane", "Label and taint the node of the control plane", init::MarkControlPlane},
     {"bootstrap-token", "Write tokens, their rights and the ConfigMap cluster-info", init::BootstrapTokens},
     {"kubelet-finalize/enable-client-cert-rotation", "Let kubelet.conf follow the rotated certificate",
@@ -64,6 +75,7 @@ Result<> InitRun::Run(const std::string& only) {
   for (BootstrapToken& token : config_.bootstrap_tokens) {
     if (token.token.empty()) token.token = NewToken();
   }
+  if (options_.upload_certs && config_.certificate_key.empty()) config_.certificate_key = NewCertificateKey();
   // A wrong name changes nothing.
   std::vector<std::string_view> names;
   for (const Phase<InitRun>& phase : kPhases) names.push_back(phase.name);
@@ -117,6 +129,10 @@ Result<> InitRun::EnsurePlanned(std::string_view certificate) {
     if (plan.name == certificate) return EnsureCertificate(Certificates(), plan);
   }
   return Error(Code::kInternal, "no certificate " + std::string(certificate));
+}
+
+Result<> InitRun::EnsurePlannedOfEtcd(std::string_view certificate) {
+  return config_.cluster.stacks_etcd() ? EnsurePlanned(certificate) : Result<>();
 }
 
 Result<> InitRun::EnsurePlannedKubeconfig(std::string_view name) {

@@ -19,7 +19,9 @@ namespace keelson::ctl {
 struct InitOptions {
   std::vector<std::string> ignored_checks;  // in lower case
   bool skip_token_print = false;
-  std::string host_name;  // the machine's, in lower case
+  bool upload_certs = false, skip_certificate_key_print = false;
+  std::string host_name;          // the machine's, in lower case
+  std::string etcd_cluster = {};  // of a control plane that joins: ControlPlaneEnvironment()
 };
 
 class InitRun {
@@ -41,8 +43,11 @@ class InitRun {
   std::ostream& err() { return err_; }
   Clock& clock() { return clock_; }
   bool resumes() const { return resumes_; }
+  void set_etcd_cluster(std::string cluster) { options_.etcd_cluster = std::move(cluster); }
   CertificateStore Certificates();
   Result<> EnsurePlanned(std::string_view certificate);
+  // The same for etcd's, which only clusters with members on several machines have.
+  Result<> EnsurePlannedOfEtcd(std::string_view certificate);
   Result<> EnsurePlannedKubeconfig(std::string_view name);
   // As super-admin, or as admin where the administrator has removed that file. Makes sure that the two have their rights.
   Result<client::RestClient> Api();
@@ -55,7 +60,7 @@ class InitRun {
 
   Host& host_;
   InitConfiguration config_;
-  const InitOptions options_;
+  InitOptions options_;
   std::ostream& out_;
   std::ostream& err_;
   Clock& clock_;
@@ -73,6 +78,11 @@ Result<> CertificateApiServer(InitRun& run);
 Result<> CertificateKubeletClient(InitRun& run);
 Result<> CertificateFrontProxyCa(InitRun& run);
 Result<> CertificateFrontProxyClient(InitRun& run);
+Result<> CertificateEtcdCa(InitRun& run);
+Result<> CertificateEtcdServer(InitRun& run);
+Result<> CertificateEtcdPeer(InitRun& run);
+Result<> CertificateEtcdHealthcheckClient(InitRun& run);
+Result<> CertificateEtcdClient(InitRun& run);
 Result<> CertificateServiceAccounts(InitRun& run);
 Result<> KubeconfigAdmin(InitRun& run);
 Result<> KubeconfigSuperAdmin(InitRun& run);
@@ -85,6 +95,7 @@ Result<> KubeletStart(InitRun& run);
 Result<> WaitControlPlane(InitRun& run);
 Result<> UploadKubeadmConfig(InitRun& run);
 Result<> UploadKubeletConfig(InitRun& run);
+Result<> UploadCerts(InitRun& run);
 Result<> MarkControlPlane(InitRun& run);
 Result<> BootstrapTokens(InitRun& run);
 Result<> FinalizeKubelet(InitRun& run);

@@ -5,6 +5,7 @@
 #include "ctl/cluster/node_files.h"
 #include "ctl/host/paths.h"
 #include "ctl/host/units.h"
+#include "ctl/phases/join_control_plane.h"
 #include "ctl/phases/node_steps.h"
 #include "ctl/phases/phase.h"
 #include "ctl/preflight/check.h"
@@ -37,7 +38,7 @@ Result<> Preflight(JoinRun& run) {
                                       " on every node, and this machine has no such unit: install "
                                       "keelson-node");
   }
-  return {};
+  return join::CheckControlPlane(run);
 }
 
 Result<> KubeletStart(JoinRun& run) {
@@ -85,8 +86,20 @@ Result<> NodeUnits(JoinRun& run) {
 
 constexpr Phase<JoinRun> kPhases[] = {
     {"preflight", "Run pre-flight checks and read the cluster's configuration", Preflight},
+    {"control-plane-prepare/download-certs", "Download the certificates that control planes share",
+     join::DownloadCerts},
+    {"control-plane-prepare/certs", "Generate the certificates of the new control plane", join::Certificates},
+    {"control-plane-prepare/kubeconfig", "Generate the kubeconfigs of the new control plane",
+     join::Kubeconfigs},
+    {"control-plane-prepare/control-plane", "With an external etcd: start kube-controlplane",
+     join::StartControlPlane},
+    {"check-etcd", "Check that the etcd cluster is healthy", join::CheckEtcd},
     {"kubelet-start", "Write the kubelet's settings and start it", KubeletStart},
+    {"etcd-join", "Add this machine's etcd to the cluster's, and start kube-controlplane", join::JoinEtcd},
     {"kubelet-wait-bootstrap", "Wait for the kubelet's certificate", KubeletWaitBootstrap},
+    {"control-plane-join/mark-control-plane", "Label and taint the node of the control plane",
+     join::MarkControlPlane},
+    {"wait-control-plane", "Wait for this machine's API server to be ready", join::WaitControlPlane},
     {"node-units", "Start kube-cni and kube-proxy, where the cluster's nodes run them", NodeUnits},
 };
 
@@ -102,6 +115,25 @@ JoinRun::JoinRun(Host& host, JoinConfiguration config, JoinOptions options, std:
       out_(out),
       err_(err),
       clock_(clock) {}
+
+Result<InitRun*> JoinRun::ControlPlane() {
+  if (control_plane_) return control_plane_.get();
+  if (!config_.control_plane) return Error(Code::kInternal, "this machine joins as a worker");
+  KEELSON_ASSIGN_OR_RETURN(const JoinedCluster* joined, Cluster());
+  InitConfiguration config;
+  config.cluster = joined->cluster;
+  config.node = config_.node;
+  config.advertise_address = config_.control_plane->advertise_address;
+  config.bind_port = config_.control_plane->bind_port;
+  config.timeouts = config_.timeouts;
+  config.dry_run = config_.dry_run;
+  InitOptions options;
+  options.ignored_checks = options_.ignored_checks;
+  options.host_name = options_.host_name;
+  control_plane_ =
+      std::make_unique<InitRun>(host_, std::move(config), std::move(options), out_, err_, clock_);
+  return control_plane_.get();
+}
 
 Result<> JoinRun::Run(const std::string& only) {
   if (host_.Exists(paths::kUnfinished)) {
@@ -125,6 +157,23 @@ Result<> JoinRun::Run(const std::string& only) {
   skipped.emplace_back("preflight");
   KEELSON_RETURN_IF_ERROR(RunPhases(kPhases, only, skipped, *this));
   KEELSON_RETURN_IF_ERROR(host_.Remove(paths::kUnfinished));
+  if (config_.control_plane) {
+    out_ << "\nThis node has joined the cluster and a new control plane instance was created:\n\n"
+            "* Certificate signing request was sent to apiserver and approval was received.\n"
+            "* The Kubelet was informed of the new secure connection details.\n"
+            "* Control plane label and taint were applied to the new node.\n"
+            "* The Kubernetes control plane instances scaled up.\n"
+            "* A new etcd member was added to the local/stacked etcd cluster.\n\n"
+            "To start administering your cluster from this node, you need to run the following as a regular "
+            "user:\n\n"
+            "  mkdir -p $HOME/.kube\n"
+            "  sudo cp -i "
+         << paths::kAdminConf
+         << " $HOME/.kube/config\n"
+            "  sudo chown $(id -u):$(id -g) $HOME/.kube/config\n\n"
+            "Run 'kubectl get nodes' to see this node join the cluster.\n\n";
+    return {};
+  }
   out_ << "\nThis node has joined the cluster:\n"
           "* Certificate signing request was sent to apiserver and a response was received.\n"
           "* The Kubelet was informed of the new secure connection details.\n\n"

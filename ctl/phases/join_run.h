@@ -2,12 +2,14 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "ctl/config/documents.h"
 #include "ctl/host/host.h"
+#include "ctl/phases/init_run.h"
 #include "ctl/pki/kubeconfig.h"
 #include "lib/base/clock.h"
 
@@ -48,6 +50,8 @@ class JoinRun {
   bool resumes() const { return resumes_; }
   // Discovers the cluster and reads its ConfigMaps, at the first call.
   Result<const JoinedCluster*> Cluster();
+  // Of a machine that becomes part of the control plane: what init's phases take, with the cluster's configuration.
+  Result<InitRun*> ControlPlane();
 
  private:
   Host& host_;
@@ -58,6 +62,7 @@ class JoinRun {
   Clock& clock_;
   bool resumes_ = false, discovered_ = false;
   JoinedCluster cluster_;
+  std::unique_ptr<InitRun> control_plane_;
 };
 
 std::string DescribeJoinPhases();

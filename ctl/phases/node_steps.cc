@@ -1,5 +1,7 @@
 #include "ctl/phases/node_steps.h"
 
+#include <algorithm>
+
 #include "ctl/cluster/node_files.h"
 #include "ctl/host/paths.h"
 #include "ctl/host/units.h"
@@ -30,7 +32,45 @@ std::string AccessText(const NodeAccess& access, const std::string& user) {
   return KubeconfigText(config);
 }
 
+bool Label(corev1::Node& node, const char* key) {
+  return node.mutable_metadata()->mutable_labels()->insert({key, ""}).second;
+}
+
+bool AddTaint(corev1::Node& node, const Taint& wanted) {
+  const auto& present = node.spec().taints();
+  const bool there = std::any_of(present.begin(), present.end(), [&](const corev1::Taint& taint) {
+    return taint.key() == wanted.key && taint.effect() == wanted.effect;
+  });
+  if (there) return false;
+  corev1::Taint& taint = *node.mutable_spec()->add_taints();
+  taint.set_key(wanted.key);
+  taint.set_effect(wanted.effect);
+  if (!wanted.value.empty()) taint.set_value(wanted.value);
+  return true;
+}
+
 }  // namespace
+
+Result<> MarkNode(const client::RestClient& api, const NodeRegistration& registration,
+                  std::chrono::seconds patience, Clock& clock) {
+  const auto mark = [&](corev1::Node& node) -> Result<bool> {
+    bool changed = Label(node, kControlPlaneRole);
+    changed = Label(node, kNotBalanced) || changed;
+    for (const Taint& taint : *registration.taints) changed = AddTaint(node, taint) || changed;
+    return changed;
+  };
+  const auto done = Await(
+      "the kubelet to register the node", patience,
+      [&]() -> Result<bool> {
+        const auto marked = client::UpdateWithRetry<corev1::Node>(api, "", registration.name, "", mark);
+        if (marked) return true;
+        if (marked.error().Is(Code::kNotFound) || marked.error().Is(Code::kUnavailable)) return false;
+        return marked.error();
+      },
+      clock);
+  if (!done) return done.error().Wrap("see 'systemctl status kubelet' and 'journalctl -xeu kubelet'");
+  return {};
+}
 
 Result<> StartKubelet(Host& host, const KubeletSettings& settings, std::ostream& out) {
   const boost::json::object instance = InstanceDocument(settings.node);

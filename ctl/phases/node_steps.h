@@ -10,6 +10,7 @@
 #include "ctl/config/documents.h"
 #include "ctl/host/host.h"
 #include "lib/base/clock.h"
+#include "lib/client/rest.h"
 
 namespace keelson::ctl {
 
@@ -32,6 +33,11 @@ Result<> StartProxy(Host& host, const ClusterConfiguration& cluster, const NodeR
                     const boost::json::object& proxy, const NodeAccess& access, std::ostream& out);
 Result<> StartCni(Host& host, const ClusterConfiguration& cluster, const NodeRegistration& node,
                   const NodeAccess& access, std::ostream& out);
+
+// Labels and taints the node as one of the control plane, once the kubelet has registered it.
+inline constexpr char kNotBalanced[] = "node.kubernetes.io/exclude-from-external-load-balancers";
+Result<> MarkNode(const client::RestClient& api, const NodeRegistration& registration,
+                  std::chrono::seconds patience, Clock& clock);
 
 // Asks `done` every half second until it says true. kTimeout "timed out waiting for WHAT" after `patience`; an error of
 // `done` ends the wait.

@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "ctl/cluster/node_files.h"
 #include "ctl/config/complete.h"
 #include "ctl/host/paths.h"
 #include "ctl/host/testing/memory_host.h"
@@ -13,6 +14,7 @@
 namespace keelson::ctl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -43,8 +45,13 @@ class Init : public testing::Test {
     EXPECT_TRUE(Complete(config, {"node-1", "192.0.2.10", {}}, warnings));
     return config;
   }
+  static InitOptions Options() {
+    InitOptions out;
+    out.host_name = "node-1";
+    return out;
+  }
   Result<> Run(const InitConfiguration& config, const std::string& only = "") {
-    return InitRun(host_, config, {{}, false, "node-1"}, out_, err_).Run(only);
+    return InitRun(host_, config, Options(), out_, err_).Run(only);
   }
   std::string Text(const std::string& path) { return host_.Read(path).value_or("(absent)"); }
 
@@ -73,6 +80,43 @@ TEST_F(Init, WritesAndStartsAControlPlane) {
   EXPECT_FALSE(host_.Exists(paths::kUnfinished));
   EXPECT_THAT(out_.str(), HasSubstr("nodectl join 192.0.2.10:6443 --token "));
   EXPECT_THAT(out_.str(), HasSubstr(" \\\n\t--discovery-token-ca-cert-hash sha256:"));
+}
+
+TEST_F(Init, OthersCanJoinTheEtcdOfAClusterWithAnEndpoint) {
+  InitConfiguration config = Config();
+  EXPECT_THAT(*ControlPlaneEnvironment(config, true), Not(HasSubstr("--etcd")));
+  config.cluster.control_plane_endpoint = "api.example.com:6443";
+  ASSERT_TRUE(Run(config));
+  EXPECT_THAT(
+      Text(paths::kControlPlaneEnv),
+      AllOf(
+          HasSubstr("--etcd-address=192.0.2.10 --etcd-name=node-1 --etcd-pki-dir=/etc/kubernetes/pki/etcd "),
+          HasSubstr("--etcd-certfile=/etc/kubernetes/pki/apiserver-etcd-client.crt "),
+          Not(HasSubstr("--etcd-initial-cluster"))));
+  EXPECT_THAT(*ControlPlaneEnvironment(config, true, "a=b"), HasSubstr(" --etcd-initial-cluster=a=b"));
+  EXPECT_TRUE(host_.Exists("/etc/kubernetes/pki/etcd/peer.key"));
+  EXPECT_TRUE(Run(config, "upload-certs")) << "without the flag nothing is uploaded";
+  EXPECT_THAT(out_.str(), HasSubstr("[upload-certs] Skipping phase. Please see --upload-certs\n"));
+}
+
+TEST_F(Init, AResetAsksEtcdFirst) {
+  InitConfiguration config = Config();
+  config.advertise_address = "127.0.0.1";  // nothing listens there
+  config.cluster.control_plane_endpoint = "127.0.0.1:1";
+  ASSERT_TRUE(Run(config));
+  ResetConfiguration reset;
+  reset.skip_phases = {"preflight", "cleanup-node"};
+  EXPECT_TRUE(RunReset(host_, reset, out_, err_)) << "an etcd that has never run is no member";
+  host_.files[std::string(paths::kEtcdData) + "/data/member/snap/db"] = {};
+  const auto refused = RunReset(host_, reset, out_, err_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), AllOf(HasSubstr("cannot remove this machine's member from etcd"),
+                                               HasSubstr("--skip-phases=remove-etcd-member")));
+  reset.ignore_preflight_errors = {"EtcdQuorum"};
+  EXPECT_TRUE(RunReset(host_, reset, out_, err_));
+  EXPECT_THAT(err_.str(), HasSubstr("[reset] WARNING: cannot remove this machine's member"));
+  reset.ignore_preflight_errors.clear();
+  EXPECT_TRUE(RunReset(host_, reset, out_, err_)) << "a second try does not ask again";
 }
 
 TEST_F(Init, PhasesRunAlone) {
@@ -111,7 +155,7 @@ TEST_F(Init, ADryRunChangesNothing) {
   config.dry_run = true;
   config.skip_phases = {"preflight"};
   const auto dry = NewDryRunHost(host_, out_);
-  const auto done = InitRun(*dry, config, {{}, false, "node-1"}, out_, err_).Run("");
+  const auto done = InitRun(*dry, config, Options(), out_, err_).Run("");
   ASSERT_TRUE(done) << done.error().message();
   EXPECT_THAT(host_.files, IsEmpty());
   EXPECT_THAT(host_.commands, IsEmpty());

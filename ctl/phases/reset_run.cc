@@ -3,6 +3,7 @@
 #include "ctl/host/paths.h"
 #include "ctl/host/units.h"
 #include "ctl/phases/phase.h"
+#include "ctl/phases/reset_etcd.h"
 #include "ctl/preflight/check.h"
 #include "lib/base/text.h"
 
@@ -133,18 +134,22 @@ ResetPlan PlanReset(const ResetConfiguration& config) {
 }
 
 Result<> RunReset(Host& host, const ResetConfiguration& config, std::ostream& out, std::ostream& err) {
-  KEELSON_ASSIGN_OR_RETURN(const std::vector<size_t> phases,
-                           SelectPhases({"preflight", "cleanup-node"}, "", config.skip_phases));
+  KEELSON_ASSIGN_OR_RETURN(
+      const std::vector<size_t> phases,
+      SelectPhases({"preflight", "remove-etcd-member", "cleanup-node"}, "", config.skip_phases));
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<std::string> ignored,
+                           IgnoredChecks(config.ignore_preflight_errors));
   for (size_t phase : phases) {
     if (phase == 0) {
-      KEELSON_ASSIGN_OR_RETURN(const std::vector<std::string> ignored,
-                               IgnoredChecks(config.ignore_preflight_errors));
       out << "[preflight] Running pre-flight checks\n";
       KEELSON_RETURN_IF_ERROR(RunChecks({PrivilegedUserCheck()}, host, ignored, err));
       KEELSON_RETURN_IF_ERROR(RequireInitSystem(host));
+    } else if (phase == 1) {
+      KEELSON_RETURN_IF_ERROR(RemoveEtcdMember(host, ignored, config.dry_run, out, err));
     } else {
       KEELSON_RETURN_IF_ERROR(Reset(host, config, out, err).Run());
       // The mark of an unfinished init or join goes last: until then the next one would not begin anew.
+      KEELSON_RETURN_IF_ERROR(RemoveWithLeftovers(host, paths::kEtcdRemoved));
       KEELSON_RETURN_IF_ERROR(RemoveWithLeftovers(host, paths::kUnfinished));
     }
   }

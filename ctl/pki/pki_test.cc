@@ -21,6 +21,7 @@ using ::testing::Not;
 InitConfiguration Config() {
   InitConfiguration config;
   config.cluster.encryption_algorithm = "ECDSA-P256";
+  config.cluster.control_plane_endpoint = "api.example.com";  // so that etcd has members on several machines
   config.cluster.certificate_names = {"api.example.com", "198.51.100.7"};
   std::vector<std::string> warnings;
   EXPECT_TRUE(Complete(config, {"node-1", "192.0.2.10", {}}, warnings));
@@ -89,8 +90,30 @@ TEST_F(Pki, MakesKubeadmsCertificates) {
   ASSERT_TRUE(user);
   EXPECT_EQ(user->subject.common_name, "kubernetes-admin");
   EXPECT_THAT(user->subject.organizations, ElementsAre("kubeadm:cluster-admins"));
-  EXPECT_EQ(admin->server, "https://192.0.2.10:6443");
+  EXPECT_EQ(admin->server, "https://api.example.com:6443");
   EXPECT_EQ(admin->ca_pem, Certificate("ca"));
+}
+
+TEST_F(Pki, EtcdHasItsOwnAuthority) {
+  ASSERT_TRUE(EnsureAll());
+  const auto peer = crypto::InspectCertificate(Certificate("etcd/peer"));
+  ASSERT_TRUE(peer);
+  EXPECT_EQ(peer->subject.common_name, "node-1");
+  EXPECT_THAT(peer->subject.dns_names, ElementsAre("node-1", "localhost"));
+  EXPECT_THAT(peer->subject.ip_addresses, ElementsAre("192.0.2.10", "127.0.0.1", "::1"));
+  for (const char* name : {"etcd/server", "etcd/healthcheck-client", "apiserver-etcd-client"}) {
+    EXPECT_TRUE(crypto::IsSignedBy(Certificate(name), Certificate("etcd/ca"))) << name;
+  }
+  EXPECT_EQ(FindExpirations(Store())->authorities[1].name, "etcd-ca");
+
+  // Without an endpoint that is the same for all machines there is one, whose etcd concerns no other machine.
+  InitConfiguration single = config_;
+  single.cluster.control_plane_endpoint = "";
+  const auto plans = PlanCertificates(single);
+  for (const CertificatePlan& plan : *plans) EXPECT_THAT(plan.name, Not(HasSubstr("etcd")));
+  host_.files.clear();
+  const auto found = FindExpirations(Store());
+  for (const Expiration& one : found->certificates) EXPECT_THAT(one.name, Not(HasSubstr("etcd")));
 }
 
 TEST_F(Pki, KeysAreRootsAndTheControlPlanesGroups) {
@@ -190,9 +213,10 @@ TEST_F(Pki, AKillAtAnyMomentLeavesWhatTheNextRunGoesOnWith) {
     for (const auto& [path, file] : left) EXPECT_EQ(host_.files[path].text, file.text) << path;
     for (const ManagedCertificate& managed : ManagedCertificates()) {
       if (!managed.kubeconfig.empty()) continue;
-      const std::string certificate = Certificate(managed.name);
+      const std::string file = managed.file.empty() ? managed.name : managed.file;
+      const std::string certificate = Certificate(file);
       EXPECT_TRUE(crypto::IsSignedBy(certificate, Certificate(managed.authority))) << managed.name;
-      EXPECT_TRUE(crypto::BelongTogether(certificate, Text("/etc/kubernetes/pki/" + managed.name + ".key")));
+      EXPECT_TRUE(crypto::BelongTogether(certificate, Text("/etc/kubernetes/pki/" + file + ".key")));
     }
     host_.files.clear();
     host_.directories.clear();

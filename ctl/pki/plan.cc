@@ -11,6 +11,8 @@ namespace {
 
 const std::vector<std::string> kServer = {"digital signature", "key encipherment", "server auth"};
 const std::vector<std::string> kClient = {"digital signature", "key encipherment", "client auth"};
+const std::vector<std::string> kBoth = {"digital signature", "key encipherment", "server auth",
+                                        "client auth"};
 
 void AddName(crypto::CertificateSubject& subject, const std::string& name) {
   std::string text = name;
@@ -34,6 +36,16 @@ Result<crypto::CertificateSubject> ServerSubject(const InitConfiguration& config
   return out;
 }
 
+// etcd's, for clients and for peers.
+crypto::CertificateSubject EtcdSubject(const InitConfiguration& config) {
+  crypto::CertificateSubject out{config.node.name, {}, {}, {}};
+  for (const std::string& name : {config.node.name, std::string("localhost"), config.advertise_address,
+                                  std::string("127.0.0.1"), std::string("::1")}) {
+    AddName(out, name);
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<std::vector<CertificatePlan>> PlanCertificates(const InitConfiguration& config) {
@@ -41,13 +53,21 @@ Result<std::vector<CertificatePlan>> PlanCertificates(const InitConfiguration& c
   const std::chrono::seconds ca_life = config.cluster.ca_validity;
   KEELSON_ASSIGN_OR_RETURN(const crypto::CertificateSubject server, ServerSubject(config));
   const auto user = [](const char* name) { return crypto::CertificateSubject{name, {}, {}, {}}; };
-  return std::vector<CertificatePlan>{
+  std::vector<CertificatePlan> out = {
       {"ca", "", user("kubernetes"), {}, ca_life},
       {"apiserver", "ca", server, kServer, life},
       {"apiserver-kubelet-client", "ca", user("kube-apiserver-kubelet-client"), kClient, life},
       {"front-proxy-ca", "", user("front-proxy-ca"), {}, ca_life},
       {"front-proxy-client", "front-proxy-ca", user("front-proxy-client"), kClient, life},
   };
+  if (!config.cluster.stacks_etcd()) return out;
+  const crypto::CertificateSubject member = EtcdSubject(config);
+  out.push_back({"etcd/ca", "", user("etcd-ca"), {}, ca_life});
+  out.push_back({"etcd/server", "etcd/ca", member, kBoth, life});
+  out.push_back({"etcd/peer", "etcd/ca", member, kBoth, life});
+  out.push_back({"etcd/healthcheck-client", "etcd/ca", user("kube-etcd-healthcheck-client"), kClient, life});
+  out.push_back({"apiserver-etcd-client", "etcd/ca", user("kube-apiserver-etcd-client"), kClient, life});
+  return out;
 }
 
 Result<std::vector<KubeconfigPlan>> PlanKubeconfigs(const InitConfiguration& config) {

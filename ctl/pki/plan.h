@@ -13,7 +13,7 @@
 namespace keelson::ctl {
 
 struct CertificatePlan {
-  std::string name;       // apiserver: files NAME.crt and NAME.key in the certificates' directory
+  std::string name;       // apiserver, etcd/peer: files NAME.crt and NAME.key in the certificates' directory
   std::string authority;  // the name of the one that signs; empty: it is an authority
   crypto::CertificateSubject subject;
   std::vector<std::string> usages;  // Kubernetes' names
@@ -28,8 +28,9 @@ struct KubeconfigPlan {
   crypto::CertificateSubject subject;
 };
 
-// In kubeadm's order: an authority before what it signs. ServiceAccounts' keys (sa) are no certificate, and etcd's
-// certificates are the matter of the process that starts etcd. kInvalid: addresses that cannot be parsed.
+// In kubeadm's order: an authority before what it signs. ServiceAccounts' keys (sa) are no certificate. etcd's are among
+// them where others can join it (stacks_etcd()); else they are the matter of the process that starts etcd. kInvalid: addresses that
+// cannot be parsed.
 Result<std::vector<CertificatePlan>> PlanCertificates(const InitConfiguration& config);
 Result<std::vector<KubeconfigPlan>> PlanKubeconfigs(const InitConfiguration& config);
 

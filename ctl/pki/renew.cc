@@ -1,5 +1,7 @@
 #include "ctl/pki/renew.h"
 
+#include <algorithm>
+
 #include "ctl/host/paths.h"
 #include "lib/crypto/certificates.h"
 
@@ -8,9 +10,22 @@ namespace {
 
 const std::vector<std::string> kServer = {"digital signature", "key encipherment", "server auth"};
 const std::vector<std::string> kClient = {"digital signature", "key encipherment", "client auth"};
+const std::vector<std::string> kBoth = {"digital signature", "key encipherment", "server auth",
+                                        "client auth"};
+constexpr char kEtcdCa[] = "etcd/ca";
 
 std::string FileOf(const CertificateStore& store, const std::string& name, const char* suffix) {
   return store.directory + "/" + name + suffix;
+}
+
+const std::string& FileName(const ManagedCertificate& managed) {
+  return managed.file.empty() ? managed.name : managed.file;
+}
+
+// kubeadm's etcd-ca for etcd/ca.
+std::string DisplayName(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '-');
+  return name;
 }
 
 struct Pair {
@@ -20,8 +35,8 @@ struct Pair {
 Result<Pair> LoadPair(const CertificateStore& store, const ManagedCertificate& managed) {
   Pair out;
   if (managed.kubeconfig.empty()) {
-    KEELSON_ASSIGN_OR_RETURN(out.certificate_pem, store.host.Read(FileOf(store, managed.name, ".crt")));
-    KEELSON_ASSIGN_OR_RETURN(out.key_pem, store.host.Read(FileOf(store, managed.name, ".key")));
+    KEELSON_ASSIGN_OR_RETURN(out.certificate_pem, store.host.Read(FileOf(store, FileName(managed), ".crt")));
+    KEELSON_ASSIGN_OR_RETURN(out.key_pem, store.host.Read(FileOf(store, FileName(managed), ".key")));
     return out;
   }
   KEELSON_ASSIGN_OR_RETURN(const std::string text, store.host.Read(managed.kubeconfig));
@@ -32,7 +47,7 @@ Result<Pair> LoadPair(const CertificateStore& store, const ManagedCertificate& m
 Result<> StoreCertificate(const CertificateStore& store, const ManagedCertificate& managed,
                           const std::string& certificate) {
   if (managed.kubeconfig.empty()) {
-    return store.host.Write(FileOf(store, managed.name, ".crt"), certificate, 0644);
+    return store.host.Write(FileOf(store, FileName(managed), ".crt"), certificate, 0644);
   }
   KEELSON_ASSIGN_OR_RETURN(const std::string text, store.host.Read(managed.kubeconfig));
   KEELSON_ASSIGN_OR_RETURN(Kubeconfig config, ParseKubeconfig(text));
@@ -41,7 +56,7 @@ Result<> StoreCertificate(const CertificateStore& store, const ManagedCertificat
 }
 
 std::string PathOf(const CertificateStore& store, const ManagedCertificate& managed) {
-  return managed.kubeconfig.empty() ? FileOf(store, managed.name, ".crt") : managed.kubeconfig;
+  return managed.kubeconfig.empty() ? FileOf(store, FileName(managed), ".crt") : managed.kubeconfig;
 }
 
 }  // namespace
@@ -52,10 +67,16 @@ const std::vector<ManagedCertificate>& ManagedCertificates() {
        "certificate embedded in the kubeconfig file for the admin to use and for kubeadm itself", kClient,
        paths::kAdminConf},
       {"apiserver", "ca", "certificate for serving the Kubernetes API", kServer, ""},
+      {"apiserver-etcd-client", "etcd/ca", "certificate the apiserver uses to access etcd", kClient, ""},
       {"apiserver-kubelet-client", "ca", "certificate for the API server to connect to kubelet", kClient, ""},
       {"controller-manager.conf", "ca",
        "certificate embedded in the kubeconfig file for the controller manager to use", kClient,
        paths::kControllerManagerConf},
+      {"etcd-healthcheck-client", "etcd/ca", "certificate for liveness probes to healthcheck etcd", kClient,
+       "", "etcd/healthcheck-client"},
+      {"etcd-peer", "etcd/ca", "certificate for etcd nodes to communicate with each other", kBoth, "",
+       "etcd/peer"},
+      {"etcd-server", "etcd/ca", "certificate for serving etcd", kBoth, "", "etcd/server"},
       {"front-proxy-client", "front-proxy-ca", "certificate for the front proxy client", kClient, ""},
       {"scheduler.conf", "ca", "certificate embedded in the kubeconfig file for the scheduler manager to use",
        kClient, paths::kSchedulerConf},
@@ -66,15 +87,20 @@ const std::vector<ManagedCertificate>& ManagedCertificates() {
 }
 
 const std::vector<std::string>& ManagedAuthorities() {
-  static const std::vector<std::string> all = {"ca", "front-proxy-ca"};
+  static const std::vector<std::string> all = {"ca", "etcd/ca", "front-proxy-ca"};
   return all;
+}
+
+bool IsManaged(const CertificateStore& store, const ManagedCertificate& managed) {
+  return managed.authority != kEtcdCa || store.host.Exists(FileOf(store, kEtcdCa, ".crt"));
 }
 
 Result<Expirations> FindExpirations(const CertificateStore& store) {
   Expirations out;
   for (const std::string& name : ManagedAuthorities()) {
+    if (name == kEtcdCa && !store.host.Exists(FileOf(store, kEtcdCa, ".crt"))) continue;
     Expiration& one = out.authorities.emplace_back();
-    one.name = name;
+    one.name = DisplayName(name);
     one.missing = !store.host.Exists(FileOf(store, name, ".crt"));
     if (one.missing) continue;
     KEELSON_ASSIGN_OR_RETURN(const Authority authority, LoadAuthority(store.host, store.directory, name));
@@ -84,9 +110,10 @@ Result<Expirations> FindExpirations(const CertificateStore& store) {
     one.external = !authority.key_pem;
   }
   for (const ManagedCertificate& managed : ManagedCertificates()) {
+    if (!IsManaged(store, managed)) continue;
     Expiration& one = out.certificates.emplace_back();
     one.name = managed.name;
-    one.authority = managed.authority;
+    one.authority = DisplayName(managed.authority);
     one.missing = !store.host.Exists(PathOf(store, managed));
     if (one.missing) continue;
     KEELSON_ASSIGN_OR_RETURN(const Pair pair, LoadPair(store, managed));

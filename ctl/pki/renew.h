@@ -17,7 +17,10 @@ struct ManagedCertificate {
   std::string long_name;  // "certificate for serving the Kubernetes API"
   std::vector<std::string> usages;
   std::string kubeconfig;  // its path; empty: NAME.crt in the certificates' directory
+  std::string file = {};   // etcd/peer, where it is not NAME
 };
+// Whether the cluster has such a certificate: etcd's exist where its CA is.
+bool IsManaged(const CertificateStore& store, const ManagedCertificate& managed);
 const std::vector<ManagedCertificate>& ManagedCertificates();  // in kubeadm's order
 const std::vector<std::string>& ManagedAuthorities();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ctl/config/complete.h"
+#include "ctl/etcd/settings.h"
 #include "ctl/host/paths.h"
 #include "ctl/preflight/host_checks.h"
 #include "lib/base/ip.h"
@@ -48,7 +49,10 @@ void FindFamilies(const std::string& texts, bool& v4, bool& v6) {
 void AddEtcd(Checks& out, const ClusterConfiguration& cluster, bool resumes) {
   if (!cluster.external_etcd) {
     out.push_back(ProgramCheck("etcd"));
-    if (!resumes) out.push_back(DirectoryAvailableCheck(paths::kEtcdData));
+    if (resumes) return;
+    out.push_back(DirectoryAvailableCheck(paths::kEtcdData));
+    if (!cluster.stacks_etcd()) return;
+    for (uint16_t port : {kEtcdClientPort, kEtcdPeerPort}) out.push_back(PortCheck(port));
     return;
   }
   const ExternalEtcd& etcd = *cluster.external_etcd;
@@ -92,7 +96,7 @@ Result<std::vector<std::string>> IgnoredChecks(const std::vector<std::string>& g
   return out;
 }
 
-Checks InitChecks(const InitConfiguration& config, bool resumes) {
+Checks ControlPlaneChecks(const InitConfiguration& config, bool resumes) {
   const ClusterConfiguration& cluster = config.cluster;
   Checks out = {CpuCheck(kControlPlaneCpus), MemoryCheck(kControlPlaneMemoryMb),
                 FirewallCheck({config.bind_port, kKubeletPort}), UnitCheck("kube-controlplane")};
@@ -104,7 +108,6 @@ Checks InitChecks(const InitConfiguration& config, bool resumes) {
     // A control plane of static pods is here already.
     out.push_back(FileAvailableCheck(std::string(paths::kManifests) + "/" + component + ".yaml"));
   }
-  AddCommon(out, config.node, resumes);
   bool v4 = false, v6 = false;
   FindFamilies(cluster.service_subnet + "," + cluster.pod_subnet + "," + config.advertise_address, v4, v6);
   AddForwarding(out, v4, v6);
@@ -119,13 +122,20 @@ Checks InitChecks(const InitConfiguration& config, bool resumes) {
 
 Checks CniChecks() { return {CniConfigCheck()}; }
 
+Checks InitChecks(const InitConfiguration& config, bool resumes) {
+  Checks out = ControlPlaneChecks(config, resumes);
+  AddCommon(out, config.node, resumes);
+  return out;
+}
+
 Checks JoinChecks(const JoinConfiguration& config, bool resumes) {
   Checks out;
   if (!resumes) {
-    for (const std::string& path :
-         {std::string(paths::kKubeletConf), std::string(paths::kBootstrapConf), config.ca_file}) {
+    for (const char* path : {paths::kKubeletConf, paths::kBootstrapConf}) {
       out.push_back(FileAvailableCheck(path));
     }
+    // A control plane may have been given the shared certificates by hand.
+    if (!config.control_plane) out.push_back(FileAvailableCheck(config.ca_file));
   }
   AddCommon(out, config.node, resumes);
   bool v4 = false, v6 = false;

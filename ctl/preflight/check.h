@@ -35,6 +35,8 @@ Check PrivilegedUserCheck();
 Checks InitChecks(const InitConfiguration& config, bool resumes);
 // More, where the cluster's nodes run kube-cni, which a machine that joins learns later.
 Checks CniChecks();
+// Of a machine that becomes part of the control plane, beside those of every node.
+Checks ControlPlaneChecks(const InitConfiguration& config, bool resumes);
 Checks JoinChecks(const JoinConfiguration& config, bool resumes);
 
 }  // namespace keelson::ctl

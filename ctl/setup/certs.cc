@@ -2,17 +2,14 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "ctl/cluster/copy_certs.h"
 #include "ctl/pki/renew.h"
 #include "ctl/setup/common.h"
 #include "ctl/verb.h"
-#include "lib/base/text.h"
 #include "lib/component/flag_adder.h"
-#include "lib/crypto/random.h"
 
 namespace keelson::ctl {
 namespace {
-
-constexpr size_t kCertificateKeySize = 32;
 
 struct Options {
   std::string config_file, root, certificates_dir, name;
@@ -70,6 +67,7 @@ Result<int> RenewCertificates(const Options& options) {
   for (const ManagedCertificate& managed : ManagedCertificates()) {
     if (!all && managed.name != options.name) continue;
     known = true;
+    if (all && !IsManaged(store, managed)) continue;
     const auto renewed = Renew(store, managed, config.cluster.certificate_validity);
     const bool told =
         !renewed && (renewed.error().Is(Code::kNotFound) || renewed.error().Is(Code::kUnimplemented));
@@ -127,7 +125,7 @@ void AddCerts(CLI::App& parent, Run& chosen) {
   key->fallthrough();
   key->callback([&chosen] {
     chosen = [](const Settings&) -> Result<int> {
-      std::cout << Hex(crypto::RandomBytes(kCertificateKeySize)) << "\n";
+      std::cout << NewCertificateKey() << "\n";
       return 0;
     };
   });

@@ -16,13 +16,14 @@ struct Options {
   InitConfiguration flags;  // what flags say of the configuration, over its defaults
   std::string token;
   std::chrono::seconds token_ttl = std::chrono::hours(24);
-  bool skip_token_print = false;
+  bool skip_token_print = false, upload_certs = false, skip_certificate_key_print = false;
 };
 
 const std::vector<std::string> kConfigFlags = {"--apiserver-advertise-address",
                                                "--apiserver-bind-port",
                                                "--apiserver-cert-extra-sans",
                                                "--cert-dir",
+                                               "--certificate-key",
                                                "--control-plane-endpoint",
                                                "--kubernetes-version",
                                                "--pod-network-cidr",
@@ -41,6 +42,11 @@ void AddFlags(CLI::App& verb, Options& options) {
   add("--apiserver-cert-extra-sans", cluster.certificate_names,
       "More names and addresses in the API server's certificate");
   add("--cert-dir", cluster.certificates_dir, "Where certificates are");
+  add("--certificate-key", flags.certificate_key,
+      "Key that --upload-certs encrypts with; default: a random one");
+  add("--upload-certs", options.upload_certs,
+      "Upload the certificates that control planes share, encrypted, for two hours");
+  add("--skip-certificate-key-print", options.skip_certificate_key_print, "Do not print the certificate key");
   add("--control-plane-endpoint", cluster.control_plane_endpoint,
       "Stable address or name of the control plane");
   add("--kubernetes-version", cluster.kubernetes_version,
@@ -79,7 +85,11 @@ Result<int> RunInit(const CLI::App& verb, const Options& options) {
   const MachineFacts machine = LookAtMachine(host.get());
   KEELSON_ASSIGN_OR_RETURN(const InitConfiguration config, Configure(verb, options, machine));
   ChosenHost chosen(options.setup.root, config.dry_run);
-  InitOptions init{{}, options.skip_token_print, machine.host_name};
+  InitOptions init;
+  init.skip_token_print = options.skip_token_print;
+  init.upload_certs = options.upload_certs;
+  init.skip_certificate_key_print = options.skip_certificate_key_print;
+  init.host_name = machine.host_name;
   KEELSON_ASSIGN_OR_RETURN(init.ignored_checks, IgnoredChecks(config.node.ignore_preflight_errors));
   const std::string phase = PhaseName(options.setup);
   std::cout << std::unitbuf;  // progress, also through a pipe

@@ -15,13 +15,18 @@ struct Options {
   SetupOptions setup;
   std::string endpoint, token, discovery_token, tls_bootstrap_token, discovery_file;
   std::vector<std::string> ca_hashes;
-  bool unsafe_skip_ca_verification = false;
+  bool unsafe_skip_ca_verification = false, control_plane = false;
+  JoinControlPlane plane;
 };
 
 const std::vector<std::string> kConfigFlags = {"--token",
                                                "--discovery-token",
                                                "--tls-bootstrap-token",
                                                "--discovery-file",
+                                               "--control-plane",
+                                               "--apiserver-advertise-address",
+                                               "--apiserver-bind-port",
+                                               "--certificate-key",
                                                "--discovery-token-ca-cert-hash",
                                                "--discovery-token-unsafe-skip-ca-verification"};
 
@@ -37,6 +42,12 @@ void AddFlags(CLI::App& verb, Options& options) {
       "Pin of the CA's public key, sha256:HEX; may be repeated");
   add("--discovery-token-unsafe-skip-ca-verification", options.unsafe_skip_ca_verification,
       "Join without a pin: whoever has the token can pose as the cluster");
+  add("--control-plane", options.control_plane, "Make this machine part of the control plane");
+  add("--apiserver-advertise-address", options.plane.advertise_address,
+      "Of a control plane: address that others reach it at; default: the default route's");
+  add("--apiserver-bind-port", options.plane.bind_port, "Of a control plane: port of its API server");
+  add("--certificate-key", options.plane.certificate_key,
+      "Of a control plane: key of the certificates that 'nodectl init --upload-certs' has uploaded");
 }
 
 Result<JoinConfiguration> Configure(const CLI::App& verb, const Options& options,
@@ -55,6 +66,10 @@ Result<JoinConfiguration> Configure(const CLI::App& verb, const Options& options
         options.tls_bootstrap_token.empty() ? options.token : options.tls_bootstrap_token;
     config.ca_hashes = options.ca_hashes;
     config.unsafe_skip_ca_verification = options.unsafe_skip_ca_verification;
+    if (options.control_plane) config.control_plane = options.plane;
+    if (!options.control_plane && !options.plane.certificate_key.empty()) {
+      return Error(Code::kInvalid, "--certificate-key has no effect without --control-plane");
+    }
   }
   Override(config, options.setup);
   const auto complete = Complete(config, machine, warnings);

@@ -17,6 +17,7 @@ struct Options {
   std::chrono::seconds ttl = std::chrono::hours(24);
   std::string config_file;
   bool print_join_command = false;
+  std::string certificate_key;
   std::vector<std::string> deleted;
 };
 
@@ -38,13 +39,14 @@ Result<BootstrapToken> WantedToken(const Options& options) {
   return out;
 }
 
-Result<std::string> CommandFor(const std::string& token, const Settings& settings) {
+Result<std::string> CommandFor(const std::string& token, const std::string& certificate_key,
+                               const Settings& settings) {
   const std::string path = settings.kubeconfig.empty() ? DefaultKubeconfig() : settings.kubeconfig;
   KEELSON_ASSIGN_OR_RETURN(const client::RestConfig config, client::LoadKubeconfig(path));
   KEELSON_ASSIGN_OR_RETURN(const std::string pin, PinOf(config.ca_pem));
   const size_t scheme = config.server.find("://");
   return JoinCommand(scheme == std::string::npos ? config.server : config.server.substr(scheme + 3), token,
-                     pin, true);
+                     pin, true, certificate_key);
 }
 
 Result<int> Create(const Options& options, const Settings& settings) {
@@ -60,7 +62,7 @@ Result<int> Create(const Options& options, const Settings& settings) {
   }
   std::string line = token.token;
   if (options.print_join_command) {
-    KEELSON_ASSIGN_OR_RETURN(line, CommandFor(token.token, settings));
+    KEELSON_ASSIGN_OR_RETURN(line, CommandFor(token.token, options.certificate_key, settings));
   }
   std::cout << line << "\n";
   return 0;
@@ -127,6 +129,8 @@ void AddCreate(CLI::App& parent, const std::shared_ptr<Options>& options, Run& c
   add("--description", options->token.description, "What people should know of it");
   add("--config", options->config_file, "File of kubeadm's configuration documents");
   add("--print-join-command", options->print_join_command, "Print the whole command that joins a node");
+  add("--certificate-key", options->certificate_key,
+      "With --print-join-command: the command joins a control plane by this key");
   verb->callback([options, &chosen] {
     chosen = [options](const Settings& settings) { return Create(*options, settings); };
   });

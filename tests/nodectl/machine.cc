@@ -78,21 +78,27 @@ pid_t Machine::UnitPid(const std::string& unit) const {
   return name_end == std::string::npos || state.substr(name_end).starts_with(") Z") ? -1 : pid;
 }
 
-std::vector<std::string> Machine::CommandLine(std::vector<std::string> arguments) const {
+std::vector<std::string> Machine::CommandLine(const std::string& program,
+                                              std::vector<std::string> arguments) const {
   const char* path = std::getenv("PATH");
   std::vector<std::string> out = {"env", "PATH=" + Path("/bin") + ":" + (path ? path : "/usr/bin:/bin"),
                                   "KEELSON_TEST_ROOT=" + root_,
-                                  std::string("KEELSON_SYSTEMD=") + KEELSON_SYSTEMD_FILES, KEELSON_NODECTL};
+                                  std::string("KEELSON_SYSTEMD=") + KEELSON_SYSTEMD_FILES, program};
   out.insert(out.end(), arguments.begin(), arguments.end());
   return out;
 }
 
+apiserver::Output Machine::Systemctl(std::vector<std::string> arguments) const {
+  return apiserver::RunProgram(CommandLine("systemctl", std::move(arguments)), "", std::chrono::seconds(120));
+}
+
 apiserver::Output Machine::Nodectl(std::vector<std::string> arguments) const {
-  return apiserver::RunProgram(CommandLine(std::move(arguments)), "", std::chrono::seconds(120));
+  return apiserver::RunProgram(CommandLine(KEELSON_NODECTL, std::move(arguments)), "",
+                               std::chrono::seconds(120));
 }
 
 bool Machine::NodectlKilledAt(std::vector<std::string> arguments, const std::string& line) const {
-  std::vector<std::string> command = CommandLine(std::move(arguments));
+  std::vector<std::string> command = CommandLine(KEELSON_NODECTL, std::move(arguments));
   std::vector<char*> argv;
   for (std::string& word : command) argv.push_back(word.data());
   argv.push_back(nullptr);

@@ -30,7 +30,9 @@ class Machine {
   std::string UnitLog(const std::string& unit) const { return Text("/units/." + unit + ".log"); }
   pid_t UnitPid(const std::string& unit) const;  // -1: it does not run
 
-  // nodectl on this machine, with --rootfs.
+  apiserver::Output Systemctl(std::vector<std::string> arguments) const;
+
+  // nodectl on this machine; --rootfs is among the arguments.
   apiserver::Output Nodectl(std::vector<std::string> arguments) const;
   // The same, killed by SIGKILL when a line of its output begins with `line`. False: it ended before, or no such line came.
   bool NodectlKilledAt(std::vector<std::string> arguments, const std::string& line) const;
@@ -38,7 +40,7 @@ class Machine {
                             const std::string& kubeconfig = "admin.conf") const;
 
  private:
-  std::vector<std::string> CommandLine(std::vector<std::string> arguments) const;
+  std::vector<std::string> CommandLine(const std::string& program, std::vector<std::string> arguments) const;
 
   const std::string name_;
   std::string root_;

@@ -28,7 +28,7 @@ arguments() {
   case $unit in
     kube-controlplane)
       # shellcheck disable=SC2206
-      ARGUMENTS=("--data-dir=$root/var/lib/keelson/controlplane" ${KUBE_CONTROLPLANE_PKI_ARGS//=\/etc/=$root/etc} ${KUBE_CONTROLPLANE_CLUSTER_ARGS})
+      ARGUMENTS=("--data-dir=$root/var/lib/keelson/controlplane" ${KUBE_CONTROLPLANE_PKI_ARGS//=\/etc/=$root/etc} ${KUBE_CONTROLPLANE_CLUSTER_ARGS//=\/etc/=$root/etc})
       ;;
     kubelet)
       sed "s#/etc/kubernetes#$root/etc/kubernetes#" "$root/var/lib/kubelet/config.yaml" >"$root/units/.kubelet.yaml"
