@@ -69,7 +69,11 @@ for unit in "${units[@]}"; do
   [ "$(systemctl is-enabled "$unit.service")" = enabled ] || fail "$unit is not enabled"
   systemd-analyze verify --man=no "$unit.service" 2>&1 | grep "$unit" && fail "$unit.service has mistakes"
 done
-for unit in kube-proxy kube-cni kube-controlplane; do
+[ "$(systemctl is-enabled keelson-etcd-snapshot.timer)" = enabled ] || fail "no snapshots of etcd are taken"
+for unit in keelson-etcd-snapshot.service keelson-etcd-snapshot.timer; do
+  systemd-analyze verify --man=no "$unit" 2>&1 | grep "$unit" && fail "$unit has mistakes"
+done
+for unit in kube-proxy kube-cni kube-controlplane keelson-etcd-snapshot; do
   systemd-analyze security --offline=yes --threshold=30 "$unit.service" >/tmp/security 2>&1 || { tail -n 1 /tmp/security; fail "$unit is too exposed"; }
   tail -n 1 /tmp/security
 done
