@@ -22,7 +22,7 @@ HOMES = [
     (r"ldns/", ["proxy"]),
     (r"blkid/", ["lib/linux"]),
     (r"systemd/", ["lib/event", "lib/base", "lib/linux"]),
-    (r"grpc(pp)?/", ["lib/rpc", "lib/etcd", "controlplane/etcd", "controlplane/storage/encryption", "csi/local", "ctl/host",
+    (r"grpc(pp)?/", ["lib/rpc", "lib/etcd", "controlplane/etcd", "controlplane/storage/encryption", "csi/controller", "csi/local", "ctl/host",
                     "kubelet/cm/devices", "kubelet/cri", "kubelet/plugins", "kubelet/podresources", "kubelet/probe", "kubelet/volume/csi", "tests/bench",
                     "tests/kubelet"]),
     (r"boost/asio", ["lib/event", "lib/http"]),

@@ -1,0 +1,71 @@
+#include "csi/controller/config.h"
+
+#include <gmock/gmock.h>
+
+namespace keelson::csi::controller {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(ConfigTest, Controllers) {
+  Config config;
+  EXPECT_THAT(*ChosenControllers(config), ElementsAre("attacher", "provisioner", "resizer"));
+  config.controllers = {"*", "-attacher", "-snapshotter"};
+  EXPECT_THAT(*ChosenControllers(config), ElementsAre("provisioner", "resizer"));
+  config.controllers = {"resizer"};
+  EXPECT_THAT(*ChosenControllers(config), ElementsAre("resizer"));
+  config.controllers = {"else"};
+  EXPECT_FALSE(ChosenControllers(config));
+  config.controllers = {"-resizer"};
+  EXPECT_FALSE(ChosenControllers(config));
+  for (const char* missing :
+       {"snapshotter", "snapshot-controller", "modifier", "capacity", "health-monitor"}) {
+    config.controllers = {missing};
+    EXPECT_THAT(ChosenControllers(config).error().message(), HasSubstr("is not supported")) << missing;
+  }
+}
+
+TEST(ConfigTest, Endpoints) {
+  EXPECT_EQ(ParseEndpoint("")->host, "");
+  EXPECT_EQ(ParseEndpoint(":8080")->host, "0.0.0.0");
+  EXPECT_EQ(ParseEndpoint(":8080")->port, 8080);
+  EXPECT_EQ(ParseEndpoint("[::1]:80")->host, "::1");
+  EXPECT_FALSE(ParseEndpoint("8080"));
+  EXPECT_FALSE(ParseEndpoint(":http"));
+}
+
+TEST(ConfigTest, Validate) {
+  const Config fine;
+  EXPECT_TRUE(Validate(fine));
+  auto refuses = [&](auto change, const char* text) {
+    Config config = fine;
+    change(config);
+    const Result<> valid = Validate(config);
+    ASSERT_FALSE(valid) << text;
+    EXPECT_THAT(valid.error().message(), HasSubstr(text));
+  };
+  refuses([](Config& c) { c.addresses = {"csi.sock"}; }, "--csi-address");
+  refuses([](Config& c) { c.addresses = {"/a", "/a"}; }, "given twice");
+  refuses([](Config& c) { c.enable_capacity = true; }, "--enable-capacity is not supported");
+  refuses([](Config& c) { c.node_deployment = true; }, "--node-name");
+  refuses(
+      [](Config& c) {
+        c.node_deployment = c.leader_election = true;
+        c.node_name = "n";
+      },
+      "exclude each other");
+  refuses([](Config& c) { c.node_deployment_immediate_binding = true; }, "is not supported");
+  refuses([](Config& c) { c.volume_name_uuid_length = 33; }, "--volume-name-uuid-length");
+  refuses([](Config& c) { c.worker_threads = 0; }, "--worker-threads");
+  refuses([](Config& c) { c.retry_start = c.retry_max * 2; }, "--retry-interval");
+}
+
+TEST(ConfigTest, LeasesOfTheStockSidecars) {
+  EXPECT_EQ(LeaseName(kProvisioner, "a/b.example.com"), "a-b.example.com");
+  EXPECT_EQ(LeaseName(kAttacher, "disk.example.com"), "external-attacher-leader-disk.example.com");
+  EXPECT_EQ(LeaseName(kResizer, "disk.example.com"), "external-resizer-disk-example-com");
+}
+
+}  // namespace
+}  // namespace keelson::csi::controller

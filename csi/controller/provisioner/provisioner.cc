@@ -1,0 +1,365 @@
+#include "csi/controller/provisioner/provisioner.h"
+
+#include <fmt/format.h>
+
+#include "csi/controller/model/names.h"
+#include "csi/controller/provisioner/content_source.h"
+#include "lib/base/json_quote.h"
+#include "lib/base/log.h"
+
+namespace keelson::csi::controller {
+namespace {
+
+constexpr int kDeleteAttempts = 5;
+
+std::unique_ptr<TopologyNodes> NodesOf(const Environment& environment) {
+  const auto info = environment.driver.Info({});
+  if (!info || !(*info)->topology) return nullptr;
+  return std::make_unique<TopologyNodes>(environment.informers, (*info)->name, environment.node);
+}
+
+std::string Annotation(const Claim& claim, const char* key) {
+  const auto found = claim.metadata().annotations().find(key);
+  return found == claim.metadata().annotations().end() ? "" : found->second;
+}
+
+bool IsLate(const storagev1::StorageClass& storage_class) {
+  return storage_class.volume_binding_mode() == "WaitForFirstConsumer";
+}
+
+Result<> CheckCapabilities(const DriverInfo& info, DataSource::Kind source, bool modify) {
+  auto lacks = [](const char* what) {
+    return Error(Code::kInvalid, std::string("CSI driver does not support ") + what);
+  };
+  if (!info.controller_service) {
+    return lacks("dynamic provisioning: plugin CONTROLLER_SERVICE capability is not reported");
+  }
+  if (!info.Can(Capability::CREATE_DELETE_VOLUME)) {
+    return lacks("dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported");
+  }
+  if (source == DataSource::Kind::kSnapshot && !info.Can(Capability::CREATE_DELETE_SNAPSHOT)) {
+    return lacks("snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported");
+  }
+  if (source == DataSource::Kind::kClaim && !info.Can(Capability::CLONE_VOLUME)) {
+    return lacks("clone operations: controller CLONE_VOLUME capability is not reported");
+  }
+  if (modify && !info.Can(Capability::MODIFY_VOLUME)) {
+    return lacks("VolumeAttributesClass: controller MODIFY_VOLUME capability is not reported");
+  }
+  return {};
+}
+
+}  // namespace
+
+Provisioner::Provisioner(const Environment& environment, ProvisionerOptions options)
+    : Controller("claims", environment),
+      options_(std::move(options)),
+      claims_(environment.informers.Get<Claim>()),
+      volumes_(environment.informers.Get<Volume>()),
+      classes_(environment.informers.Get<storagev1::StorageClass>()),
+      nodes_(NodesOf(environment)) {
+  claims_.AddIndex("uid", [](const Claim& claim) { return std::vector{claim.metadata().uid()}; });
+  claims_.AddHandler([this](const client::Change<Claim>& change) {
+    const std::string& uid = change.object().metadata().uid();
+    const bool wanted = change.new_object && Wanted(*change.new_object);
+    if (wanted || InProgress(uid)) queue().Add(uid);
+  });
+}
+
+Provisioner::~Provisioner() = default;
+
+bool Provisioner::Wanted(const Claim& claim) const {
+  if (!claim.spec().volume_name().empty()) return false;
+  const std::string& name = driver().name();
+  if (ProvisionerOf(claim) != name && Annotation(claim, kMigratedTo) != name) return false;
+  return environment().node.empty() || Annotation(claim, kSelectedNode) == environment().node;
+}
+
+bool Provisioner::InProgress(const std::string& uid) {
+  MutexLock lock(mutex_);
+  return in_progress_.count(uid) > 0;
+}
+
+void Provisioner::SetInProgress(const ClaimPtr& claim, bool in_progress) {
+  MutexLock lock(mutex_);
+  if (in_progress) {
+    in_progress_[claim->metadata().uid()] = claim;
+  } else {
+    in_progress_.erase(claim->metadata().uid());
+  }
+}
+
+Provisioner::ClaimPtr Provisioner::Find(const std::string& uid) {
+  if (auto found = claims_.ByIndex("uid", uid); !found.empty()) return found.front();
+  MutexLock lock(mutex_);
+  const auto it = in_progress_.find(uid);
+  if (it != in_progress_.end()) return it->second;
+  delays_.erase(uid);
+  return nullptr;
+}
+
+std::chrono::nanoseconds Provisioner::Wait(const Task& task) {
+  MutexLock lock(mutex_);
+  const auto delay = delays_.find(task.claim->metadata().uid());
+  if (delay == delays_.end()) return {};
+  const SteadyTime now = environment().clock.SteadyNow();
+  if (delay->second.class_uid != task.storage_class->metadata().uid() || delay->second.until <= now) {
+    delays_.erase(delay);
+    return {};
+  }
+  return delay->second.until - now;
+}
+
+Result<Requeue> Provisioner::Reconcile(const std::string& key, std::stop_token stop) {
+  Task task;
+  task.claim = Find(key);
+  if (!task.claim || !Wanted(*task.claim)) {
+    if (task.claim) SetInProgress(task.claim, false);
+    return Requeue{};
+  }
+  const Claim& claim = *task.claim;
+  const std::string class_name = ClassOf(claim);
+  task.storage_class = classes_.Get(class_name);
+  if (!task.storage_class) {
+    return Error(Code::kNotFound, "storageClass " + JsonQuoted(class_name) + " not found");
+  }
+  if (task.storage_class->provisioner() != driver().name()) return Requeue{};
+  task.node = Annotation(claim, kSelectedNode);
+  // The annotation is gone again when another node has to be found.
+  if (IsLate(*task.storage_class) && task.node.empty()) return Requeue{};
+  if (const auto wait = Wait(task); wait.count() > 0) return Requeue{wait};
+  if (const auto name = VolumeName(
+          claim, {.name_prefix = options_.name_prefix, .name_uuid_length = options_.name_uuid_length});
+      name && volumes_.Get(*name)) {
+    SetInProgress(task.claim, false);  // made before; binding is the binder's task
+    return Requeue{};
+  }
+  Result<std::shared_ptr<const DriverInfo>> info = driver().Info(stop);
+  if (!info) return Fail(task, {State::kNoChange, info.error()}, stop);
+
+  environment().events.Record(claim, "Normal", "Provisioning",
+                              fmt::format("External provisioner is provisioning volume for claim \"{}/{}\"",
+                                          claim.metadata().namespace_(), claim.metadata().name()));
+  const Attempt<Volume> volume = Provision(task, **info, stop);
+  if (!volume) return Fail(task, volume.error(), stop);
+  // From here on the volume exists. It must not be forgotten when the claim goes away now.
+  SetInProgress(task.claim, true);
+  if (Result<> stored = Store(claim, *volume, stop); !stored) {
+    return Fail(task, {State::kInBackground, stored.error()}, stop);
+  }
+  SetInProgress(task.claim, false);
+  environment().events.Record(claim, "Normal", "ProvisioningSucceeded",
+                              "Successfully provisioned volume " + volume->metadata().name());
+  return Requeue{};
+}
+
+Result<> Provisioner::Store(const Claim& claim, const Volume& volume, std::stop_token stop) {
+  const client::RestClient api = Api(stop);
+  const Result<Volume> created = api.Create(volume);
+  if (created) return {};
+  if (!created.error().Is(Code::kAlreadyExists)) return created.error().Wrap("error saving volume");
+  // Perhaps it is ours, and the answer got lost.
+  KEELSON_ASSIGN_OR_RETURN(const Volume present, api.Get<Volume>("", volume.metadata().name()));
+  if (present.spec().claim_ref().uid() == claim.metadata().uid()) return {};
+  return Error(Code::kInvalid, "volume " + volume.metadata().name() + " exists and belongs to another claim");
+}
+
+Result<> Provisioner::Unselect(const Claim& claim, std::stop_token stop) {
+  const auto& meta = claim.metadata();
+  // Not by another claim of this name, nor when the scheduler has chosen anew.
+  auto changed = client::UpdateWithRetry<Claim>(
+      Api(stop), meta.namespace_(), meta.name(), "", [&](Claim& live) -> Result<bool> {
+        if (live.metadata().uid() != meta.uid() ||
+            Annotation(live, kSelectedNode) != Annotation(claim, kSelectedNode)) {
+          return false;
+        }
+        live.mutable_metadata()->mutable_annotations()->erase(kSelectedNode);
+        return true;
+      });
+  if (changed || changed.error().Is(Code::kNotFound)) return {};
+  return changed.error();
+}
+
+Result<Requeue> Provisioner::Fail(const Task& task, const Failure& failure, std::stop_token stop) {
+  const Claim& claim = *task.claim;
+  if (stop.stop_requested()) return Error(Code::kCancelled, "stopped");
+  if (failure.state == State::kIgnored) {
+    SetInProgress(task.claim, false);
+    return Requeue{};
+  }
+  client::EventRecorder& events = environment().events;
+  if (failure.state == State::kInfeasible) {
+    const auto delay = environment().retry.backoff.max;
+    events.Record(claim, "Warning", "ProvisioningFailed",
+                  "Volume provisioning failed with infeasible error. Retries will be delayed. " +
+                      failure.error.message());
+    SetInProgress(task.claim, false);
+    MutexLock lock(mutex_);
+    delays_[claim.metadata().uid()] = {task.storage_class->metadata().uid(),
+                                       environment().clock.SteadyNow() + delay};
+    return Requeue{delay};
+  }
+  events.Record(claim, "Warning", "ProvisioningFailed",
+                fmt::format("failed to provision volume with StorageClass \"{}\": {}", ClassOf(claim),
+                            failure.error.message()));
+  if (failure.state == State::kInBackground) SetInProgress(task.claim, true);
+  if (failure.state == State::kFinished || failure.state == State::kReschedule) {
+    SetInProgress(task.claim, false);
+  }
+  if (failure.state == State::kReschedule && !task.node.empty()) {
+    KEELSON_RETURN_IF_ERROR(Unselect(claim, stop));
+    log::Info(
+        "Another node has to be found for a claim",
+        {{"claim", claim.metadata().namespace_() + "/" + claim.metadata().name()}, {"node", task.node}});
+    return Requeue{};
+  }
+  return failure.error;
+}
+
+ProvisionOptions Provisioner::PlanOptions(const DriverInfo& info) const {
+  ProvisionOptions out;
+  out.driver = info.name;
+  out.identity = options_.identity;
+  out.name_prefix = options_.name_prefix;
+  out.name_uuid_length = options_.name_uuid_length;
+  out.default_fs_type = options_.default_fs_type;
+  out.extra_create_metadata = options_.extra_create_metadata;
+  out.multi_writer = info.Can(Capability::SINGLE_NODE_MULTI_WRITER);
+  out.publish_read_only = options_.publish_read_only;
+  return out;
+}
+
+Provisioner::Attempt<ProvisionPlan> Provisioner::Plan(const Task& task, const DriverInfo& info,
+                                                      std::stop_token stop) {
+  auto fail = [](State state, const Error& error) { return tl::unexpected(Failure{state, error}); };
+  const Claim& claim = *task.claim;
+  const client::RestClient api = Api(stop);
+  const Result<DataSource> source = SourceOf(claim);
+  if (!source) return fail(State::kFinished, source.error());
+  if (source->kind == DataSource::Kind::kOther) {
+    environment().events.Record(claim, "Normal", "Provisioning",
+                                "Assuming an external populator will provision the volume");
+    return fail(State::kIgnored, Error(Code::kInvalid, "an external populator provisions the volume"));
+  }
+  const std::string attributes_class = claim.spec().volume_attributes_class_name();
+  if (const Result<> able = CheckCapabilities(info, source->kind, !attributes_class.empty()); !able) {
+    return fail(State::kFinished, able.error());
+  }
+  ProvisionSources sources;
+  sources.storage_class = task.storage_class.get();
+  storagev1::VolumeAttributesClass attributes;
+  if (!attributes_class.empty()) {
+    auto found = api.Get<storagev1::VolumeAttributesClass>("", attributes_class);
+    if (!found) return fail(State::kNoChange, found.error());
+    attributes = *std::move(found);
+    sources.attributes_class = &attributes;
+  }
+  if (source->kind != DataSource::Kind::kNone) {
+    auto content = FindContent(api, claim, *source, info.name);
+    if (!content) return fail(State::kNoChange, content.error());
+    sources.content = *std::move(content);
+  }
+  if (source->kind == DataSource::Kind::kClaim) {
+    if (const Result<> kept = ProtectSource(claim, source->name, stop); !kept) {
+      return fail(State::kNoChange, kept.error());
+    }
+  }
+  if (info.topology) {
+    if (!nodes_) {
+      return fail(State::kNoChange, Error(Code::kInvalid,
+                                          "the driver has topology since its restart: restart "
+                                          "keelson-csi-controller"));
+    }
+    const bool alone = options_.topology.strict && !task.node.empty();
+    auto topology =
+        RequireTopology(claim.metadata().name(), task.storage_class->allowed_topologies(), task.node,
+                        alone ? std::vector{nodes_->Get(task.node)} : nodes_->All(), options_.topology);
+    if (!topology) {
+      return fail(State::kNoChange, topology.error().Wrap("error generating accessibility requirements"));
+    }
+    sources.topology = *std::move(topology);
+  }
+  Result<ProvisionPlan> plan = PlanProvision(claim, sources, PlanOptions(info));
+  if (!plan) return fail(State::kFinished, plan.error());
+  return *std::move(plan);
+}
+
+Provisioner::Attempt<Volume> Provisioner::Provision(const Task& task, const DriverInfo& info,
+                                                    std::stop_token stop) {
+  auto fail = [](State state, const Error& error) { return tl::unexpected(Failure{state, error}); };
+  const client::RestClient api = Api(stop);
+  if (!task.node.empty()) {
+    const auto node = api.Get<corev1::Node>("", task.node);
+    if (!node && node.error().Is(Code::kNotFound)) return fail(State::kReschedule, node.error());
+    if (!node) return fail(State::kNoChange, node.error().Wrap("failed to get target node"));
+  }
+  Attempt<ProvisionPlan> plan = Plan(task, info, stop);
+  if (!plan) return tl::unexpected(plan.error());
+  Strings secrets;
+  if (plan->create_secret) {
+    Result<Strings> read = ReadSecret(api, *plan->create_secret);
+    if (!read) return fail(State::kNoChange, read.error());
+    secrets = *std::move(read);
+  }
+  v1::CreateVolumeRequest request = plan->request;
+  *request.mutable_secrets() = secrets;
+  const Result<v1::CreateVolumeResponse> reply = driver().CreateVolume(request, stop);
+  if (!reply) {
+    const Error& error = reply.error();
+    if (!IsFinal(error)) return fail(State::kInBackground, error);
+    if (error.Is(Code::kBadRequest)) return fail(State::kInfeasible, error);
+    const bool elsewhere = error.Is(Code::kTooManyRequests) && info.topology && !task.node.empty();
+    return fail(elsewhere ? State::kReschedule : State::kFinished, error);
+  }
+  const v1::Volume& created = reply->volume();
+  const int64_t requested = request.capacity_range().required_bytes();
+  if (created.volume_id().empty()) {
+    return fail(State::kInBackground, Error(Code::kInternal, "the driver has answered without a volume id"));
+  }
+  if (created.capacity_bytes() != 0 && created.capacity_bytes() < requested) {
+    return tl::unexpected(Discard(
+        *plan, secrets, created.volume_id(),
+        Error(Code::kInternal, fmt::format("created volume capacity {} less than requested capacity {}",
+                                           created.capacity_bytes(), requested)),
+        stop));
+  }
+  if (request.has_volume_content_source() && !created.has_content_source()) {
+    return tl::unexpected(Discard(*plan, secrets, created.volume_id(),
+                                  Error(Code::kInternal, "volume content source missing"), stop));
+  }
+  return FinishVolume(*plan, created, PlanOptions(info), info.topology);
+}
+
+Provisioner::Failure Provisioner::Discard(const ProvisionPlan& plan, const Strings& secrets,
+                                          const std::string& volume_id, Error why, std::stop_token stop) {
+  v1::DeleteVolumeRequest request;
+  request.set_volume_id(volume_id);
+  *request.mutable_secrets() = secrets;
+  Result<> deleted;
+  for (int attempt = 0; attempt < kDeleteAttempts; ++attempt) {
+    deleted = driver().DeleteVolume(request, stop);
+    if (deleted) break;
+  }
+  if (!deleted) {
+    why = Error(why.code(), fmt::format("{}. Cleanup of volume {} failed, volume is orphaned: {}",
+                                        why.message(), plan.request.name(), deleted.error().message()));
+  }
+  // The next attempt meets the volume again, or makes another one.
+  return {State::kInBackground, std::move(why)};
+}
+
+Result<> Provisioner::ProtectSource(const Claim& claim, const std::string& source, std::stop_token stop) {
+  auto kept = client::UpdateWithRetry<Claim>(
+      Api(stop), claim.metadata().namespace_(), source, "", [&](Claim& live) -> Result<bool> {
+        if (HasFinalizer(live.metadata(), kCloningProtection)) return false;
+        if (live.metadata().has_deletion_timestamp()) {
+          return Error(Code::kInvalid, "the PVC DataSource " + source + " is currently being deleted");
+        }
+        live.mutable_metadata()->add_finalizers(kCloningProtection);
+        return true;
+      });
+  if (!kept) return kept.error();
+  return {};
+}
+
+}  // namespace keelson::csi::controller
