@@ -13,8 +13,7 @@ Error Wrong(std::string message) { return Error(Code::kInvalid, std::move(messag
 
 const std::set<std::string> kAll{kAttacher, kProvisioner, kResizer};
 // Sidecars of upstream's that have no counterpart here yet.
-const std::set<std::string> kMissing{"capacity", "health-monitor", "modifier", "snapshotter",
-                                     "snapshot-controller"};
+const std::set<std::string> kMissing{"health-monitor", "modifier", "snapshotter", "snapshot-controller"};
 
 std::string Replaced(std::string text, const auto& keep) {
   std::replace_if(
@@ -85,14 +84,16 @@ Result<> Validate(const Config& config) {
   if (std::set(config.addresses.begin(), config.addresses.end()).size() != config.addresses.size()) {
     return Wrong("--csi-address: one is given twice");
   }
-  KEELSON_RETURN_IF_ERROR(ChosenControllers(config));
+  KEELSON_ASSIGN_OR_RETURN(const std::set<std::string> chosen, ChosenControllers(config));
+  if (config.enable_capacity && chosen.count(kProvisioner) == 0) {
+    return Wrong("--enable-capacity needs the provisioner among --controllers");
+  }
   KEELSON_RETURN_IF_ERROR(ParseEndpoint(config.http_endpoint));
   KEELSON_RETURN_IF_ERROR(ValidateNode(config));
-  if (config.enable_capacity) {
-    return Wrong(
-        "--enable-capacity is not supported: the stock external-provisioner makes CSIStorageCapacity "
-        "objects");
+  if (config.capacity_ownerref_level != -1) {
+    return Wrong("--capacity-ownerref-level: only -1 (no owner) is supported");
   }
+  if (config.capacity_poll.count() <= 0) return Wrong("--capacity-poll-interval has to be positive");
   if (config.timeout.count() <= 0) return Wrong("--timeout has to be positive");
   if (config.worker_threads < 1) return Wrong("--worker-threads has to be positive");
   if (config.retry_start.count() <= 0 || config.retry_max < config.retry_start) {

@@ -34,7 +34,10 @@ struct Config {
   std::string default_fs_type;
   bool extra_create_metadata = false, publish_read_only = false;
   bool strict_topology = false, immediate_topology = true;
-  bool enable_capacity = false;
+  bool enable_capacity = false, capacity_immediate = false;
+  std::chrono::milliseconds capacity_poll{std::chrono::minutes(1)};
+  int capacity_ownerref_level = -1;
+  std::string capacity_namespace;  // empty: the pod's, else default
 };
 
 inline constexpr char kProvisioner[] = "provisioner", kAttacher[] = "attacher", kResizer[] = "resizer";

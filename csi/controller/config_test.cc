@@ -19,8 +19,7 @@ TEST(ConfigTest, Controllers) {
   EXPECT_FALSE(ChosenControllers(config));
   config.controllers = {"-resizer"};
   EXPECT_FALSE(ChosenControllers(config));
-  for (const char* missing :
-       {"snapshotter", "snapshot-controller", "modifier", "capacity", "health-monitor"}) {
+  for (const char* missing : {"snapshotter", "snapshot-controller", "modifier", "health-monitor"}) {
     config.controllers = {missing};
     EXPECT_THAT(ChosenControllers(config).error().message(), HasSubstr("is not supported")) << missing;
   }
@@ -47,7 +46,14 @@ TEST(ConfigTest, Validate) {
   };
   refuses([](Config& c) { c.addresses = {"csi.sock"}; }, "--csi-address");
   refuses([](Config& c) { c.addresses = {"/a", "/a"}; }, "given twice");
-  refuses([](Config& c) { c.enable_capacity = true; }, "--enable-capacity is not supported");
+  refuses(
+      [](Config& c) {
+        c.enable_capacity = true;
+        c.controllers = {"resizer"};
+      },
+      "needs the provisioner");
+  refuses([](Config& c) { c.capacity_ownerref_level = 1; }, "--capacity-ownerref-level");
+  refuses([](Config& c) { c.capacity_poll = std::chrono::milliseconds(0); }, "--capacity-poll-interval");
   refuses([](Config& c) { c.node_deployment = true; }, "--node-name");
   refuses(
       [](Config& c) {

@@ -35,7 +35,16 @@ void AddProvisionerFlags(const keelson::component::FlagAdder& add, controller::C
       "Serve the driver of this node: claims whose selected node it is, volumes that it alone reaches");
   add("--node-deployment-immediate-binding", config.node_deployment_immediate_binding, "Not supported");
   add("--node-name", config.node_name, "This node's name, for --node-deployment")->envname("NODE_NAME");
-  add("--enable-capacity", config.enable_capacity, "Not supported");
+  add("--enable-capacity", config.enable_capacity,
+      "Publish how much space the driver has (CSIStorageCapacity)");
+  add("--capacity-poll-interval", config.capacity_poll, "How often the driver is asked for it");
+  add("--capacity-for-immediate-binding", config.capacity_immediate,
+      "Also for classes that bind immediately");
+  add("--capacity-ownerref-level", config.capacity_ownerref_level,
+      "Owner of the objects; only -1 (none) is supported");
+  add("--capacity-namespace", config.capacity_namespace,
+      "Namespace of the objects; empty: the pod's, or default")
+      ->envname("NAMESPACE");
 }
 
 void AddFlags(CLI::App& app, Flags& flags) {

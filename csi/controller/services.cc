@@ -9,6 +9,7 @@
 
 #include "csi/controller/api_access.h"
 #include "csi/controller/attacher/attacher.h"
+#include "csi/controller/capacity/capacity.h"
 #include "csi/controller/common/controller.h"
 #include "csi/controller/provisioner/clone_protection.h"
 #include "csi/controller/provisioner/deleter.h"
@@ -91,6 +92,15 @@ std::vector<Role> MakeRoles(const std::set<std::string>& chosen, const Config& c
     role.controllers.push_back(std::make_unique<Deleter>(environment));
     role.controllers.push_back(std::make_unique<CloneProtection>(environment));
   }
+  // A part of external-provisioner, under its Lease.
+  if (chosen.count(kProvisioner) > 0 && config.enable_capacity) {
+    CapacityOptions options;
+    options.ns = config.capacity_namespace.empty() ? OwnNamespace() : config.capacity_namespace;
+    options.poll = config.capacity_poll;
+    options.immediate = config.capacity_immediate;
+    options.default_fs_type = config.default_fs_type;
+    out.back().controllers.push_back(std::make_unique<Capacity>(environment, std::move(options)));
+  }
   if (chosen.count(kAttacher) > 0) {
     Role& role = out.emplace_back();
     role.name = kAttacher;
@@ -140,6 +150,12 @@ class DriverService {
     Driver driver({address_, config_.timeout, config_.node_deployment});
     if (const Result<> connected = driver.Connect(stop); !connected) {
       return stop.stop_requested() ? Result<>() : connected;
+    }
+    if (config_.enable_capacity) {
+      KEELSON_ASSIGN_OR_RETURN(const auto info, driver.Info(stop));
+      if (!info->Can(Capability::GET_CAPACITY)) {
+        return Error(Code::kInvalid, "--enable-capacity: the driver " + info->name + " has no GET_CAPACITY");
+      }
     }
     const client::RestClient api(transport_);
     client::InformerFactory informers(api);

@@ -66,9 +66,13 @@ class CsiControllerTest : public ::testing::Test {
   void StartController(const std::vector<std::string>& more = {"--node-deployment", "--node-name=node-1",
                                                                "--strict-topology",
                                                                "--immediate-topology=false"}) {
-    std::vector<std::string> argv{
-        KEELSON_CSI_CONTROLLER, "--kubeconfig=" + cluster_->pki().dir() + "/csi.conf",
-        "--csi-address=" + dir_ + "/csi.sock", "--retry-interval-start=100ms", "--retry-interval-max=1s"};
+    std::vector<std::string> argv{KEELSON_CSI_CONTROLLER,
+                                  "--kubeconfig=" + cluster_->pki().dir() + "/csi.conf",
+                                  "--csi-address=" + dir_ + "/csi.sock",
+                                  "--retry-interval-start=100ms",
+                                  "--retry-interval-max=1s",
+                                  "--enable-capacity",
+                                  "--capacity-namespace=kube-system"};
     argv.insert(argv.end(), more.begin(), more.end());
     controller_ = Start(argv);
   }
@@ -139,7 +143,7 @@ spec:
 apiVersion: storage.k8s.io/v1
 kind: CSIDriver
 metadata: {name: local.csi.keelson.dev}
-spec: {attachRequired: false}
+spec: {attachRequired: false, storageCapacity: true}
 ---
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
@@ -169,6 +173,11 @@ TEST_F(CsiControllerTest, FromClaimToVolumeAndBack) {
       Get("pv/" + volume, "{.spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].values[0]}"),
       "node-1");
   EXPECT_GT(Volumes(), 0U);
+
+  EXPECT_EQ(
+      Kubectl({"-n", "kube-system", "get", "csistoragecapacities", "-o",
+               "jsonpath={.items[*].nodeTopology.matchLabels.topology\\.local\\.csi\\.keelson\\.dev/node}"}),
+      "node-1");
 
   // The driver expands the file; the file system is the kubelet's task.
   Kubectl({"patch", "pvc", "data", "--type=merge", "-p",

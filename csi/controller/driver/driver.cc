@@ -222,4 +222,12 @@ Result<v1::ControllerExpandVolumeResponse> Driver::Expand(const v1::ControllerEx
   return reply;
 }
 
+Result<v1::GetCapacityResponse> Driver::GetCapacity(const v1::GetCapacityRequest& request,
+                                                    std::stop_token stop) {
+  v1::GetCapacityResponse reply;
+  KEELSON_RETURN_IF_ERROR(Invoke(*stubs_->controller, &v1::Controller::Stub::GetCapacity,
+                                 "/csi.v1.Controller/GetCapacity", request, reply, stop));
+  return reply;
+}
+
 }  // namespace keelson::csi::controller

@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "csi/controller/common/controller.h"
+#include "csi/controller/common/topology_nodes.h"
 #include "csi/controller/model/new_volume.h"
-#include "csi/controller/provisioner/topology_nodes.h"
 
 namespace keelson::csi::controller {
 

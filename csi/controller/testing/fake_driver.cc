@@ -41,6 +41,7 @@ struct FakeDriver::Impl : public v1::Identity::Service,
   v1::CreateVolumeRequest last_create KEELSON_GUARDED_BY(mutex);
   std::map<std::string, Made> volumes KEELSON_GUARDED_BY(mutex);  // by name
   std::set<std::string> published KEELSON_GUARDED_BY(mutex);
+  std::map<std::string, int64_t> capacities KEELSON_GUARDED_BY(mutex);  // by zone
 
   std::optional<grpc::Status> TakeFailure(const std::string& method, bool after) KEELSON_REQUIRES(mutex) {
     auto it = failures.find(method);
@@ -191,6 +192,18 @@ struct FakeDriver::Impl : public v1::Identity::Service,
                 return grpc::Status::OK;
               });
   }
+  grpc::Status GetCapacity(grpc::ServerContext*, const v1::GetCapacityRequest* request,
+                           v1::GetCapacityResponse* reply) override {
+    const auto& segments = request->accessible_topology().segments();
+    const auto zone = segments.find("zone");
+    return Do("GetCapacity", "", *request, *reply, [&]() KEELSON_REQUIRES(mutex) {
+      if (request->parameters_size() > 0) {
+        return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "a parameter");
+      }
+      reply->set_available_capacity(zone == segments.end() ? 0 : capacities[zone->second]);
+      return grpc::Status::OK;
+    });
+  }
 };
 
 FakeDriver::FakeDriver(const std::string& socket) : impl_(std::make_unique<Impl>()) {
@@ -226,6 +239,10 @@ void FakeDriver::SetNodeTopology(const std::map<std::string, std::string>& segme
 void FakeDriver::SetNodeExpand(bool expand) {
   MutexLock lock(impl_->mutex);
   impl_->node_expand = expand;
+}
+void FakeDriver::SetCapacity(const std::string& zone, int64_t bytes) {
+  MutexLock lock(impl_->mutex);
+  impl_->capacities[zone] = bytes;
 }
 void FakeDriver::SetReady(bool ready) {
   MutexLock lock(impl_->mutex);

@@ -25,6 +25,8 @@ class FakeDriver {  // thread safe
   void SetNodeTopology(const std::map<std::string, std::string>& segments);
   // The node's EXPAND_VOLUME. Without, the socket has no NodeGetCapabilities.
   void SetNodeExpand(bool expand);
+  // What GetCapacity answers for the topology {zone}.
+  void SetCapacity(const std::string& zone, int64_t bytes);
   // Whether Probe says ready.
   void SetReady(bool ready);
   // Stops to listen, and listens again; volumes stay.

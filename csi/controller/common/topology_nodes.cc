@@ -1,4 +1,4 @@
-#include "csi/controller/provisioner/topology_nodes.h"
+#include "csi/controller/common/topology_nodes.h"
 
 namespace keelson::csi::controller {
 namespace {
@@ -16,6 +16,25 @@ TopologyNodes::TopologyNodes(client::InformerFactory& informers, std::string dri
       all_(only.empty() ? &informers.GetMetadata(api::ResourceOf<corev1::Node>()) : nullptr),
       one_(only.empty() ? nullptr : &informers.Get<corev1::Node>(Selection(only))),
       registrations_(informers.Get<storagev1::CSINode>(Selection(only))) {}
+
+void TopologyNodes::OnChange(const std::function<void()>& changed) {
+  // Nodes change every few minutes; their labels hardly ever.
+  auto look = [changed](const auto& change) {
+    auto labels = [](const auto& node) {
+      return Segments(node.metadata().labels().begin(), node.metadata().labels().end());
+    };
+    if (!change.old_object || !change.new_object ||
+        labels(*change.old_object) != labels(*change.new_object)) {
+      changed();
+    }
+  };
+  if (all_) {
+    all_->AddHandler(look);
+  } else {
+    one_->AddHandler(look);
+  }
+  registrations_.AddHandler([changed](const client::Change<storagev1::CSINode>&) { changed(); });
+}
 
 std::optional<Segments> TopologyNodes::Labels(const std::string& name) const {
   auto labels = [](const auto& node) -> std::optional<Segments> {

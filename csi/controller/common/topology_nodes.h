@@ -13,6 +13,8 @@ class TopologyNodes {  // thread safe
  public:
   // Before the informers run. `only`: this node alone; empty: all nodes.
   TopologyNodes(client::InformerFactory& informers, std::string driver, const std::string& only);
+  // Before the informers run: called when a topology may have changed. Must not block.
+  void OnChange(const std::function<void()>& changed);
   std::vector<TopologyNode> All() const;
   TopologyNode Get(const std::string& name) const;  // without labels and keys when it is not known
 
