@@ -5,6 +5,9 @@ Three things make it quick: it takes the joined units of the build (cmake/unity.
 this tree's declarations alone, and clang precompiles the header that the build precompiles. What has passed is remembered
 by the hash of the unit, of what it includes from this tree and of .clang-tidy. What does not fit into the time is named.
 
+Exit status: 0 without findings, 1 with findings, 2 when clang-tidy could not look: it is missing, crashes, hangs, or
+passes over a mistake made for the purpose.
+
 usage: tidy.py ROOT BUILD_DIR --since REVISION | --all [--minutes N] [--checks GLOBS]
 """
 import argparse
@@ -23,11 +26,24 @@ import time
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 WITH_OPERAND = {"-I", "-isystem", "-D", "-include"}
 WARNINGS = ["-Wall", "-Wextra", "-Wthread-safety", "-Wno-missing-field-initializers", "-Wno-unused-command-line-argument"]
+SECONDS_A_UNIT = 300  # a clang-tidy that takes longer hangs
+MISTAKE = "void Act();\nvoid Mistaken(bool when) {\n  if (when);\n  Act();\n}\n"  # what .clang-tidy has to find
+MISTAKE_CHECK = "bugprone-suspicious-semicolon"
+FINDING = re.compile(r"\n(?=/\S+:\d+:\d+: (?:warning|error))")
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "keelson-tidy"
 
 
+class Broken(Exception):
+    """clang-tidy cannot look. The text says why, and which unit it was."""
+
+
 def run(*command, **options):
-    return subprocess.run(command, capture_output=True, text=True, **options)
+    try:
+        return subprocess.run(command, capture_output=True, text=True, **options)
+    except FileNotFoundError:
+        raise Broken(f"{command[0]} is missing: ./dev deps installs it") from None
+    except subprocess.CalledProcessError as error:
+        raise Broken(f"{command[0]} failed: {error.stderr.strip()[-2000:]}") from None
 
 
 class Unit:
@@ -62,7 +78,8 @@ class Tree:
         self.root = root
         self.texts = {}
         tools = [(root / name).read_bytes() for name in (".clang-tidy", "tests/lint/tidy_scope.cc")]
-        self.start = b"\0".join([run("clang-tidy", "--version").stdout.encode(), (checks or "").encode(), *tools])
+        version = run("clang-tidy", "--version", check=True).stdout
+        self.start = b"\0".join([version.encode(), (checks or "").encode(), *tools])
 
     def text(self, name):
         if name not in self.texts:
@@ -85,19 +102,30 @@ class Tree:
 
 def changed(root, since):
     """Sources and headers, the one that was changed last first."""
-    log = run("git", "-C", root, "log", "--name-only", "--format=", f"{since}..HEAD", check=True).stdout
-    work = run("git", "-C", root, "diff", "--name-only", "HEAD", check=True).stdout
-    return list(dict.fromkeys(line for line in (work + log).split("\n") if line.endswith((".cc", ".h"))))
+    def lines(*command):
+        return run("git", "-C", root, *command, check=True).stdout.splitlines()
+
+    work = lines("ls-files", "--others", "--exclude-standard") + lines("diff", "--name-only", "HEAD")
+    names = dict.fromkeys(work + lines("log", "--name-only", "--format=", f"{since}..HEAD"))
+    return [name for name in names if name.endswith((".cc", ".h")) and (root / name).is_file()]
 
 
-def touched(units, names):
-    """The units of these sources, in their order. A header counts with the source or the test of its name."""
-    homes = {source: unit for unit in units for source in unit.sources}
-    found = []
+def touched(units, names, tree):
+    """The units of these sources, in their order, and the names that no unit has. A header counts with the source or the
+    test of its name, or with the first source that includes it."""
+    homes, readers = {source: unit for unit in units for source in unit.sources}, {}
+    for source in homes:
+        for target in INCLUDE.findall(tree.text(source).decode()):
+            readers.setdefault(target, source)
+    found, homeless = {}, []
     for name in names:
         stem = name.rsplit(".", 1)[0]
-        found += [homes[one] for one in (name, f"{stem}.cc", f"{stem}_test.cc") if one in homes][:1]
-    return list(dict.fromkeys(found))
+        home = next((one for one in (name, f"{stem}.cc", f"{stem}_test.cc", readers.get(name)) if one in homes), None)
+        if home:
+            found[homes[home]] = None
+        else:
+            homeless.append(name)
+    return list(found), homeless
 
 
 class Compiler:
@@ -110,7 +138,7 @@ class Compiler:
         self.plugin = self.folder / "scope.so"
         source = root / "tests/lint/tidy_scope.cc"
         if not self.plugin.exists() or self.plugin.stat().st_mtime < source.stat().st_mtime:
-            prefix = re.search(r"LLVM version (\d+)", run("clang-tidy", "--version").stdout).group(1)
+            prefix = re.search(r"LLVM version (\d+)", run("clang-tidy", "--version", check=True).stdout).group(1)
             run("clang++", "-std=c++17", "-fno-rtti", "-fPIC", "-shared", f"-I/usr/lib/llvm-{prefix}/include", source,
                 "-o", self.plugin, check=True)
 
@@ -126,6 +154,26 @@ class Compiler:
                 self.headers[unit.precompiled] = ["-include-pch", str(out)]
         return self.headers[unit.precompiled]
 
+    def tidy(self, root, path, *arguments):
+        """Findings of clang-tidy, empty without any."""
+        try:
+            result = run("clang-tidy", f"--load={self.plugin}", "--quiet", *arguments, cwd=root, timeout=SECONDS_A_UNIT)
+        except subprocess.TimeoutExpired:
+            raise Broken(f"clang-tidy did not end within {SECONDS_A_UNIT} s: {path}") from None
+        if result.returncode == 0:
+            return ""
+        if result.returncode == 1 and FINDING.search("\n" + result.stdout):
+            return result.stdout.strip()
+        end = f"was ended by signal {-result.returncode}" if result.returncode < 0 else f"ended with status {result.returncode}"
+        raise Broken(f"clang-tidy {end}: {path}\n{(result.stderr or result.stdout).strip()[-2000:]}")
+
+    def prove(self, root):
+        """Refuses a clang-tidy, plugin or .clang-tidy that would pass everything."""
+        sample = self.folder / "mistake.cc"
+        sample.write_text(MISTAKE)
+        if MISTAKE_CHECK not in self.tidy(root, sample, str(sample), "--", "-std=c++20"):
+            raise Broken(f"clang-tidy passes a mistake that {MISTAKE_CHECK} has to find: {sample}")
+
 
 def main():
     parser = argparse.ArgumentParser()
@@ -140,28 +188,34 @@ def main():
     end = time.monotonic() + 60 * options.minutes
     tree, units = Tree(root, options.checks), list(units_of(root, build))
     units.sort(key=lambda unit: unit.sources[0].endswith("_test.cc"))  # programs first, should time run out
+    homeless = []
     if not options.all:
-        units = touched(units, changed(root, options.since))
+        units, homeless = touched(units, changed(root, options.since), tree)
     CACHE.mkdir(parents=True, exist_ok=True)
     todo = [(unit, CACHE / tree.key(unit)) for unit in units]
     todo = [(unit, mark) for unit, mark in todo if not mark.exists()]
     compiler = Compiler(root, build)
-    lock, failed, left, told = threading.Lock(), [], [], set()
+    compiler.prove(root)
+    lock, failed, broken, left, told = threading.Lock(), [], [], [], set()
 
     def check(unit, mark):
         if time.monotonic() > end:
             left.append(unit)
             return
         checks = [f"--checks={options.checks}"] if options.checks else []
-        result = run("clang-tidy", f"--load={compiler.plugin}", "--quiet", *checks, unit.path, "--", *unit.flags, *WARNINGS,
-                     *compiler.header(unit), cwd=root)
-        if result.returncode == 0:
+        try:
+            text = compiler.tidy(root, " ".join(unit.sources), *checks, unit.path, "--", *unit.flags, *WARNINGS,
+                                 *compiler.header(unit))
+        except Broken as error:
+            broken.append(unit)
+            print(error, flush=True)
+            return
+        if not text:
             mark.touch()
             return
         with lock:
             failed.append(unit)
-            text = result.stdout.strip() or result.stderr.strip()
-            for finding in re.split(r"\n(?=/\S+:\d+:\d+: (?:warning|error))", text):  # one in a header comes once
+            for finding in FINDING.split(text):  # one in a header comes once
                 if finding not in told:
                     told.add(finding)
                     print(finding.replace(f"{root}/", ""), flush=True)
@@ -170,11 +224,17 @@ def main():
         for _ in pool.map(lambda one: check(*one), todo):
             pass
     print(f"clang-tidy: {len(units)} units, {len(units) - len(todo)} as they had passed before, {len(failed)} with findings"
-          + (f", {len(left)} left for lack of time:" if left else ""))
-    for unit in left:
-        print("  " + " ".join(unit.sources))
-    return 1 if failed else 0
+          + (f", {len(broken)} that it could not look at" if broken else ""))
+    for reason, names in (("this build has no unit of them", homeless),
+                          (f"the {options.minutes:g} minutes were over", [name for unit in left for name in unit.sources])):
+        if names:
+            print(f"clang-tidy: {len(names)} files were NOT checked, {reason}:\n  " + "\n  ".join(names))
+    return 2 if broken else 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except Broken as error:
+        print(error)
+        sys.exit(2)
