@@ -89,7 +89,7 @@ class Ast {
   template <typename T>
   std::span<T> Copy(const std::vector<T>& items) {
     if (items.empty()) return {};
-    T* data = static_cast<T*>(memory_.allocate(sizeof(T) * items.size(), alignof(T)));
+    T* data = static_cast<T*>(memory_.allocate(std::span(items).size_bytes(), alignof(T)));
     std::uninitialized_copy(items.begin(), items.end(), data);
     return {data, items.size()};
   }
