@@ -6,6 +6,7 @@
 
 #include "controlplane/apiserver/admission/plugins.h"
 #include "controlplane/apiserver/admission/testing/object_store.h"
+#include "controlplane/apiserver/admission/testing/pod_readers.h"
 #include "controlplane/apiserver/authz/authorizer.h"
 #include "lib/api/proto/admissionregistration_v1.pb.h"
 #include "lib/api/proto/apps_v1.pb.h"
@@ -23,15 +24,6 @@ using testing::Pair;
 namespace admissionv1 = api::admissionregistration::v1;
 
 const User kUser{"alice", "", {"dev"}, {}};
-
-// Everybody may get pods, and nothing else.
-class PodReaders : public Authorizer {
- public:
-  Decision Authorize(const Attributes& attributes) const override {
-    return {attributes.request.resource == "pods" && attributes.request.verb == "get", "", ""};
-  }
-  UserRules RulesFor(const User&, std::string_view) const override { return {}; }
-};
 
 constexpr char kMaps[] =
     R"("resourceRules":[{"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}])";
