@@ -10,7 +10,6 @@
 
 namespace keelson::kubelet {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 namespace {

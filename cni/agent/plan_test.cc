@@ -19,7 +19,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::UnorderedElementsAre;
 
 IpPrefix Prefix(std::string_view text) { return *IpPrefix::Parse(text); }
 IpAddress Ip(std::string_view text) { return *IpAddress::Parse(text); }

@@ -11,7 +11,6 @@ namespace keelson::csi::local {
 namespace {
 
 using grpc::StatusCode;
-using testing::ElementsAre;
 using testing::IsEmpty;
 using Controller = v1::Controller::Stub;
 

@@ -9,7 +9,6 @@
 namespace keelson::csi::local {
 namespace {
 
-using grpc::StatusCode;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;

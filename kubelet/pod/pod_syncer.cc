@@ -17,7 +17,6 @@
 
 namespace keelson::kubelet {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // A container that has run for so long before it crashed has recovered, whatever the longest wait is set to.

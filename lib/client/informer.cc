@@ -17,8 +17,6 @@
 
 namespace keelson::client {
 
-using google::protobuf::Message;
-
 namespace {
 
 bool IsPreRelease(std::string_view version) {

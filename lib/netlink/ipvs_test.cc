@@ -14,7 +14,6 @@ namespace keelson::netlink {
 namespace {
 
 using std::chrono::seconds;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 

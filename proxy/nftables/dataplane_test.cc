@@ -14,7 +14,6 @@ namespace keelson::proxy::nftables {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Refuses transactions with one address.
 class PickyKernel : public nft::FakeKernel {

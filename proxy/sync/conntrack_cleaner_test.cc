@@ -7,7 +7,6 @@ namespace keelson::proxy {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 IpAddress Ip(const char* text) { return *IpAddress::Parse(text); }
 

@@ -14,7 +14,6 @@ namespace keelson::apiserver {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 class Admission : public ClusterTest {
  protected:

@@ -10,7 +10,6 @@ namespace keelson::apiserver {
 namespace {
 
 namespace json = boost::json;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;

@@ -14,7 +14,6 @@ namespace {
 namespace json = boost::json;
 using testing::AnyOf;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr std::string_view kTable = "application/json;as=Table;v=v1;g=meta.k8s.io";
 constexpr std::string_view kPartialList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";

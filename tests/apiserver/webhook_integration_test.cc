@@ -8,7 +8,6 @@
 namespace keelson::apiserver {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 namespace json = boost::json;
 

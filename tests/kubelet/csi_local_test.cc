@@ -27,7 +27,7 @@ namespace storagev1 = api::storage::v1;
 namespace wire = ::csi::v1;
 using ::testing::SizeIs;
 
-constexpr char kDriver[] = "local.csi.keelson.dev", kNode[] = "node-under-test";
+constexpr char kNode[] = "node-under-test";
 constexpr int64_t kSize = int64_t{64} << 20;
 
 class CsiLocalTest : public ::testing::Test {

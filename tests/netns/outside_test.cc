@@ -16,7 +16,6 @@
 namespace keelson::netns {
 namespace {
 
-using proxy::Backend;
 using proxy::ResolvedPort;
 using proxy::ebpf::Datapath;
 using proxy::ebpf::DetachFilters;

@@ -18,7 +18,6 @@
 namespace keelson::apiserver {
 namespace {
 
-using registry::Operation;
 using Keys = std::set<std::string, std::less<>>;
 namespace resourcev1 = api::resource::v1;
 

@@ -14,7 +14,7 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-constexpr char kByOwner[] = "owner", kByNamespace[] = "namespace";
+constexpr char kByNamespace[] = "namespace";
 
 Result<api::LabelSelector> SelectorOf(const api::policy::v1::PodDisruptionBudget& budget) {
   if (!budget.spec().has_selector()) return api::LabelSelector::Nothing();

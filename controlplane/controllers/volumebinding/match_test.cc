@@ -11,7 +11,7 @@ namespace keelson::controllers {
 namespace {
 
 using Modes = std::vector<std::string>;
-const Modes kOnce = {"ReadWriteOnce"}, kOnceAndMany = {"ReadWriteOnce", "ReadOnlyMany"};
+const Modes kOnceAndMany = {"ReadWriteOnce", "ReadOnlyMany"};
 
 std::string Fit(const std::vector<PersistentVolume>& volumes, const PersistentVolumeClaim& claim,
                 bool reserved_only = false) {

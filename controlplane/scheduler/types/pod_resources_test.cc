@@ -10,7 +10,6 @@ namespace keelson::scheduler {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 PodList Pods(std::initializer_list<corev1::Pod> pods) {

@@ -15,7 +15,6 @@ namespace {
 using Args = std::span<const Value>;
 
 constexpr double kIntBound = 9223372036854775808.0, kUintBound = 18446744073709551616.0;
-constexpr int64_t kNanos = 1'000'000'000;
 
 Value Failed(const Value& from, std::string_view to, Arena& arena) {
   return Value::Error(fmt::format("type conversion error from '{}' to '{}'", TypeName(from), to), arena);

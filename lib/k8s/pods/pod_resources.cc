@@ -8,7 +8,6 @@ namespace keelson::k8s {
 
 namespace {
 
-using Containers = google::protobuf::RepeatedPtrField<corev1::Container>;
 // The amounts of one container. `wanted`: count its spec too, not just its status.
 using Of = ResourceList (*)(const corev1::Container&, const corev1::ContainerStatus*, bool wanted);
 

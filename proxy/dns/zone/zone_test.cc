@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 corev1::Service MakeService(const std::string& name, const std::string& type, std::vector<std::string> ips) {
   corev1::Service out;

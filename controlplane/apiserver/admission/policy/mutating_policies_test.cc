@@ -14,7 +14,6 @@ namespace keelson::apiserver {
 namespace {
 
 using registry::Operation;
-using testing::ElementsAre;
 using testing::HasSubstr;
 namespace admissionv1 = api::admissionregistration::v1;
 

@@ -11,7 +11,6 @@ namespace {
 
 using Terms = google::protobuf::RepeatedPtrField<corev1::PodAffinityTerm>;
 using WeightedTerms = google::protobuf::RepeatedPtrField<corev1::WeightedPodAffinityTerm>;
-using Requirements = google::protobuf::RepeatedPtrField<corev1::NodeSelectorRequirement>;
 
 // Preferred terms may have any values: they just match nothing.
 void CheckRequirement(const corev1::NodeSelectorRequirement& requirement, bool preferred, const Path& path,
