@@ -6,6 +6,7 @@
 
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
+#include <boost/none.hpp>
 
 namespace keelson::http {
 
@@ -29,10 +30,12 @@ struct Http1Parser::Impl final : Base, beast::http::basic_parser<is_request> {
   using Parser = beast::http::basic_parser<is_request>;
   using StringView = beast::string_view;
 
-  Impl(const Limits& limits, const std::function<void(std::string_view)>& body) : on_body(body) {
+  Impl(const Limits& limits, const std::function<void(std::string_view)>& body,
+       const std::function<bool(const MessageHead&)>& lifts_limit)
+      : on_body(body), lifts(lifts_limit), body_left(limits.body) {
     Parser::eager(true);
     Parser::header_limit(limits.head);
-    Parser::body_limit(limits.body);
+    Parser::body_limit(boost::none);  // counted here: Beast decides before anybody can see the head
   }
 
   size_t Put(std::string_view bytes, ErrorCode& error) override {
@@ -56,25 +59,33 @@ struct Http1Parser::Impl final : Base, beast::http::basic_parser<is_request> {
   void on_field_impl(beast::http::field, StringView name, StringView value, ErrorCode&) override {
     head.headers.Add(std::string(name.data(), name.size()), std::string(value.data(), value.size()));
   }
-  void on_header_impl(ErrorCode&) override {
+  void on_header_impl(ErrorCode& error) override {
     head.keep_alive = Parser::keep_alive();
     head.upgrade = Parser::upgrade();
     head.chunked = Parser::chunked();
     if (Parser::content_length()) head.content_length = *Parser::content_length();
+    if (lifts && lifts(head)) body_left = UINT64_MAX;
+    if (head.content_length.value_or(0) > body_left) error = beast::http::error::body_limit;
   }
   void on_body_init_impl(const boost::optional<std::uint64_t>&, ErrorCode&) override {}
-  std::size_t on_body_impl(StringView body, ErrorCode&) override {
+  std::size_t on_body_impl(StringView body, ErrorCode& error) override {
+    if (body.size() > body_left) {
+      error = beast::http::error::body_limit;
+      return 0;
+    }
+    body_left -= body.size();
     on_body({body.data(), body.size()});
     return body.size();
   }
   void on_chunk_header_impl(std::uint64_t, StringView, ErrorCode&) override {}
-  std::size_t on_chunk_body_impl(std::uint64_t, StringView body, ErrorCode&) override {
-    on_body({body.data(), body.size()});
-    return body.size();
+  std::size_t on_chunk_body_impl(std::uint64_t, StringView body, ErrorCode& error) override {
+    return on_body_impl(body, error);
   }
   void on_finish_impl(ErrorCode&) override {}
 
   const std::function<void(std::string_view)>& on_body;
+  const std::function<bool(const MessageHead&)>& lifts;
+  uint64_t body_left;  // of the limit
 };
 
 namespace {
@@ -107,8 +118,8 @@ Http1Parser::Http1Parser(Role role, Limits limits, std::function<void(std::strin
 Http1Parser::~Http1Parser() = default;
 
 std::unique_ptr<Http1Parser::Base> Http1Parser::Make() const {
-  if (role_ == Role::kRequest) return std::make_unique<Impl<true>>(limits_, on_body_);
-  return std::make_unique<Impl<false>>(limits_, on_body_);
+  if (role_ == Role::kRequest) return std::make_unique<Impl<true>>(limits_, on_body_, lifts_);
+  return std::make_unique<Impl<false>>(limits_, on_body_, lifts_);
 }
 
 void Http1Parser::SkipBody() { impl_->Skip(); }

@@ -39,6 +39,8 @@ class Http1Parser {
   // The message has no body, whatever its head says: a response to HEAD, or to an upgrade request. Call
   // before the head is parsed.
   void SkipBody();
+  // Decides about the limit of the body when the head is complete; true: there is none. Before the head is parsed.
+  void LiftBodyLimit(std::function<bool(const MessageHead&)> lifts) { lifts_ = std::move(lifts); }
   // Returns the number of bytes consumed; 0 for a response whose head is incomplete. The caller offers the
   // rest again with more bytes behind it. kTooLarge: the body exceeds its limit. kBadRequest: malformed, or
   // the head exceeds its limit (HeadTooLarge()).
@@ -62,6 +64,7 @@ class Http1Parser {
   Role role_;
   Limits limits_;
   std::function<void(std::string_view)> on_body_;
+  std::function<bool(const MessageHead&)> lifts_;  // may be empty
   std::unique_ptr<Base> impl_;
 };
 

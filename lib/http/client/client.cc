@@ -86,7 +86,8 @@ void ClientCore::Gone(const std::shared_ptr<ClientConnection>& connection) {
 }
 
 void ClientCore::Retry(std::shared_ptr<Exchange> exchange, const Error& error) {
-  if (exchange->attempts >= 4) return exchange->OnFail(error);
+  const auto& body = exchange->request.body_stream;
+  if (exchange->attempts >= 4 || (body && body->touched())) return exchange->OnFail(error);
   Start(std::move(exchange));
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "lib/crypto/tls.h"
+#include "lib/http/body_stream.h"
 #include "lib/http/message.h"
 #include "lib/http/stream.h"
 
@@ -22,6 +23,9 @@ struct ClientRequest {
   std::string target = "/";  // path and query, encoded
   Headers headers;           // Host is added automatically
   std::string body;
+  // Instead of `body`, when it is not known as a whole yet. With a Content-Length header it must have that length.
+  // A request whose stream has been read from is not sent again.
+  std::shared_ptr<BodyStream> body_stream;
   size_t max_response_body = SIZE_MAX;  // of a whole response; a longer one is kTooLarge
 };
 

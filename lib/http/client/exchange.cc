@@ -12,6 +12,7 @@ void Exchange::End() {
   over_ = true;
   timer_.reset();
   sink_.reset();
+  if (request.body_stream) request.body_stream->Abandon();
 }
 
 void Exchange::FailAfter(std::chrono::milliseconds timeout) {

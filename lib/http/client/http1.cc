@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "lib/http/client/core.h"
@@ -7,6 +9,7 @@ namespace keelson::http {
 namespace {
 
 constexpr auto kIdleFor = std::chrono::seconds(90);
+constexpr size_t kMaxQueued = 256 << 10;
 
 class Http1Connection final : public ClientConnection,
                               public Channel::Receiver,
@@ -34,9 +37,11 @@ class Http1Connection final : public ClientConnection,
 
   void OnData(std::string_view bytes) override;
   void OnEnd(const Error* failure) override;
-  void OnDrained() override {}
+  void OnDrained() override { PumpBody(); }
 
  private:
+  void FollowBody();
+  void PumpBody();
   void Head();
   void Body(std::string_view piece);
   void Complete(std::string_view rest);
@@ -51,6 +56,7 @@ class Http1Connection final : public ClientConnection,
   std::string in_;  // an incomplete head
   int served_ = 0;
   bool head_given_ = false, closed_ = false;
+  bool body_sent_ = true;  // of the request
 };
 
 std::string RequestHead(const Exchange& exchange, const Endpoint& endpoint) {
@@ -63,6 +69,10 @@ std::string RequestHead(const Exchange& exchange, const Endpoint& endpoint) {
     out += "\r\n";
   }
   if (exchange.upgrade && !request.headers.Has("Connection")) out += "Connection: Upgrade\r\n";
+  if (request.body_stream) {
+    if (!request.headers.Has("Content-Length")) out += "Transfer-Encoding: chunked\r\n";
+    return out + "\r\n";
+  }
   bool may_have_body = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
   if ((may_have_body || !request.body.empty()) && !request.headers.Has("Content-Length")) {
     out += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
@@ -82,6 +92,34 @@ void Http1Connection::Submit(std::shared_ptr<Exchange> exchange) {
   if (!current_->request.body.empty()) {
     channel_->Send(std::shared_ptr<const std::string>(current_, &current_->request.body));
   }
+  channel_->Flush();
+  body_sent_ = !current_->request.body_stream;
+  if (!body_sent_) FollowBody();
+}
+
+void Http1Connection::FollowBody() {
+  current_->request.body_stream->OnReadable(
+      [weak = weak_from_this(), loop = core_->loop(), exchange = current_.get()] {
+        loop->Post([weak, exchange] {
+          auto self = weak.lock();
+          if (self && self->current_.get() == exchange) self->PumpBody();
+        });
+      });
+}
+
+// Sends what has come of a streamed body, unless the server is behind.
+void Http1Connection::PumpBody() {
+  if (body_sent_ || !current_ || channel_->queued() > kMaxQueued) return;
+  BodyStream::Batch batch = current_->request.body_stream->Take();
+  const bool chunked = !current_->request.headers.Has("Content-Length");
+  for (auto& piece : batch.pieces) {
+    if (chunked) channel_->Send(fmt::format("{:x}\r\n", piece->size()));
+    channel_->Send(std::move(piece));
+    if (chunked) channel_->Send("\r\n");
+  }
+  if (batch.failure) return Fail(*batch.failure);
+  body_sent_ = batch.finished;
+  if (batch.finished && chunked) channel_->Send("0\r\n\r\n");
   channel_->Flush();
 }
 
@@ -133,7 +171,7 @@ void Http1Connection::Complete(std::string_view rest) {
     core_->Gone(self);
     return exchange->OnUpgraded(std::move(stream));
   }
-  bool keep = parser_.head().keep_alive && rest.empty() && !exchange->upgrade;
+  bool keep = parser_.head().keep_alive && rest.empty() && !exchange->upgrade && body_sent_;
   exchange->OnEnd();
   if (!keep) return End();
   channel_->ResumeReading();  // to notice when the peer closes

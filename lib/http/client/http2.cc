@@ -50,6 +50,8 @@ class Http2Connection final : public ClientConnection,
     return *static_cast<Http2Connection*>(static_cast<Http2Link*>(self));
   }
   nghttp2_session_callbacks* Callbacks();
+  void FollowBody(int32_t id, ClientStream& stream);
+  void PumpBody(int32_t id, const Exchange* exchange);
   int OnHeader(int32_t id, std::string_view name, std::string_view value);
   int OnFrame(const nghttp2_frame& frame);
   int OnChunk(int32_t id, std::string_view bytes);
@@ -125,16 +127,51 @@ void Http2Connection::Submit(std::shared_ptr<Exchange> exchange) {
     list.Add("content-length", std::to_string(request.body.size()));
   }
   nghttp2_data_provider provider = Provider();
+  const bool has_body = request.body_stream || !request.body.empty();
   int32_t id = nghttp2_submit_request(session_.get(), nullptr, list.get().data(), list.get().size(),
-                                      request.body.empty() ? nullptr : &provider, nullptr);
+                                      has_body ? &provider : nullptr, nullptr);
   if (id < 0) {
     return exchange->OnFail(Error(Code::kUnavailable, std::string("HTTP/2: ") + nghttp2_strerror(id)));
   }
   exchange->carrier = weak_from_this();
   ClientStream& stream = streams_[id];
   stream.out.Push(std::shared_ptr<const std::string>(exchange, &request.body));
-  stream.out.finished = true;
+  stream.out.finished = !request.body_stream;
   stream.exchange = std::move(exchange);
+  if (!stream.out.finished) FollowBody(id, stream);
+  Pump();
+}
+
+void Http2Connection::FollowBody(int32_t id, ClientStream& stream) {
+  const std::function<void()> pump = [weak = weak_from_this(), loop = core_->loop(), id,
+                                      exchange = stream.exchange.get()] {
+    loop->Post([weak, id, exchange] {
+      if (auto self = weak.lock()) self->PumpBody(id, exchange);
+    });
+  };
+  stream.out.on_sent = [&stream, pump](size_t) {
+    if (stream.out.size == 0 && !stream.out.finished) pump();
+  };
+  stream.exchange->request.body_stream->OnReadable(pump);
+}
+
+// Gives nghttp2 what has come of a streamed body, once it has sent all before.
+void Http2Connection::PumpBody(int32_t id, const Exchange* exchange) {
+  ClientStream* stream = Find(id);
+  if (ended_ || !stream || stream->exchange.get() != exchange || stream->out.size > 0 ||
+      stream->out.finished) {
+    return;
+  }
+  BodyStream::Batch batch = exchange->request.body_stream->Take();
+  for (auto& piece : batch.pieces) stream->out.Push(std::move(piece));
+  if (batch.failure) {
+    auto failed = std::exchange(stream->exchange, nullptr);
+    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+    failed->OnFail(*batch.failure);
+  } else {
+    stream->out.finished = batch.finished;
+    if (batch.finished || stream->out.size > 0) Http2Link::Resume(id);
+  }
   Pump();
 }
 
@@ -161,7 +198,12 @@ int Http2Connection::OnFrame(const nghttp2_frame& frame) {
   }
   bool ends = (frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA) &&
               (frame.hd.flags & NGHTTP2_FLAG_END_STREAM);
-  if (ends) stream->exchange->OnEnd();
+  if (!ends) return 0;
+  stream->exchange->OnEnd();
+  // The server needs no more of the request.
+  if (!stream->out.finished) {
+    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_CANCEL);
+  }
   return 0;
 }
 

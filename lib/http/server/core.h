@@ -31,6 +31,9 @@ struct Origin {
   bool peer_refused = false;
 };
 
+// A body of a known length up to this one is read whole in any case, so that its request can be sent again.
+constexpr uint64_t kShortBody = 64 << 10;
+
 struct ServerCore {
   ServerCore(ServerOptions o, Handler h)
       : options(std::move(o)), handler(std::move(h)), pool(options.worker_threads) {}

@@ -38,7 +38,9 @@ class Http1Session final : public Channel::Receiver,
         origin_(std::move(origin)),
         timer_(channel_->loop()),
         parser_(Http1Parser::Role::kRequest, {.head = 256 << 10, .body = core_->options.max_body},
-                [this](std::string_view piece) { body_ += piece; }) {}
+                [this](std::string_view piece) { Body(piece); }) {
+    parser_.LiftBodyLimit([this](const MessageHead& head) { return streams_ = WantsStream(head); });
+  }
 
   void Begin() {
     core_->Add(shared_from_this());
@@ -54,12 +56,12 @@ class Http1Session final : public Channel::Receiver,
   void Abort() override { End(false); }
 
   void OnData(std::string_view bytes) override {
-    if (!current_ && in_.empty()) {
+    if (Reads() && in_.empty()) {
       bytes.remove_prefix(Parse(bytes));
       in_ = bytes;
     } else {
       in_ += bytes;
-      if (!current_) ParsePending();
+      if (Reads()) ParsePending();
     }
     if (current_ && in_.size() >= kReadAhead) channel_->PauseReading();
   }
@@ -84,6 +86,12 @@ class Http1Session final : public Channel::Receiver,
   size_t BytesBehind(const Response&) const override { return channel_->queued(); }
 
  private:
+  // Waits for a request, or for the rest of its body.
+  bool Reads() const { return !current_ || stream_; }
+  bool WantsStream(const MessageHead& head) const;
+  void Body(std::string_view piece);
+  void BeginStream(ServerRequest& request);
+  void EndStream();
   void AwaitRequest();
   size_t Parse(std::string_view bytes);
   void ParsePending();
@@ -102,8 +110,9 @@ class Http1Session final : public Channel::Receiver,
   Http1Parser parser_;
   std::string in_;  // bytes after the current message
   std::string body_;
+  std::shared_ptr<BodyStream> stream_;  // while the body of the request in progress arrives
   std::shared_ptr<Response> current_;
-  bool head_seen_ = false;
+  bool head_seen_ = false, streams_ = false;
   bool is_head_request_ = false, keep_alive_ = true, http10_ = false;
   bool chunked_ = false;    // the response in progress
   bool finishing_ = false;  // its last byte is queued
@@ -117,9 +126,13 @@ void Http1Session::AwaitRequest() {
 // Returns the number of bytes consumed; the caller offers the rest again with more bytes behind it.
 size_t Http1Session::Parse(std::string_view bytes) {
   size_t used = 0;
-  while (used < bytes.size() && !current_ && !ended_) {
+  while (used < bytes.size() && Reads() && !ended_) {
     if (!parser_.started()) timer_->Start(core_->options.header_timeout, [this] { End(false); });
     Result<size_t> taken = parser_.Feed(bytes.substr(used));
+    if (!taken && stream_) {
+      End(false);
+      return bytes.size();
+    }
     if (!taken) {
       bool body = taken.error().Is(Code::kTooLarge);
       Refuse(body ? 413 : parser_.HeadTooLarge() ? 431 : 400, taken.error().message());
@@ -128,7 +141,7 @@ size_t Http1Session::Parse(std::string_view bytes) {
     used += *taken;
     if (parser_.head_done() && !head_seen_) HeadSeen();
     if (parser_.done()) {
-      Dispatch();
+      stream_ ? EndStream() : Dispatch();
     } else if (*taken == 0) {
       break;  // the head is incomplete
     }
@@ -148,6 +161,44 @@ void Http1Session::HeadSeen() {
     channel_->Send("HTTP/1.1 100 Continue\r\n\r\n");
     channel_->Flush();
   }
+  if (streams_ && !parser_.done()) Dispatch();
+}
+
+bool Http1Session::WantsStream(const MessageHead& head) const {
+  if (!core_->options.streams_body || head.upgrade) return false;
+  if (!head.chunked && head.content_length.value_or(0) <= kShortBody) return false;
+  ServerRequest request;
+  request.method = head.method;
+  request.headers = head.headers;
+  return SetTarget(request, head.target) && core_->options.streams_body(request);
+}
+
+void Http1Session::Body(std::string_view piece) {
+  if (!stream_) {
+    body_ += piece;
+  } else if (stream_->Write(piece)) {
+    channel_->PauseReading();
+  }
+}
+
+void Http1Session::BeginStream(ServerRequest& request) {
+  stream_ = request.body_stream = std::make_shared<BodyStream>();
+  stream_->OnTaken([weak = weak_from_this()](size_t) {
+    auto self = weak.lock();
+    if (!self) return;
+    event::Loop& loop = self->channel_->loop();
+    loop.Post([self = std::move(self)] {
+      if (self->stream_ && self->in_.size() < kReadAhead) self->channel_->ResumeReading();
+    });
+  });
+  Body(std::exchange(body_, {}));
+}
+
+// The body is complete.
+void Http1Session::EndStream() {
+  std::exchange(stream_, nullptr)->Finish();
+  parser_.Reset();
+  head_seen_ = false;
 }
 
 bool IsHostMissing(const MessageHead& head) { return head.version >= 11 && !head.headers.Has("Host"); }
@@ -159,15 +210,21 @@ void Http1Session::Dispatch() {
   if (IsHostMissing(head) || !SetTarget(*request, head.target)) return Refuse(400, "malformed request");
   request->method = std::move(head.method);
   request->headers = std::move(head.headers);
-  request->body = std::exchange(body_, {});
+  if (parser_.done()) {
+    request->body = std::exchange(body_, {});
+  } else {
+    BeginStream(*request);
+  }
   request->remote_address = origin_.remote_address;
   request->peer = origin_.peer;
   request->peer_refused = origin_.peer_refused;
   keep_alive_ = head.keep_alive && !core_->draining;
   http10_ = head.version < 11;
   is_head_request_ = request->method == "HEAD";
-  parser_.Reset();
-  head_seen_ = false;
+  if (!stream_) {
+    parser_.Reset();
+    head_seen_ = false;
+  }
   current_ = std::make_shared<Response>(shared_from_this());
   core_->Dispatch(std::move(request), MakeWriter(current_));
 }
@@ -209,7 +266,7 @@ void Http1Session::SendHead(Response::Batch& batch) {
     chunked_ = true;
     AppendHeader(out, "Transfer-Encoding", "chunked");
   }
-  if (core_->draining) keep_alive_ = false;
+  if (core_->draining || stream_) keep_alive_ = false;  // a response may come before the end of the request
   if (!keep_alive_) AppendHeader(out, "Connection", "close");
   if (keep_alive_ && http10_) AppendHeader(out, "Connection", "keep-alive");
   out += "\r\n";
@@ -246,7 +303,7 @@ void Http1Session::ResponseDone() {
   finishing_ = false;
   auto response = std::exchange(current_, nullptr);
   response->Complete();
-  if (!keep_alive_ || core_->draining) return End(true);
+  if (!keep_alive_ || core_->draining || stream_) return End(true);
   AwaitRequest();
   channel_->ResumeReading();
   if (!in_.empty()) ParsePending();
@@ -262,6 +319,9 @@ void Http1Session::End(bool gracefully) {
     channel_->Close();
   }
   if (auto response = std::exchange(current_, nullptr)) response->Complete();
+  if (auto stream = std::exchange(stream_, nullptr)) {
+    stream->Fail(Error(Code::kCancelled, "the client has gone before its request was complete"));
+  }
   core_->Remove(self);
 }
 

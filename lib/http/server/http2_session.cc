@@ -28,6 +28,8 @@ struct ServerStream {
   size_t held = 0;                     // its part of the connection's kMaxRequestBytes
   int refusal = 0;                     // the status for a bad head
   std::shared_ptr<Response> response;  // set at dispatch
+  std::shared_ptr<BodyStream> body;    // of a request that its handler streams
+  bool body_over = false;
   OutBody out;
   Steady::time_point moved = Steady::now();  // when it began, or last sent a piece of the response
   bool is_head = false, refused = false;
@@ -35,6 +37,8 @@ struct ServerStream {
   // The request should be complete by now, or the response should have moved.
   bool WaitsForPeer() const { return !response || out.size > 0; }
 };
+
+Error ClientGone() { return Error(Code::kCancelled, "the client has gone before its request was complete"); }
 
 bool Chance(double part) {
   if (part <= 0) return false;
@@ -99,7 +103,12 @@ class Http2Session final : public Http2Link,
   int OnBeginHeaders(int32_t id);
   int OnHeader(int32_t id, std::string_view name, std::string_view value);
   int OnFrame(const nghttp2_frame& frame);
+  void OnFrameSent(const nghttp2_frame& frame);
   int OnChunk(int32_t id, std::string_view bytes);
+  bool WantsStream(const ServerStream& stream) const;
+  void BeginStream(int32_t id, ServerStream& stream);
+  void OnStreamChunk(int32_t id, ServerStream& stream, std::string_view bytes);
+  void Taken(int32_t id, const BodyStream* body, size_t size);
   int OnStreamClose(int32_t id);
   int OnMistake();
   bool Hold(ServerStream& stream, size_t bytes);
@@ -137,6 +146,11 @@ nghttp2_session_callbacks* Http2Session::Callbacks() {
   nghttp2_session_callbacks_set_on_frame_recv_callback(
       callbacks,
       [](nghttp2_session*, const nghttp2_frame* frame, void* self) { return Of(self).OnFrame(*frame); });
+  nghttp2_session_callbacks_set_on_frame_send_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* self) {
+        Of(self).OnFrameSent(*frame);
+        return 0;
+      });
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
       callbacks, [](nghttp2_session*, uint8_t, int32_t id, const uint8_t* data, size_t size, void* self) {
         return Of(self).OnChunk(id, {reinterpret_cast<const char*>(data), size});
@@ -155,6 +169,7 @@ void Http2Session::Begin() {
   nghttp2_option* options = nullptr;
   nghttp2_option_new(&options);
   nghttp2_option_set_max_send_header_block_length(options, kMaxHeaders);
+  nghttp2_option_set_no_auto_window_update(options, 1);
   Create(nghttp2_session_server_new2, callbacks, options);
   nghttp2_option_del(options);
   nghttp2_session_callbacks_del(callbacks);
@@ -233,17 +248,80 @@ bool Http2Session::Hold(ServerStream& stream, size_t bytes) {
 int Http2Session::OnFrame(const nghttp2_frame& frame) {
   bool part = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
   auto at = part ? streams_.find(frame.hd.stream_id) : streams_.end();
-  if (at == streams_.end() || at->second.response || at->second.refused) return 0;
-  if (at->second.refusal != 0) {
-    Refuse(at->first, at->second, at->second.refusal);
-  } else if (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) {
-    Dispatch(at->first, at->second);
+  if (at == streams_.end() || at->second.refused) return 0;
+  ServerStream& stream = at->second;
+  const bool ends = frame.hd.flags & NGHTTP2_FLAG_END_STREAM;
+  if (stream.response) {
+    if (ends && stream.body && !std::exchange(stream.body_over, true)) stream.body->Finish();
+  } else if (stream.refusal != 0) {
+    Refuse(at->first, stream, stream.refusal);
+  } else if (ends) {
+    Dispatch(at->first, stream);
+  } else if (frame.hd.type == NGHTTP2_HEADERS && WantsStream(stream)) {
+    BeginStream(at->first, stream);
   }
   return 0;
 }
 
-int Http2Session::OnChunk(int32_t id, std::string_view bytes) {
+// A response may end before its request: the client need not send the rest (RFC 9113, 8.1).
+void Http2Session::OnFrameSent(const nghttp2_frame& frame) {
+  const bool part = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
+  if (!part || !(frame.hd.flags & NGHTTP2_FLAG_END_STREAM)) return;
+  auto at = streams_.find(frame.hd.stream_id);
+  if (at == streams_.end() || !at->second.body || at->second.body_over) return;
+  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, at->first, NGHTTP2_NO_ERROR);
+}
+
+bool Http2Session::WantsStream(const ServerStream& stream) const {
+  if (!core_->options.streams_body) return false;
+  const std::string_view length = stream.request->headers.Get("Content-Length");
+  if (!length.empty() && strtoull(std::string(length).c_str(), nullptr, 10) <= kShortBody) return false;
+  ServerRequest request;
+  request.method = stream.request->method;
+  request.headers = stream.request->headers;
+  return SetTarget(request, stream.target) && core_->options.streams_body(request);
+}
+
+void Http2Session::BeginStream(int32_t id, ServerStream& stream) {
+  stream.body = stream.request->body_stream = std::make_shared<BodyStream>();
+  stream.body->OnTaken([weak = weak_from_this(), id, body = stream.body.get()](size_t size) {
+    auto self = weak.lock();
+    if (!self) return;
+    event::Loop& loop = self->channel_->loop();
+    loop.Post([self = std::move(self), id, body, size] { self->Taken(id, body, size); });
+  });
+  Dispatch(id, stream);
+}
+
+void Http2Session::OnStreamChunk(int32_t id, ServerStream& stream, std::string_view bytes) {
+  if (stream.body_over) return;
+  if (Hold(stream, bytes.size())) {
+    stream.body->Write(bytes);
+    return;
+  }
+  stream.body_over = true;
+  stream.body->Fail(Error(Code::kTooManyRequests, "the client sends too many requests at once"));
+  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+// The reader of a streamed body has made room for more of it.
+void Http2Session::Taken(int32_t id, const BodyStream* body, size_t size) {
   auto at = streams_.find(id);
+  if (ended_ || at == streams_.end() || at->second.body.get() != body) return;
+  held_ -= size;
+  at->second.held -= size;
+  nghttp2_session_consume_stream(session_.get(), id, size);
+  Pump();
+}
+
+int Http2Session::OnChunk(int32_t id, std::string_view bytes) {
+  nghttp2_session_consume_connection(session_.get(), bytes.size());
+  auto at = streams_.find(id);
+  if (at != streams_.end() && at->second.body) {
+    OnStreamChunk(id, at->second, bytes);
+    return 0;
+  }
+  nghttp2_session_consume_stream(session_.get(), id, bytes.size());
   if (at == streams_.end() || at->second.refused || at->second.response) return 0;
   std::string& body = at->second.request->body;
   if (body.size() + bytes.size() > core_->options.max_body) {
@@ -314,7 +392,9 @@ int Http2Session::OnStreamClose(int32_t id) {
   if (at == streams_.end()) return 0;
   std::shared_ptr<Response> response = std::move(at->second.response);
   held_ -= at->second.held;
+  const std::shared_ptr<BodyStream> cut = at->second.body_over ? nullptr : std::move(at->second.body);
   streams_.erase(at);
+  if (cut) cut->Fail(ClientGone());
   if (response) response->Complete();
   if (streams_.empty()) quiet_since_ = Steady::now();
   return 0;
@@ -374,6 +454,7 @@ void Http2Session::Ended(const Error* failure) {
   }
   auto streams = std::exchange(streams_, {});
   for (auto& [id, stream] : streams) {
+    if (stream.body && !stream.body_over) stream.body->Fail(ClientGone());
     if (stream.response) stream.response->Complete();
   }
   core_->Remove(self);

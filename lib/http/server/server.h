@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "lib/crypto/tls.h"
+#include "lib/http/body_stream.h"
 #include "lib/http/message.h"
 #include "lib/http/stream.h"
 
@@ -29,6 +30,9 @@ struct ServerRequest {
   Query query;
   Headers headers;  // HTTP/2: :authority appears as Host
   std::string body;
+  // Set for a long body that ServerOptions::streams_body asked for; `body` is then empty. It goes on only as long as the
+  // response is not complete.
+  std::shared_ptr<BodyStream> body_stream;
   int http_major = 1;
   std::string remote_address;                   // "10.0.0.1:4711"
   std::optional<crypto::PeerCertificate> peer;  // a client certificate that was verified
@@ -75,6 +79,9 @@ struct ServerOptions {
   int io_threads = 1;
   int worker_threads = 8;
   size_t max_body = 3u << 20;  // larger bodies get 413
+  // Whether the handler of this request, which has all but a body, takes long bodies as a stream, while they arrive and
+  // however long they are. Runs on an I/O thread and must not block; may be empty: no handler does.
+  std::function<bool(const ServerRequest&)> streams_body;
   std::chrono::seconds header_timeout{32};
   std::function<void()> on_handshake_error;  // after a failed TLS handshake; must not block; may be empty
   std::chrono::seconds idle_timeout{180};
