@@ -292,6 +292,9 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   server.worker_threads = kWorkers;
   server.max_body = kMaxBody;
   server.on_handshake_error = [&errors = apiserver::HandshakeErrors()] { errors.Increment(); };
+  server.streams_body = [&apiserver = *plane.apiserver](const http::ServerRequest& request) {
+    return apiserver.StreamsBody(request);
+  };
   auto listening = http::Server::Listen(std::move(server), std::move(handler));
   if (!listening) return listening.error();
   plane.https = std::move(*listening);

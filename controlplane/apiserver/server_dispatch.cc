@@ -93,7 +93,7 @@ Result<> ApiServer::Impl::Authorize(const Context& context) const {
 }
 
 bool ApiServer::Impl::PassOn(const std::shared_ptr<Context>& context, std::function<void()> done) {
-  const ApiServicePtr service = aggregation.Find(*context);
+  const ApiServicePtr service = aggregation.Find(context->info.path);
   if (!service) return false;
   if (audit::IsLongRunning(context->info)) {
     context->writer = std::make_shared<HeldWriter>(context->writer, std::make_shared<LongRunning>(*context));
@@ -111,10 +111,17 @@ bool ApiServer::Impl::Dispatch(const std::shared_ptr<Context>& context, std::fun
                Error(Code::kTooLarge, fmt::format("Request entity too large: limit is {}", kMaxBody)));
   } else if (PassOn(context, std::move(done))) {
     return false;
+  } else if (context->request->body_stream) {
+    // The extension server's APIService has gone since the request came.
+    ReplyError(*context, Error(Code::kUnavailable, "service unavailable"));
   } else {
     Answer(*context);
   }
   return true;
+}
+
+bool ApiServer::StreamsBody(const http::ServerRequest& request) const {
+  return impl_->aggregation.Find(request.path) != nullptr;
 }
 
 void ApiServer::Impl::Answer(Context& context) {

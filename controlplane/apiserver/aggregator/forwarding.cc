@@ -115,7 +115,8 @@ void Forwarding::OnUpgraded(std::unique_ptr<http::Stream> stream) {
 
 void Forwarding::OnFail(const Error& error) {
   if (over_) return;
-  if (!begun_ && options_.on_silence) options_.on_silence();
+  // A client that leaves in the middle of its request says nothing of the server.
+  if (!begun_ && options_.on_silence && !error.Is(Code::kCancelled)) options_.on_silence();
   if (!begun_ && error.Is(Code::kTimeout) && options_.timeout != std::chrono::milliseconds::max()) {
     ReplyError(*context_,
                Error(Code::kTimeout, "Timeout: request did not complete within the allotted timeout"));

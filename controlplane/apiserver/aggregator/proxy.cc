@@ -74,8 +74,7 @@ AggregationProxy::AggregationProxy(const ApiServices& services, ExtensionClients
 
 AggregationProxy::~AggregationProxy() { completions_->Close(); }
 
-ApiServicePtr AggregationProxy::Find(const Context& context) const {
-  std::string_view path = context.info.path;
+ApiServicePtr AggregationProxy::Find(std::string_view path) const {
   if (path.starts_with(kOpenApi)) path.remove_prefix(kOpenApi.size());
   const auto [group, version] = GroupVersionOf(path);
   return services_.RemoteOf(group, version);
@@ -115,6 +114,9 @@ Result<http::ClientRequest> AggregationProxy::Outgoing(const Context& context) c
   out.target = EncodePath(request.path);
   if (!request.raw_query.empty()) out.target += "?" + request.raw_query;
   out.body = request.body;
+  out.body_stream = request.body_stream;
+  const std::string_view length = request.headers.Get("Content-Length");
+  if (out.body_stream && !length.empty()) out.headers.Add("Content-Length", std::string(length));
   std::string via, forwarded;
   for (const auto& [name, value] : request.headers) {
     if (EqualsIgnoreCase(name, "Via")) {

@@ -2,7 +2,8 @@
 // caller has authenticated and authorized the request; the extension server learns the user from headers that it
 // believes because of this server's client certificate.
 //
-// A request holds no thread while it waits, so a server that does not answer delays no other request.
+// A request holds no thread while it waits, so a server that does not answer delays no other request. Bodies go both ways
+// as they arrive, of any length: each side waits for the other when that is behind.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,7 @@ class AggregationProxy {  // thread safe
   ~AggregationProxy();
 
   // The APIService that the request, or the OpenAPI document, is for; null: this server answers itself.
-  ApiServicePtr Find(const Context& context) const;
+  ApiServicePtr Find(std::string_view path) const;
   // Answers the request, now or later. `done` is called once, on any thread, when the response (context->status) is
   // complete. 503 when the server is not available, cannot be reached or would send the request back here; 504 after
   // context->deadline, which streams do not have; 429 when too many requests wait for this server.
