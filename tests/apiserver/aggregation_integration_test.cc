@@ -141,6 +141,25 @@ TEST_F(Aggregation, WatchesAreNotHeldBack) {
   EXPECT_THAT((*reader)->Read({}, kSoon).value_or(""), StartsWith("{\"type\":\"DELETED\""));
 }
 
+// The limit of the server's own resources is not that of others.
+TEST_F(Aggregation, BodiesMayBeLong) {
+  Register(true);
+  http::ClientRequest request;
+  request.method = "POST";
+  request.target = fmt::format("{}/namespaces/{}/flunders", kPath, ns_);
+  request.headers = {{"Content-Type", "application/json"}};
+  request.body =
+      R"({"apiVersion":"wardle.example.com/v1alpha1","kind":"Flunder","metadata":{"name":"whale"},"spec":{"text":")" +
+      std::string(6u << 20, 'x') + "\"}}";
+  http::ClientResponse response = cluster_->Do(request);
+  EXPECT_EQ(response.status, 201) << response.body.substr(0, 200);
+  response = Get(request.target + "/whale");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_GT(response.body.size(), 6u << 20);
+  request.target = "/api/v1/namespaces/" + ns_ + "/configmaps";
+  EXPECT_EQ(cluster_->Do(request).status, 413);
+}
+
 TEST_F(Aggregation, DiscoveryIsMerged) {
   for (const bool aggregated : {true, false}) {
     Register(aggregated);

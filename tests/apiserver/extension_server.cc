@@ -65,6 +65,7 @@ ExtensionServer::ExtensionServer(const std::string& proxy_ca_file, bool aggregat
   options.tls->certificate_file = pki_.server_cert_file();
   options.tls->key_file = pki_.server_key_file();
   options.tls->client_ca_file = proxy_ca_file;
+  options.max_body = 16u << 20;
   auto listening = http::Server::Listen(
       std::move(options), [this](auto request, auto writer) { Handle(*request, std::move(writer)); });
   if (!listening) abort();
