@@ -119,7 +119,10 @@ DeclTypePtr DeclType::Object(std::string name, std::vector<DeclField> fields, bo
   return out;
 }
 
-DeclTypePtr DeclType::Native(Type type) { return Make(DeclForm::kNative, type, false, 0, 0); }
+DeclTypePtr DeclType::Native(Type type) {
+  // Scalars have a size, other than those of schemas: comparing them costs something.
+  return Make(DeclForm::kNative, type, false, type->kind == TypeKind::kBool ? 1 : 0, 0);
+}
 
 const DeclField* DeclType::FindField(std::string_view name) const {
   auto found = by_name_.find(name);

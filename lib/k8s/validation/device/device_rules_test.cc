@@ -69,6 +69,14 @@ TEST(DeviceRules, SelectorsHaveCosts) {
       {R"(device.attributes["dra.example.com"].services.split("example").size() >= 2)", 19},
       {R"(device.attributes["dra.example.com"].services.matches("[^a]?sym"))", 18},
       {R"(device.capacity["dra.example.com"].exists_one(x, x == "memory"))", 133},
+      {"device.allowMultipleAllocations", 2},
+      {"device.allowMultipleAllocations == true", 3},
+      {"true == device.allowMultipleAllocations", 3},
+      {"device.allowMultipleAllocations != false", 3},
+      {"device.allowMultipleAllocations == device.allowMultipleAllocations", 5},
+      {"!device.allowMultipleAllocations", 3},
+      {"device.allowMultipleAllocations in [true, false]", 14},
+      {"device.allowMultipleAllocations && device.allowMultipleAllocations == true", 5},
   };
   for (const auto& [expression, cost] : cases) {
     const auto program = CompileDeviceSelector(expression);

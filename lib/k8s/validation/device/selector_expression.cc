@@ -20,12 +20,13 @@ cel::EnvPtr MakeEnvironment() {
   };
   cel::EnvOptions options;
   options.variables = {
-      {"device", DeclType::Object(
-                     "kubernetes.DRADevice",
-                     {{"driver", "driver", DeclType::String({{}, kMostDriverName}), true},
-                      {"allowMultipleAllocations", "allowMultipleAllocations", DeclType::Bool()},
-                      {"attributes", "attributes", by_name(DeclType::Dyn(kMostValue)), true},
-                      {"capacity", "capacity", by_name(DeclType::Native(&cel::types::kQuantity)), true}})}};
+      {"device",
+       DeclType::Object(
+           "kubernetes.DRADevice",
+           {{"driver", "driver", DeclType::String({{}, kMostDriverName}), true},
+            {"allowMultipleAllocations", "allowMultipleAllocations", DeclType::Native(&cel::types::kBool)},
+            {"attributes", "attributes", by_name(DeclType::Dyn(kMostValue)), true},
+            {"capacity", "capacity", by_name(DeclType::Native(&cel::types::kQuantity)), true}})}};
   options.bind = true;
   return cel::Env::Make(std::move(options));
 }
