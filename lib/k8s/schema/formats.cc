@@ -191,7 +191,7 @@ bool IsLongName(std::string_view text) { return CheckDns1123Subdomain(text).empt
 
 using Rule = bool (*)(std::string_view);
 
-constexpr std::array<std::pair<std::string_view, Rule>, 26> kFormats = {{
+constexpr std::array<std::pair<std::string_view, Rule>, 27> kFormats = {{
     {"bsonobjectid", IsBsonObjectId},
     {"byte", IsByte},
     {"cidr", IsCidr},
@@ -211,6 +211,7 @@ constexpr std::array<std::pair<std::string_view, Rule>, 26> kFormats = {{
     {"k8sshortname", IsShortName},
     {"mac", IsMac},
     {"password", IsAnything},
+    {"quantity", IsAnything},
     {"rgbcolor", IsRgbColor},
     {"ssn", IsSsn},
     {"uri", IsRequestUri},

@@ -128,7 +128,7 @@ TEST(Warnings, FormatsOfDefinitions) {
                      properties + "}}}}]}}");
   };
   const auto fine = definition(
-      R"("a":{"type":"integer","format":"int32"},"b":{"type":"number","format":"double"},"c":{"type":"string","format":"date-time"},"d":{"format":"k8s-short-name"})");
+      R"("a":{"type":"integer","format":"int32"},"b":{"type":"number","format":"double"},"c":{"type":"string","format":"date-time"},"d":{"format":"k8s-short-name"},"e":{"type":"string","format":"quantity"})");
   EXPECT_EQ(WarningsOnCreate(*fine), Lines{});
   const auto odd = definition(
       R"("a":{"type":"string","format":"int32"},"b":{"type":"array","items":{"type":"string","format":"tea"}},"c":{"type":"object","additionalProperties":{"type":"string","format":"tea"},"format":"email"})");
