@@ -11,9 +11,9 @@ namespace {
 
 Error Wrong(std::string message) { return Error(Code::kInvalid, std::move(message)); }
 
-const std::set<std::string> kAll{kAttacher, kProvisioner, kResizer};
+const std::set<std::string> kAll{kAttacher, kModifier, kProvisioner, kResizer};
 // Sidecars of upstream's that have no counterpart here yet.
-const std::set<std::string> kMissing{"health-monitor", "modifier", "snapshotter", "snapshot-controller"};
+const std::set<std::string> kMissing{"health-monitor", "snapshotter", "snapshot-controller"};
 
 std::string Replaced(std::string text, const auto& keep) {
   std::replace_if(

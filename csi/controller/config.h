@@ -40,7 +40,8 @@ struct Config {
   std::string capacity_namespace;  // empty: the pod's, else default
 };
 
-inline constexpr char kProvisioner[] = "provisioner", kAttacher[] = "attacher", kResizer[] = "resizer";
+inline constexpr char kProvisioner[] = "provisioner", kAttacher[] = "attacher", kResizer[] = "resizer",
+                      kModifier[] = "modifier";
 
 // The names of the controllers to run: `*` is all, `-NAME` all but that one. kInvalid: an unknown name.
 Result<std::set<std::string>> ChosenControllers(const Config& config);

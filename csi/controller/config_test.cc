@@ -10,8 +10,8 @@ using ::testing::HasSubstr;
 
 TEST(ConfigTest, Controllers) {
   Config config;
-  EXPECT_THAT(*ChosenControllers(config), ElementsAre("attacher", "provisioner", "resizer"));
-  config.controllers = {"*", "-attacher", "-snapshotter"};
+  EXPECT_THAT(*ChosenControllers(config), ElementsAre("attacher", "modifier", "provisioner", "resizer"));
+  config.controllers = {"*", "-attacher", "-modifier", "-snapshotter"};
   EXPECT_THAT(*ChosenControllers(config), ElementsAre("provisioner", "resizer"));
   config.controllers = {"resizer"};
   EXPECT_THAT(*ChosenControllers(config), ElementsAre("resizer"));
@@ -19,7 +19,7 @@ TEST(ConfigTest, Controllers) {
   EXPECT_FALSE(ChosenControllers(config));
   config.controllers = {"-resizer"};
   EXPECT_FALSE(ChosenControllers(config));
-  for (const char* missing : {"snapshotter", "snapshot-controller", "modifier", "health-monitor"}) {
+  for (const char* missing : {"snapshotter", "snapshot-controller", "health-monitor"}) {
     config.controllers = {missing};
     EXPECT_THAT(ChosenControllers(config).error().message(), HasSubstr("is not supported")) << missing;
   }

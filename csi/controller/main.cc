@@ -53,7 +53,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   add("--kubeconfig", config.kubeconfig, "How to reach the API server; empty: as the pod's ServiceAccount");
   add("--csi-address", config.addresses, "Socket of the driver; several drivers by repetition");
   add("--controllers", config.controllers,
-      "Which to run: provisioner, attacher, resizer; * is all, -NAME all but that");
+      "Which to run: provisioner, attacher, resizer, modifier; * is all, -NAME all but that");
   add("--timeout", config.timeout, "Limit of each call of the driver");
   add("--worker-threads", config.worker_threads, "Most operations of one kind at a time");
   add("--retry-interval-start", config.retry_start,

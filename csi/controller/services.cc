@@ -11,6 +11,7 @@
 #include "csi/controller/attacher/attacher.h"
 #include "csi/controller/capacity/capacity.h"
 #include "csi/controller/common/controller.h"
+#include "csi/controller/modifier/modifier.h"
 #include "csi/controller/provisioner/clone_protection.h"
 #include "csi/controller/provisioner/deleter.h"
 #include "csi/controller/provisioner/provisioner.h"
@@ -107,10 +108,12 @@ std::vector<Role> MakeRoles(const std::set<std::string>& chosen, const Config& c
     role.controllers.push_back(std::make_unique<Attacher>(environment, config.default_fs_type));
     role.controllers.push_back(std::make_unique<AttachedVolumes>(environment));
   }
-  if (chosen.count(kResizer) > 0) {
+  // external-resizer does both, under one Lease.
+  if (chosen.count(kResizer) > 0 || chosen.count(kModifier) > 0) {
     Role& role = out.emplace_back();
     role.name = kResizer;
-    role.controllers.push_back(std::make_unique<Resizer>(environment));
+    if (chosen.count(kResizer) > 0) role.controllers.push_back(std::make_unique<Resizer>(environment));
+    if (chosen.count(kModifier) > 0) role.controllers.push_back(std::make_unique<Modifier>(environment));
   }
   return out;
 }

@@ -222,6 +222,12 @@ Result<v1::ControllerExpandVolumeResponse> Driver::Expand(const v1::ControllerEx
   return reply;
 }
 
+Result<> Driver::Modify(const v1::ControllerModifyVolumeRequest& request, std::stop_token stop) {
+  v1::ControllerModifyVolumeResponse reply;
+  return Invoke(*stubs_->controller, &v1::Controller::Stub::ControllerModifyVolume,
+                "/csi.v1.Controller/ControllerModifyVolume", request, reply, stop);
+}
+
 Result<v1::GetCapacityResponse> Driver::GetCapacity(const v1::GetCapacityRequest& request,
                                                     std::stop_token stop) {
   v1::GetCapacityResponse reply;

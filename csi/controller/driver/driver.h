@@ -64,6 +64,7 @@ class Driver {  // thread safe
   Result<> Unpublish(const v1::ControllerUnpublishVolumeRequest& request, std::stop_token stop);
   Result<v1::ControllerExpandVolumeResponse> Expand(const v1::ControllerExpandVolumeRequest& request,
                                                     std::stop_token stop);
+  Result<> Modify(const v1::ControllerModifyVolumeRequest& request, std::stop_token stop);
   Result<v1::GetCapacityResponse> GetCapacity(const v1::GetCapacityRequest& request, std::stop_token stop);
 
  private:

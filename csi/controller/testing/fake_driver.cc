@@ -192,6 +192,11 @@ struct FakeDriver::Impl : public v1::Identity::Service,
                 return grpc::Status::OK;
               });
   }
+  grpc::Status ControllerModifyVolume(grpc::ServerContext*, const v1::ControllerModifyVolumeRequest* request,
+                                      v1::ControllerModifyVolumeResponse* reply) override {
+    return Do("ControllerModifyVolume", request->volume_id(), *request, *reply,
+              [&]() KEELSON_REQUIRES(mutex) { return grpc::Status::OK; });
+  }
   grpc::Status GetCapacity(grpc::ServerContext*, const v1::GetCapacityRequest* request,
                            v1::GetCapacityResponse* reply) override {
     const auto& segments = request->accessible_topology().segments();
