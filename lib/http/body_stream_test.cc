@@ -137,9 +137,11 @@ void Echo(const std::shared_ptr<const ServerRequest>& request,
   writer->Start(200, {});
   // Without an owner: the writer must not keep the stream that keeps it.
   std::weak_ptr<BodyStream> body = request->body_stream;
-  request->body_stream->OnReadable([body, writer] {
+  auto order = std::make_shared<Mutex>();  // calls come from the handler and from the connection
+  request->body_stream->OnReadable([body, writer, order] {
     auto stream = body.lock();
     if (!stream) return;
+    MutexLock lock(*order);
     BodyStream::Batch batch = stream->Take();
     for (auto& piece : batch.pieces) writer->Write(std::move(piece));
     if (batch.finished) writer->Finish();

@@ -98,9 +98,11 @@ TEST_F(ProxyBodiesTest, PassAsTheyCome) {
       [](Requests request, Writer writer) {
         writer->Start(200, {});
         std::weak_ptr<BodyStream> weak = request->body_stream;
-        request->body_stream->OnReadable([weak, writer] {
+        auto order = std::make_shared<Mutex>();  // calls come from the handler and from the connection
+        request->body_stream->OnReadable([weak, writer, order] {
           auto stream = weak.lock();
           if (!stream) return;
+          MutexLock lock(*order);
           BodyStream::Batch batch = stream->Take();
           for (auto& piece : batch.pieces) writer->Write(std::move(piece));
           if (batch.finished) writer->Finish();
