@@ -83,7 +83,7 @@ Strategy::Strategy(const ResourceInfo& info) : info_(info) {
        "csistoragecapacities", "runtimeclasses", "poddisruptionbudgets", "volumeattachments",
        "storageversions", "mutatingwebhookconfigurations", "validatingwebhookconfigurations",
        "mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "validatingadmissionpolicies",
-       "validatingadmissionpolicybindings", "podcertificaterequests"},
+       "validatingadmissionpolicybindings", "podcertificaterequests", "storageversionmigrations"},
       info.resource);
   collects_garbage_ = info.resource != "events";
   orphans_by_default_ = Contains({"replicationcontrollers", "jobs"}, info.resource);

@@ -20,6 +20,7 @@
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/api/proto/scheduling_v1.pb.h"
 #include "lib/api/proto/storage_v1.pb.h"
+#include "lib/api/proto/storagemigration_v1beta1.pb.h"
 #include "lib/api/scheme.h"
 #include "lib/api/types.h"
 
@@ -69,7 +70,8 @@ Types AllTypes() {
         rbac::v1::Role::descriptor()->file(),
         resource::v1::ResourceClaim::descriptor()->file(),
         scheduling::v1::PriorityClass::descriptor()->file(),
-        storage::v1::StorageClass::descriptor()->file()}) {
+        storage::v1::StorageClass::descriptor()->file(),
+        storagemigration::v1beta1::StorageVersionMigration::descriptor()->file()}) {
     for (int i = 0; i < file->message_type_count(); ++i) {
       const Descriptor* type = file->message_type(i);
       GroupVersionKind gvk = GvkOf(type);

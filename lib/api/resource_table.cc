@@ -1,5 +1,5 @@
-// The resources in a Kubernetes 1.36 API server's stable group versions, PodCertificateRequests (beta), and
-// metrics.k8s.io. Columns: see ResourceInfo.
+// The resources in a Kubernetes 1.36 API server's stable group versions, PodCertificateRequests and
+// StorageVersionMigrations (beta), and metrics.k8s.io. Columns: see ResourceInfo.
 #include "lib/api/resource_table.h"
 
 namespace keelson::api {
@@ -124,6 +124,8 @@ const ResourceInfo kResourceTable[] = {
     {"storage.k8s.io", "v1", "volumeattachments", "volumeattachment", "storage.k8s.io", "v1", "VolumeAttachment", "keelson.api.storage.v1.VolumeAttachment", false, "create,delete,deletecollection,get,list,patch,update,watch", "", "", "/registry/volumeattachments/"},
     {"storage.k8s.io", "v1", "volumeattachments/status", "", "storage.k8s.io", "v1", "VolumeAttachment", "keelson.api.storage.v1.VolumeAttachment", false, "get,patch,update", "", "", ""},
     {"storage.k8s.io", "v1", "volumeattributesclasses", "volumeattributesclass", "storage.k8s.io", "v1", "VolumeAttributesClass", "keelson.api.storage.v1.VolumeAttributesClass", false, "create,delete,deletecollection,get,list,patch,update,watch", "vac", "", "/registry/volumeattributesclasses/"},
+    {"storagemigration.k8s.io", "v1beta1", "storageversionmigrations", "storageversionmigration", "storagemigration.k8s.io", "v1beta1", "StorageVersionMigration", "keelson.api.storagemigration.v1beta1.StorageVersionMigration", false, "create,delete,deletecollection,get,list,patch,update,watch", "", "", "/registry/storageversionmigrations/"},
+    {"storagemigration.k8s.io", "v1beta1", "storageversionmigrations/status", "", "storagemigration.k8s.io", "v1beta1", "StorageVersionMigration", "keelson.api.storagemigration.v1beta1.StorageVersionMigration", false, "get,patch,update", "", "", ""},
 };
 // clang-format on
 

@@ -13,7 +13,8 @@ class Fixtures : public testing::TestWithParam<std::string> {
     if (!missing_.empty()) return;
     // Without controllers only the test changes objects.
     cluster_ = std::make_unique<apiserver::TestCluster>(std::vector<std::string>{
-        "--roles", "apiserver", "--runtime-config=certificates.k8s.io/v1beta1=true"});
+        "--roles", "apiserver",
+        "--runtime-config=certificates.k8s.io/v1beta1=true,storagemigration.k8s.io/v1beta1=true"});
     client_ = std::make_unique<ApiClient>(*cluster_);
   }
   static void TearDownTestSuite() {

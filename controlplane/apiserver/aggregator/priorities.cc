@@ -31,6 +31,7 @@ constexpr Row kRows[] = {
     {"discovery.k8s.io", "v1", {16200, 15}},
     {"resource.k8s.io", "v1", {16200, 20}},
     {"flowcontrol.apiserver.k8s.io", "v1", {16100, 21}},
+    {"storagemigration.k8s.io", "v1beta1", {15800, 9}},
     {"metrics.k8s.io", "v1beta1", {100, 100}},
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kExtension = "metrics.k8s.io";
 // Groups of Kubernetes 1.36 without a version here.
 constexpr std::string_view kGroupsElsewhere[] = {"extensions", "imagepolicy.k8s.io",
-                                                 "internal.apiserver.k8s.io", "storagemigration.k8s.io"};
+                                                 "internal.apiserver.k8s.io"};
 
 std::string_view StageOf(std::string_view version) {
   if (version.find("alpha") != std::string_view::npos) return "alpha";
@@ -112,7 +112,8 @@ Result<ApiEnablement> ApiEnablement::Parse(const std::vector<std::string>& setti
   if (!unknown.empty()) return Error(Code::kInvalid, "unknown api groups " + unknown);
   for (const char* stage : {"beta", "alpha"}) {
     if (auto it = out.wide_.find(stage); it != out.wide_.end() && it->second) {
-      TellNotHere(stage == std::string_view("beta") ? "what is beta, but certificates.k8s.io/v1beta1"
+      TellNotHere(stage == std::string_view("beta") ? "what is beta, but certificates.k8s.io/v1beta1 and "
+                                                      "storagemigration.k8s.io/v1beta1"
                                                     : "what is alpha");
     }
   }

@@ -55,6 +55,17 @@ TEST(ApiEnablement, FollowsRuntimeConfig) {
   }
 }
 
+TEST(ApiEnablement, KnowsStorageVersionMigrations) {
+  const auto serves = [](const std::vector<std::string>& settings) {
+    return Serves(ApiEnablement::Parse(settings).value(), "storagemigration.k8s.io", "v1beta1",
+                  "storageversionmigrations");
+  };
+  EXPECT_FALSE(serves({}));
+  EXPECT_TRUE(serves({"storagemigration.k8s.io/v1beta1=true"}));
+  EXPECT_TRUE(serves({"api/beta=true"}));
+  EXPECT_FALSE(serves({"storagemigration.k8s.io/v1alpha1=true"}));
+}
+
 TEST(ApiEnablement, RefusesWhatMakesNoSense) {
   const struct {
     const char *setting, *error;

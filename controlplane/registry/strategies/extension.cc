@@ -182,7 +182,8 @@ std::unique_ptr<Strategy> MakeExtensionStrategy(const ResourceInfo& info) {
   if (info.resource == "apiservices") return std::make_unique<ApiServiceStrategy>(info);
   if (info.resource == "resourceslices") return std::make_unique<ResourceSliceStrategy>(info);
   if (info.resource == "resourceclaims") return std::make_unique<ResourceClaimStrategy>(info);
-  if (info.resource == "volumeattachments" || info.resource == "validatingadmissionpolicies") {
+  if (info.resource == "volumeattachments" || info.resource == "validatingadmissionpolicies" ||
+      info.resource == "storageversionmigrations") {
     return std::make_unique<GuardedStrategy>(info);
   }
   return nullptr;

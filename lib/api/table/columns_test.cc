@@ -91,6 +91,7 @@ TEST(TableColumns, AreUpstreams) {
       {"storage.k8s.io", "v1", "StorageClass",
        "Name:name | Provisioner | ReclaimPolicy | VolumeBindingMode | AllowVolumeExpansion | Age"},
       {"storage.k8s.io", "v1", "VolumeAttributesClass", "Name:name | DriverName | Age"},
+      {"storagemigration.k8s.io", "v1beta1", "StorageVersionMigration", "Name | Resource | Status"},
       {"apps", "v1", "ControllerRevision", "Name:name | Controller | Revision | Age"},
       {"", "v1", "ResourceQuota", "Name:name | Request | Limit | Age"},
       {"scheduling.k8s.io", "v1", "PriorityClass",

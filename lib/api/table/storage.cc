@@ -3,6 +3,7 @@
 
 #include "lib/api/proto/resource_v1.pb.h"
 #include "lib/api/proto/storage_v1.pb.h"
+#include "lib/api/proto/storagemigration_v1beta1.pb.h"
 #include "lib/api/table/cells.h"
 
 namespace keelson::api {
@@ -129,6 +130,17 @@ void FillResourceSlice(const resource::v1::ResourceSlice& object, Cells& cells) 
   cells.Text(object.spec().pool().name()).Age(object.metadata());
 }
 
+void FillMigration(const storagemigration::v1beta1::StorageVersionMigration& object, Cells& cells) {
+  const auto& resource = object.spec().resource();
+  std::string name = resource.resource();
+  if (!resource.group().empty()) name += "." + resource.group();
+  std::string state;
+  for (const metav1::Condition& condition : object.status().conditions()) {
+    if (condition.status() == "True") state = condition.type();
+  }
+  cells.Text(object.metadata().name()).Text(name).Text(state);
+}
+
 }  // namespace
 
 std::vector<TableKind> StorageTables() {
@@ -148,6 +160,7 @@ std::vector<TableKind> StorageTables() {
                                       "RequiresRepublish?|Modes|Age",
                                       FillCsiDriver),
       TableOf<storage::v1::CSINode>("Name|Drivers#|Age", FillCsiNode),
+      TableOf<storagemigration::v1beta1::StorageVersionMigration>("Name~|Resource|Status", FillMigration),
       TableOf<resource::v1::DeviceClass>("Name|Age", FillDeviceClass),
       TableOf<resource::v1::ResourceClaim>("Name|State|Age", FillResourceClaim),
       TableOf<resource::v1::ResourceClaimTemplate>("Name|Age", FillClaimTemplate),

@@ -3,6 +3,7 @@
 
 #include "lib/api/proto/apiregistration_v1.pb.h"
 #include "lib/base/text.h"
+#include "lib/k8s/validation/extension/storage_migration.h"
 #include "lib/k8s/validation/parts.h"
 #include "lib/k8s/validation/rule_table.h"
 
@@ -84,6 +85,7 @@ void CheckApiServiceStatus(const apiregistrationv1::APIService& object, const ap
 void RegisterApiServiceRules(RuleTable& table) {
   table.Add<apiregistrationv1::APIService, CheckApiService>().name = CheckPathSegmentName;
   table.AddStatus<apiregistrationv1::APIService, CheckApiServiceStatus>();
+  RegisterStorageMigrationRules(table);
 }
 
 }  // namespace keelson::k8s
