@@ -19,6 +19,7 @@
 #include "controlplane/auth_services.h"
 #include "controlplane/etcd/client.h"
 #include "controlplane/etcd/supervisor.h"
+#include "controlplane/options/flags.h"
 #include "controlplane/options/option_values.h"
 #include "controlplane/options/options.h"
 #include "controlplane/options/tls_options.h"
@@ -386,6 +387,9 @@ int RunControlPlane(const Options& options) {
     return component::ExitCode(set, kCannotStart);
   }
   if (Result<> checked = k8s::CheckFeatureGates(options.feature_gates); !checked) {
+    return component::ExitCode(checked, kCannotStart);
+  }
+  if (Result<> checked = CheckServerGates(options); !checked) {
     return component::ExitCode(checked, kCannotStart);
   }
   TellBuild();

@@ -329,4 +329,12 @@ void FinishOptions(const CLI::App& app, Options& options) {
   options.secure_port = options.Has("controllers") ? kControllersPort : kSchedulerPort;
 }
 
+Result<> CheckServerGates(const Options& options) {
+  constexpr const char* kCbor = "CBORServingAndStorage";
+  const auto cbor = options.feature_gates.find(kCbor);
+  if (!options.Has("apiserver") || cbor == options.feature_gates.end() || !cbor->second) return {};
+  return Error(Code::kInvalid, std::string("--feature-gates=") + kCbor +
+                                   "=true: this API server neither speaks nor stores CBOR");
+}
+
 }  // namespace keelson::controlplane

@@ -179,6 +179,24 @@ TEST(Flags, FeatureGatesAddUp) {
   EXPECT_THAT(told.str(), HasSubstr("invalid value of WatchList=maybe, err: strconv.ParseBool"));
 }
 
+TEST(Flags, CborIsRefusedByName) {
+  const auto checked = [](const std::vector<std::string>& words) {
+    Options options;
+    CLI::App app;
+    AddFlags(app, options);
+    std::ostringstream told;
+    EXPECT_FALSE(ParseFlags(app, words, told, told)) << told.str();
+    const Result<> result = CheckServerGates(options);
+    return result ? "" : result.error().message();
+  };
+  EXPECT_EQ(checked({"--feature-gates=CBORServingAndStorage=true"}),
+            "--feature-gates=CBORServingAndStorage=true: this API server neither speaks nor stores CBOR");
+  EXPECT_EQ(checked({}), "");
+  EXPECT_EQ(checked({"--feature-gates=CBORServingAndStorage=false"}), "");
+  EXPECT_EQ(checked({"--feature-gates=AllAlpha=true"}), "") << "a warning names what is missing";
+  EXPECT_EQ(checked({"--feature-gates=CBORServingAndStorage=true", "--roles=scheduler"}), "");
+}
+
 // Upstream's names and defaults.
 TEST(Flags, HowManyKeysAreWorkedOnSideBySide) {
   const std::map<std::string, int> want = {{"concurrent-cron-job-syncs", 5},

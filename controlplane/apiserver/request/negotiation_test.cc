@@ -88,6 +88,8 @@ TEST(Negotiation, Refusals) {
       {"application/yaml", Forms::kWatch, kStreams},
       {"text/html", Forms::kWatch, kNoListRoute},
       {"text/html", Forms::kList, kNoListRoute},
+      {"application/cbor", Forms::kAll, kNoRoute},
+      {"application/cbor", Forms::kList, kNoListRoute},
   };
   for (const Case& c : kCases) {
     Result<Output> output = NegotiateOutput(Accepting(c.accept), c.forms);
@@ -100,6 +102,14 @@ TEST(Negotiation, Refusals) {
   Result<Encoding> body = BodyEncoding(request);
   ASSERT_FALSE(body);
   EXPECT_EQ(HttpStatus(body.error().code()), 415);
+  request.headers.Set("Content-Type", "application/cbor");
+  body = BodyEncoding(request);
+  ASSERT_FALSE(body);
+  EXPECT_EQ(HttpStatus(body.error().code()), 415);
+  EXPECT_EQ(
+      body.error().message(),
+      "the body of the request was in an unknown format - accepted media types include: application/json, "
+      "application/yaml, application/vnd.kubernetes.protobuf");
   request.headers.Set("Content-Type", "application/json; charset=utf-8");
   EXPECT_EQ(*BodyEncoding(request), Encoding::kJson);
 }
