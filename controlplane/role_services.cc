@@ -101,6 +101,7 @@ Result<controllers::Options> ControllerOptions(const Options& options, apiserver
   KEELSON_ASSIGN_OR_RETURN(out.selection, controllers::Selection::Parse(selected));
   out.aggregate_cluster_roles = !apiserver;
   out.pod_certificates = k8s::FeatureEnabled(options.feature_gates, "PodCertificateRequest");
+  out.storage_migrations = k8s::FeatureEnabled(options.feature_gates, "StorageVersionMigrator");
   const std::string& ca_file = options.root_ca_file.empty() ? options.client_ca_file : options.root_ca_file;
   KEELSON_ASSIGN_OR_RETURN(out.root_ca_pem, ReadIfSet(ca_file));
   const std::string& key_file = options.service_account_private_key_file.empty()

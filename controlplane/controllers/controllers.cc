@@ -43,6 +43,7 @@
 #include "controlplane/controllers/statefulset/controller.h"
 #include "controlplane/controllers/storageprotection/classes.h"
 #include "controlplane/controllers/storageprotection/controller.h"
+#include "controlplane/controllers/storageversionmigrator/controller.h"
 #include "controlplane/controllers/ttlafterfinished/controller.h"
 #include "controlplane/controllers/validatingadmissionpolicystatus/controller.h"
 #include "controlplane/controllers/volumebinding/claims.h"
@@ -185,6 +186,10 @@ Result<> Build(Manager& manager, const Options& options) {
   manager.Add<NodeTtlController>(options, "ttl-controller", "ttl-controller");
   manager.Add<ValidatingAdmissionPolicyStatusController>(
       options, "validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status-controller");
+  if (options.storage_migrations) {
+    manager.Add<StorageVersionMigrator>(options, "storage-version-migrator-controller",
+                                        "storage-version-migrator-controller");
+  }
   manager.Add<BootstrapSigner>(options, "bootstrap-signer-controller", "bootstrap-signer");
   manager.Add<TokenCleaner>(options, "token-cleaner-controller", "token-cleaner");
   manager.Add<LegacyTokenCleaner>(options, "legacy-serviceaccount-token-cleaner-controller",

@@ -95,6 +95,7 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
       "servicecidrs",
       "stale_pod_disruption",
       "statefulset",
+      "storage-version-migrator-controller",
       "token_cleaner",
       "ttl_jobs_to_delete",
       "ttlcontroller",
@@ -112,6 +113,7 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
   options.root_ca_pem = "PEM";
   options.service_account_key_pem = crypto::SigningKey::GenerateRsa()->PrivatePem().value();
   options.pod_certificates = true;
+  options.storage_migrations = true;
   options.allocate_node_cidrs = true;
   options.cluster_cidrs = {"10.244.0.0/16"};
   const client::RestClient api(std::make_shared<client::FakeApi>());

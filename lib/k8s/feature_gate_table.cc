@@ -224,7 +224,7 @@ constexpr FeatureGate kGates[] = {
     {"StorageNamespaceIndex", kDeprecated, kOn},
     {"StorageVersionAPI", kAlpha, kOff},
     {"StorageVersionHash", kBeta, kOn},
-    {"StorageVersionMigrator", kBeta, kOff},
+    {"StorageVersionMigrator", kBeta, kOff, kOpen, kApiServer | kControllers},
     {"StreamingCollectionEncodingToJSON", kGa, kOn, kLocked},
     {"StreamingCollectionEncodingToProtobuf", kGa, kOn, kLocked},
     {"StrictIPCIDRValidation", kBeta, kOn},

@@ -145,8 +145,8 @@ TEST(FeatureGates, FollowAllAlphaAndAllBetaWhereTheyAreNotSetThemselves) {
 }
 
 TEST(FeatureGates, HaveNoEffectInProgramsThatDoNotHonourThem) {
-  const FeatureGates gates = {{"StorageVersionMigrator", true}, {"MemoryQoS", true}, {"EnvFiles", false}};
-  EXPECT_FALSE(FeatureInEffect(gates, "StorageVersionMigrator", Program::kApiServer)) << "nowhere";
+  const FeatureGates gates = {{"StorageVersionAPI", true}, {"MemoryQoS", true}, {"EnvFiles", false}};
+  EXPECT_FALSE(FeatureInEffect(gates, "StorageVersionAPI", Program::kApiServer)) << "nowhere";
   EXPECT_TRUE(FeatureInEffect(gates, "MemoryQoS", Program::kKubelet | Program::kProxy));
   EXPECT_FALSE(FeatureInEffect(gates, "MemoryQoS", Program::kApiServer));
   EXPECT_TRUE(FeatureInEffect(gates, "EnvFiles", Program::kKubelet)) << "always on";

@@ -47,6 +47,7 @@ EVENTS = {
     "statefulset": "SuccessfulCreate FailedCreate SuccessfulDelete FailedDelete SuccessfulUpdate FailedUpdate "
                    "RecreatingFailedPod RecreatingTerminatedPod",
     "storageprotection": "",
+    "storageversionmigrator": "",
     "ttlafterfinished": "",
     "validatingadmissionpolicystatus": "",
     "volumebinding": "FailedBinding WaitForFirstConsumer WaitForPodScheduled ExternalProvisioning ProvisioningFailed "

@@ -19,7 +19,6 @@ constexpr std::string_view kNotHere[] = {"cloud-node-lifecycle-controller",
                                          "route",
                                          "selinux-warning-controller",
                                          "storage-version-gc",
-                                         "storage-version-migrator-controller",
                                          "storageversion-garbage-collector-controller"};
 
 bool IsNotHere(std::string_view name) {
@@ -75,6 +74,7 @@ const std::vector<ControllerName>& AllControllers() {
       {"serviceaccount-token-controller", "serviceaccount-token", "", "concurrent-serviceaccount-token-syncs",
        5},
       {"statefulset-controller", "statefulset", "statefulset-controller", "concurrent-statefulset-syncs", 5},
+      {"storage-version-migrator-controller", "", "storage-version-migrator-controller"},
       {"taint-eviction-controller", "", "node-controller"},
       {"token-cleaner-controller", "tokencleaner", "token-cleaner"},
       {"ttl-after-finished-controller", "ttl-after-finished", "ttl-after-finished-controller",

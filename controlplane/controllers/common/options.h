@@ -68,7 +68,8 @@ struct Options {
   int node_cidr_mask_size = 0, node_cidr_mask_size_ipv4 = 0, node_cidr_mask_size_ipv6 = 0;
 
   CertificateSigning signing;
-  bool pod_certificates = false;  // the feature gate PodCertificateRequest: old requests are deleted
+  bool pod_certificates = false;    // the feature gate PodCertificateRequest: old requests are deleted
+  bool storage_migrations = false;  // the feature gate StorageVersionMigrator
   PodAutoscalerOptions pod_autoscaler;
 
   // Address ranges for Services of type LoadBalancer; empty: such Services get node addresses.

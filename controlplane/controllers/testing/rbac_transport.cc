@@ -15,7 +15,9 @@ constexpr std::string_view kManager = "system:stock-manager";
 // Adds a user with upstream's controller manager role only; the bundled policy also grants it all
 // controllers' roles.
 std::unique_ptr<const RbacAuthorizer> MakePolicy() {
-  const auto on = [](std::string_view gate) { return gate == "PodCertificateRequest"; };
+  const auto on = [](std::string_view gate) {
+    return gate == "PodCertificateRequest" || gate == "StorageVersionMigrator";
+  };
   auto rbac = std::make_unique<RbacAuthorizer>();
   for (const auto& role : apiserver::BootstrapClusterRoles(on)) rbac->Put(role);
   for (const auto& binding : apiserver::BootstrapClusterRoleBindings(on)) rbac->Put(binding);
@@ -80,6 +82,7 @@ std::string_view AccountOfQueue(std::string_view queue) {
       {"servicecidrs", "service-cidrs-controller"},
       {"stale_pod_disruption", "disruption-controller"},
       {"statefulset", "statefulset-controller"},
+      {"storage-version-migrator-controller", "storage-version-migrator-controller"},
       {"token_cleaner", "token-cleaner"},
       {"ttl_jobs_to_delete", "ttl-after-finished-controller"},
       {"ttlcontroller", "ttl-controller"},
