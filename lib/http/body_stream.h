@@ -37,7 +37,7 @@ class BodyStream {
     std::optional<Error> failure;  // nothing follows, and the body is not whole
   };
   Batch Take();
-  // Calls `readable` when there is something to take, perhaps within this call and perhaps once too often.
+  // Calls `readable` when there is something to take, maybe within this call, once too often, or on two threads at a time.
   void OnReadable(std::function<void()> readable);
   // The reader needs no more.
   void Abandon();
