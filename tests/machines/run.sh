@@ -1,10 +1,12 @@
 #!/bin/bash
-# A cluster of two machines that systemd has booted, from packages: the scripts of vagrant/ install them from a local repository and run
-# nodectl init and join; then a node is rebooted, upgraded and reset (machine.sh). Nothing of this machine changes.
+# Clusters of two machines that systemd has booted (machine.sh), from packages. life.sh: the scripts of vagrant/ install them from a local
+# repository and run nodectl init and join; then a node is rebooted, upgraded and reset. documents.sh: the commands of docs/. Nothing of this
+# machine changes.
 #
-# usage: run.sh REPOSITORY PROGRAMS      needs root, debhelper, kubectl, and a Debian mirror the first time
+# usage: run.sh REPOSITORY PROGRAMS LIFE...      needs root, debhelper, kubectl, and a Debian mirror the first time
 set -euo pipefail
 repository=$(realpath "$1") programs=$(realpath "$2")
+shift 2
 here=$(dirname "$(realpath "$0")")
 skip() {
   echo "skipped: $1"
@@ -36,9 +38,9 @@ done
 for name in bandwidth host-local keelson-policy loopback portmap; do ln "$work/programs/bridge" "$work/programs/$name"; done
 version=$(sed -n 's/^project(keelson VERSION \([0-9.]*\).*/\1/p' "$repository/CMakeLists.txt")
 for one in "$version first" "$version.1 next"; do
-  set -- $one
+  built=${one% *} to=${one#* }
   KEELSON_BIN=$work/programs DEB_BUILD_OPTIONS=noautodbgsym KEELSON_DEB_OPTIONS='-Zgzip -z1' "$repository/dev" packages \
-    --version "$1" --output "$work/$2" >"$work/build.log" 2>&1 || { cat "$work/build.log"; fail "packages of version $1 cannot be built"; }
+    --version "$built" --output "$work/$to" >"$work/build.log" 2>&1 || { cat "$work/build.log"; fail "packages of version $built cannot be built"; }
 done
 KEELSON_DIR=$work BIN=$programs ROOT=$repository bash -euc "source '$repository/tools/dev/images.sh'; images_make" >"$work/build.log" 2>&1 ||
   { cat "$work/build.log"; fail "no images"; }
@@ -68,6 +70,7 @@ if [ "$(cat "$lower/.keelson-ready" 2>/dev/null)" != "$depends" ]; then
 fi
 
 mkdir "$work/ram"
-exec 3>&1
-KEELSON_KUBECTL=$(realpath "$(command -v kubectl)") unshare --mount --propagation private --net bash -euo pipefail "$here/life.sh" "$work" "$lower" \
-  "$repository" "$version"
+for life in "$@"; do
+  KEELSON_KUBECTL=$(realpath "$(command -v kubectl)") unshare --mount --propagation private --net bash -euo pipefail "$here/$life" "$work" "$lower" \
+    "$repository" "$version"
+done
