@@ -9,6 +9,7 @@ namespace keelson::ctl {
 namespace {
 
 constexpr char kHead[] = "# Written by nodectl; flags of the administrator are in /etc/default.\n";
+constexpr std::string_view kInitialCluster = "--etcd-initial-cluster=";
 
 using Flags = std::vector<std::string>;
 
@@ -49,7 +50,7 @@ void AddOwnEtcd(Flags& out, const InitConfiguration& config, const std::string& 
   out.push_back("--etcd-cafile=" + pki + "/etcd/ca.crt");
   out.push_back("--etcd-certfile=" + pki + "/apiserver-etcd-client.crt");
   out.push_back("--etcd-keyfile=" + pki + "/apiserver-etcd-client.key");
-  if (!etcd_cluster.empty()) out.push_back("--etcd-initial-cluster=" + etcd_cluster);
+  if (!etcd_cluster.empty()) out.push_back(std::string(kInitialCluster) + etcd_cluster);
 }
 
 void AddArguments(Flags& out, const std::vector<Argument>& arguments) {
@@ -84,6 +85,13 @@ Result<std::string> ControlPlaneEnvironment(const InitConfiguration& config, boo
   AddArguments(flags, cluster.scheduler_args);
   return kHead + Variable("KUBE_CONTROLPLANE_PKI_ARGS", PkiFlags(cluster.certificates_dir, can_sign)) +
          Variable("KUBE_CONTROLPLANE_CLUSTER_ARGS", flags);
+}
+
+std::string EtcdClusterIn(const std::string& environment) {
+  const size_t flag = environment.find(kInitialCluster);
+  if (flag == std::string::npos) return "";
+  const size_t begin = flag + kInitialCluster.size();
+  return environment.substr(begin, environment.find_first_of(" \"'\n", begin) - begin);
 }
 
 Result<std::string> ProxyEnvironment(const ClusterConfiguration& cluster, const NodeRegistration& node) {

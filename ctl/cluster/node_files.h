@@ -14,6 +14,8 @@ namespace keelson::ctl {
 // this machine. `etcd_cluster`: NAME=PEER-URL,... of the etcd cluster that its own etcd joins; empty: it begins one.
 Result<std::string> ControlPlaneEnvironment(const InitConfiguration& config, bool can_sign,
                                             const std::string& etcd_cluster = "");
+// The `etcd_cluster` of such a file's text.
+std::string EtcdClusterIn(const std::string& environment);
 
 // kube-proxy.env and kube-cni.env.
 Result<std::string> ProxyEnvironment(const ClusterConfiguration& cluster, const NodeRegistration& node);

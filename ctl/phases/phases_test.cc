@@ -93,7 +93,13 @@ TEST_F(Init, OthersCanJoinTheEtcdOfAClusterWithAnEndpoint) {
           HasSubstr("--etcd-address=192.0.2.10 --etcd-name=node-1 --etcd-pki-dir=/etc/kubernetes/pki/etcd "),
           HasSubstr("--etcd-certfile=/etc/kubernetes/pki/apiserver-etcd-client.crt "),
           Not(HasSubstr("--etcd-initial-cluster"))));
-  EXPECT_THAT(*ControlPlaneEnvironment(config, true, "a=b"), HasSubstr(" --etcd-initial-cluster=a=b"));
+  for (const char* cluster : {"a=b", "a=https://192.0.2.1:2380,b=https://192.0.2.2:2380", ""}) {
+    const std::string text = *ControlPlaneEnvironment(config, true, cluster);
+    EXPECT_EQ(text.find("--etcd-initial-cluster=") == std::string::npos, std::string(cluster).empty());
+    EXPECT_EQ(EtcdClusterIn(text), cluster);
+  }
+  config.cluster.api_server_args = {{"v", "2"}};
+  EXPECT_EQ(EtcdClusterIn(*ControlPlaneEnvironment(config, true, "a=b")), "a=b");
   EXPECT_TRUE(host_.Exists("/etc/kubernetes/pki/etcd/peer.key"));
   EXPECT_TRUE(Run(config, "upload-certs")) << "without the flag nothing is uploaded";
   EXPECT_THAT(out_.str(), HasSubstr("[upload-certs] Skipping phase. Please see --upload-certs\n"));

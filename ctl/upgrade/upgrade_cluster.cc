@@ -62,8 +62,13 @@ Result<> ControlPlane(UpgradeRun& run) {
   if (!machine->control_plane && run.options().verb == UpgradeOptions::Verb::kNode) return {};
   KEELSON_ASSIGN_OR_RETURN(InitRun * init, run.Init());
   KEELSON_ASSIGN_OR_RETURN(const Authority ca, init->Ca());
-  KEELSON_ASSIGN_OR_RETURN(const std::string text,
-                           ControlPlaneEnvironment(init->config(), ca.key_pem.has_value()));
+  std::string before;
+  if (run.host().Exists(paths::kControlPlaneEnv)) {
+    KEELSON_ASSIGN_OR_RETURN(before, run.host().Read(paths::kControlPlaneEnv));
+  }
+  KEELSON_ASSIGN_OR_RETURN(
+      const std::string text,
+      ControlPlaneEnvironment(init->config(), ca.key_pem.has_value(), EtcdClusterIn(before)));
   if (run.options().renew_certificates) KEELSON_RETURN_IF_ERROR(RenewAll(*init));
   run.out() << "[upgrade/control-plane] Writing the flags of kube-controlplane to \""
             << paths::kControlPlaneEnv << "\"\n";

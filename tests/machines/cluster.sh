@@ -1,14 +1,15 @@
-# What the lives of clusters of two machines share (life.sh, documents.sh). To be sourced, in namespaces of its own (run.sh), with the
+# What the lives of clusters of booted machines share (life.sh, documents.sh, three.sh). To be sourced, in namespaces of its own (run.sh), with the
 # arguments WORK LOWER REPOSITORY VERSION.
 #
-#   machines_ready                one and two have booted, with packages in /packages/first and /packages/next; nothing is installed
+#   machines_ready NAME...        these of one, two and three have booted, with packages in /packages/first and /packages/next; nothing is
+#                                 installed
 #   load_images NAME              what pods need, into its containerd
 #   within SECONDS WHAT COMMAND...   until it succeeds
 set -euo pipefail
 work=$1 lower=$2 repository=$3 version=$4
 fail() {
   echo "FAILED: $1"
-  for name in one two; do
+  for name in one two three; do
     [ -f "$MACHINES/$name/pid" ] || continue
     echo "--- $name"
     machine_run "$name" journalctl --no-pager -o cat -n 40 -u kubelet -u kube-controlplane -u kube-proxy -u kube-cni || true
@@ -20,7 +21,8 @@ MACHINES=$work/ram
 source "$(dirname "${BASH_SOURCE[0]}")/machine.sh"
 trap machines_clean EXIT
 machines_network
-control=$MACHINE_NET.10 node=$MACHINE_NET.11 token=abcdef.0123456789abcdef
+control=$MACHINE_NET.10 node=$MACHINE_NET.11 third=$MACHINE_NET.12 token=abcdef.0123456789abcdef
+declare -A ADDRESS=([one]=$control [two]=$node [three]=$third)
 
 step() { echo "--- $(date +%T) $1"; }
 within() {
@@ -37,7 +39,7 @@ now() { echo "${EPOCHREALTIME/./}"; }
 
 machines_ready() {
   local name root
-  for name in one two; do
+  for name in "$@"; do
     machine_make "$name" "$lower"
     root=$(machine_root "$name")
     mkdir -p "$root/packages" "$root/provision"
@@ -55,9 +57,8 @@ UNIT
     cp "$work"/images/*.tar "$root/"
     cp "$KEELSON_KUBECTL" "$root/usr/bin/kubectl"
   done
-  step "two machines boot"
-  machine_boot one $control
-  machine_boot two $node
+  step "machines boot: $*"
+  for name in "$@"; do machine_boot "$name" "${ADDRESS[$name]}"; done
 }
 
 load_images() {
@@ -74,9 +75,9 @@ pods_on_two() { kube get pods -o 'jsonpath={range .items[?(@.spec.nodeName=="two
 ready_pods() { [ "$(kube get pods -l app=web -o 'jsonpath={range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}' | grep -c True)" = 2 ]; }
 restarted() { [ "$(kube get pods -l app=web -o 'jsonpath={.items[*].status.containerStatuses[0].restartCount}' | tr ' ' '\n' | grep -c '[1-9]')" -gt 0 ]; }
 
-nothing_left() {
+nothing_left() {  # NAME...
   local name left
-  for name in one two; do
+  for name in "$@"; do
     left=$(machine_run $name sh -c 'ls -d /etc/kubernetes/*.conf /etc/kubernetes/pki/* /var/lib/kubelet/config.yaml /var/lib/keelson/controlplane/* /etc/cni/net.d/* 2>/dev/null; nft list tables 2>/dev/null; ip -o link show | grep -E "keelson|veth"; ps -eo pid=,comm= | grep -E " (kubelet|kube-|etcd)"') || true
     [ -z "$left" ] || fail "reset leaves on $name: $left"
   done

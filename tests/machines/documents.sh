@@ -3,7 +3,7 @@
 # usage: documents.sh WORK LOWER REPOSITORY VERSION
 source "$(dirname "$0")/cluster.sh"
 
-machines_ready
+machines_ready one two
 
 # Runs the blocks of a document between two headings: document FILE [FROM [UNTIL]]
 document() {
@@ -71,7 +71,7 @@ within 90 "two is not ready with its packages back" nodes_ready
 
 kube delete -f - <"$repository/tests/machines/web.yaml" --timeout=60s || fail "web.yaml cannot be deleted"
 document install.md Uninstalling rpm
-nothing_left
+nothing_left one two
 for name in one two; do
   left=$(machine_run $name sh -c 'dpkg-query -W "keelson*" 2>/dev/null; ls -d /etc/default/kube* /usr/bin/kube-* /usr/bin/kubelet /usr/bin/nodectl /etc/kubernetes/tmp/* 2>/dev/null') || true
   [ -z "$left" ] || fail "uninstalling leaves on $name: $left"

@@ -3,7 +3,7 @@
 # usage: life.sh WORK LOWER REPOSITORY VERSION
 source "$(dirname "$0")/cluster.sh"
 
-machines_ready
+machines_ready one two
 
 step "packages from a local repository"
 machine_run one /provision/packages.sh /packages/first keelson >"$work/last" 2>&1 || { cat "$work/last"; fail "packages on one"; }
@@ -63,5 +63,5 @@ kube delete -f - <"$repository/tests/machines/web.yaml" --timeout=60s || fail "w
 machine_run two nodectl reset --force >"$work/last" 2>&1 || { cat "$work/last"; fail "reset of two"; }
 kube delete node two || fail "node two cannot be deleted"
 machine_run one nodectl reset --force >"$work/last" 2>&1 || { cat "$work/last"; fail "reset of one"; }
-nothing_left
+nothing_left one two
 echo "--- passed"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Clusters of two machines that systemd has booted (machine.sh), from packages. life.sh: the scripts of vagrant/ install them from a local
-# repository and run nodectl init and join; then a node is rebooted, upgraded and reset. documents.sh: the commands of docs/. Nothing of this
-# machine changes.
+# Clusters of machines that systemd has booted (machine.sh), from packages. life.sh: the scripts of vagrant/ install them from a local
+# repository and run nodectl init and join; then a node is rebooted, upgraded and reset. documents.sh: the commands of docs/. three.sh: a
+# control plane of three. Nothing of this machine changes.
 #
 # usage: run.sh REPOSITORY PROGRAMS LIFE...      needs root, debhelper, kubectl, and a Debian mirror the first time
 set -euo pipefail
