@@ -187,6 +187,9 @@ def main():
     root, build = options.root.resolve(), options.build.resolve()
     end = time.monotonic() + 60 * options.minutes
     tree, units = Tree(root, options.checks), list(units_of(root, build))
+    gone = [source for unit in units for source in unit.sources if tree.text(source) is None]
+    if gone:
+        raise Broken(f"{build} is older than the tree, which has no {gone[0]}: configure again")
     units.sort(key=lambda unit: unit.sources[0].endswith("_test.cc"))  # programs first, should time run out
     homeless = []
     if not options.all:
