@@ -39,14 +39,19 @@ class Etcd : public testing::Test {
 
   // etcd asks whether the address that a peer comes from is one of its certificate's. A machine's own packets have the address that
   // they go to, so here every name has all addresses.
-  std::string NameMachines() const {
+  std::string NameMachines() {
     std::string text;
     for (int i = 0; i < 3; ++i) text += Address(i) + " cp-1 cp-2 cp-3 localhost\n";
     const std::string file = one_.Path("/hosts");
     if (!WriteFile(file, "127.0.0.1 localhost\n" + text)) return file;
     if (::unshare(CLONE_NEWNS) != 0) return "cannot make a mount namespace";
     if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "mounts are not private";
-    return ::mount(file.c_str(), "/etc/hosts", nullptr, MS_BIND, nullptr) == 0 ? "" : "no /etc/hosts";
+    named_ = ::mount(file.c_str(), "/etc/hosts", nullptr, MS_BIND, nullptr) == 0;
+    return named_ ? "" : "no /etc/hosts";
+  }
+  // Before the machine's files go: nothing can be mounted over a file that has gone.
+  void TearDown() override {
+    if (named_) ::umount2("/etc/hosts", MNT_DETACH);
   }
 
   // The machines share the network: each has an address, and a port for its API server.
@@ -110,6 +115,7 @@ class Etcd : public testing::Test {
     return one_.Kubectl({"get", "namespace", "default", "-o", "jsonpath={.metadata.annotations.test}"}).out;
   }
 
+  bool named_ = false;
   Machine one_{"cp-1"}, two_{"cp-2"}, three_{"cp-3"};
 };
 
