@@ -1,5 +1,10 @@
 #include "lib/k8s/feature_gates.h"
 
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,47 +26,79 @@ const FeatureGate* Find(std::string_view name) {
   return nullptr;
 }
 
-// The number of gates of each stage in 1.36. A new release changes the numbers.
+struct Declared {
+  FeatureStage stage;
+  bool on, locked;
+  bool operator==(const Declared&) const = default;
+  friend void PrintTo(const Declared& one, std::ostream* out) {
+    *out << "stage " << int{static_cast<uint8_t>(one.stage)} << (one.on ? " on" : " off")
+         << (one.locked ? " locked" : "");
+  }
+};
+
+// The table of the release, by name.
+std::map<std::string, Declared> ReadTable() {
+  static const std::map<std::string, FeatureStage> kStages = {{"Alpha", FeatureStage::kAlpha},
+                                                              {"Beta", FeatureStage::kBeta},
+                                                              {"GA", FeatureStage::kGa},
+                                                              {"Deprecated", FeatureStage::kDeprecated}};
+  std::map<std::string, Declared> out;
+  std::optional<Declared> group;
+  std::ifstream file(KEELSON_TESTDATA "/feature_gates.txt");
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    if (line.starts_with("== ")) {
+      std::istringstream words(line.substr(3));
+      std::string stage, on, locked;
+      words >> stage >> on >> locked;
+      group = Declared{kStages.at(stage), on == "on", locked == "locked"};
+      continue;
+    }
+    EXPECT_TRUE(group) << line;
+    if (group) {
+      EXPECT_TRUE(out.emplace(line, *group).second) << line << " is there twice";
+    }
+  }
+  return out;
+}
+
 TEST(FeatureGates, AreThoseOfTheRelease) {
-  std::map<std::tuple<FeatureStage, bool, bool>, int> kinds;
+  const std::map<std::string, Declared> expected = ReadTable();
+  EXPECT_EQ(expected.size(), 242u);
   std::string_view last;
   for (const FeatureGate& gate : AllFeatureGates()) {
     EXPECT_LT(last, gate.name);
     last = gate.name;
-    ++kinds[{gate.stage, gate.on, gate.locked}];
+    const auto at = expected.find(std::string(gate.name));
+    ASSERT_NE(at, expected.end()) << gate.name << " is not a gate of the release";
+    EXPECT_EQ((Declared{gate.stage, gate.on, gate.locked}), at->second) << gate.name;
   }
-  using S = FeatureStage;
-  EXPECT_EQ(kinds, (std::map<std::tuple<FeatureStage, bool, bool>, int>{{{S::kAlpha, false, false}, 50},
-                                                                        {{S::kBeta, false, false}, 12},
-                                                                        {{S::kBeta, true, false}, 88},
-                                                                        {{S::kDeprecated, false, false}, 7},
-                                                                        {{S::kDeprecated, false, true}, 3},
-                                                                        {{S::kDeprecated, true, false}, 4},
-                                                                        {{S::kDeprecated, true, true}, 2},
-                                                                        {{S::kGa, true, false}, 5},
-                                                                        {{S::kGa, true, true}, 71}}));
+  for (const auto& [name, declared] : expected) {
+    EXPECT_TRUE(Find(name)) << name << " is missing";
+  }
 }
 
-TEST(FeatureGates, OfSpecialInterest) {
-  const struct {
-    const char* name;
-    FeatureStage stage;
-    bool on, locked;
-  } cases[] = {
-      {"AllowServiceExternalIPs", FeatureStage::kGa, true, false},
-      {"CustomCPUCFSQuotaPeriod", FeatureStage::kGa, true, false},
-      {"GitRepoVolumeDriver", FeatureStage::kDeprecated, false, true},
-      {"PodCertificateRequest", FeatureStage::kBeta, false, false},
-      {"ServiceCIDRStatusFieldWiping", FeatureStage::kDeprecated, true, false},
-  };
-  for (const auto& c : cases) {
-    const FeatureGate* gate = Find(c.name);
-    ASSERT_TRUE(gate) << c.name;
-    EXPECT_EQ(gate->stage, c.stage) << c.name;
-    EXPECT_EQ(gate->on, c.on) << c.name;
-    EXPECT_EQ(gate->locked, c.locked) << c.name;
+// Every program takes every gate, at its default to begin with, and a locked one with no other value.
+TEST(FeatureGates, AreTheSameInEachProgram) {
+  const std::pair<const char*, Programs> programs[] = {{"kube-apiserver", Program::kApiServer},
+                                                       {"kube-controller-manager", Program::kControllers},
+                                                       {"kube-scheduler", Program::kScheduler},
+                                                       {"kubelet", Program::kKubelet},
+                                                       {"kube-proxy", Program::kProxy}};
+  for (const auto& [name, declared] : ReadTable()) {
+    ASSERT_TRUE(Find(name)) << name;
+    for (const auto& [program, bit] : programs) {
+      EXPECT_EQ(FeatureInEffect({}, name, bit), declared.on) << name << " of " << program;
+    }
+    EXPECT_TRUE(CheckFeatureGates({{name, declared.on}})) << name;
+    const Result<> other = CheckFeatureGates({{name, !declared.on}});
+    const bool refused = !other && other.error().message().find("feature is locked") != std::string::npos;
+    EXPECT_EQ(refused, declared.locked) << name;
   }
-  // These are removed, and one is kubeadm's.
+}
+
+// These are removed, and one is kubeadm's.
+TEST(FeatureGates, OfOtherReleasesAndProgramsAreUnknown) {
   for (const char* name : {"CSIMigrationPortworx", "HonorPVReclaimPolicy", "MemoryManager",
                            "NodeLocalCRISocket", "ServiceTrafficDistribution", "TopologyAwareHints"}) {
     EXPECT_FALSE(Find(name)) << name;
