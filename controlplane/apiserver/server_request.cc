@@ -1,5 +1,7 @@
 #include "controlplane/apiserver/endpoints/response.h"
 #include "controlplane/apiserver/local_transport.h"
+#include "controlplane/apiserver/request/audit_id.h"
+#include "controlplane/apiserver/request/header_writer.h"
 #include "controlplane/apiserver/server_impl.h"
 #include "lib/base/log.h"
 
@@ -10,7 +12,9 @@ std::shared_ptr<Context> MakeContext(std::shared_ptr<const http::ServerRequest> 
                                      std::shared_ptr<http::ResponseWriter> writer) {
   auto context = std::make_shared<Context>();
   context->request = std::move(request);
-  context->writer = std::move(writer);
+  context->audit_id = AuditIdOf(context->request->headers);
+  context->writer = std::make_shared<HeaderWriter>(std::move(writer),
+                                                   http::Headers{{std::string(kAuditId), context->audit_id}});
   context->info = ParseRequestInfo(context->request->method, context->request->path, context->request->query);
   return context;
 }
@@ -50,14 +54,13 @@ void ApiServer::HandleAs(const User& user, std::shared_ptr<const http::ServerReq
 
 Result<> ApiServer::Impl::Begin(Context& context, const User* who,
                                 const std::optional<Impersonation>& acting) {
-  std::string id = audit::IdOf(context.request->headers);
-  context.reply_headers.Add("Audit-Id", id);
   const bool long_running = audit::IsLongRunning(context.info);
   if (options.auditor) {
     audit::Auditor::Subject subject{who, acting ? &acting->user : nullptr,
                                     acting ? std::string_view(acting->constraint) : "", context.info};
     const SteadyTime begin = SteadyTime::clock::now();
-    KEELSON_ASSIGN_OR_RETURN(context.audit, options.auditor->Begin(subject, std::move(id), context.request));
+    KEELSON_ASSIGN_OR_RETURN(context.audit,
+                             options.auditor->Begin(subject, context.audit_id, context.request));
     ObserveFilter("audit", begin);
     if (context.audit && long_running) context.writer = audit::Auditor::Follow(context.writer, context.audit);
   }
@@ -86,8 +89,9 @@ void ApiServer::Impl::Admit(const std::shared_ptr<Context>& context, SteadyTime 
   }
   auto classify = [context](const flowcontrol::Classified& who) {
     if (who.level.empty()) return;
-    context->reply_headers.Add("X-Kubernetes-PF-FlowSchema-UID", who.schema_uid);
-    context->reply_headers.Add("X-Kubernetes-PF-PriorityLevel-UID", who.level_uid);
+    context->writer = std::make_shared<HeaderWriter>(
+        std::move(context->writer), http::Headers{{"X-Kubernetes-PF-FlowSchema-UID", who.schema_uid},
+                                                  {"X-Kubernetes-PF-PriorityLevel-UID", who.level_uid}});
   };
   flow.Handle(
       context->user, info, context->query(),

@@ -427,7 +427,11 @@ TEST_F(ApiServer, WhatLeadsToTheKubelet) {
   EXPECT_EQ(page.text, "<a href=\"" + proxy + "/rewriteme\">test</a>");
   EXPECT_FALSE(page.headers.Has("Access-Control-Allow-Origin"));
   EXPECT_EQ(Do("GET", proxy + "/moved").headers.Get("Location"), proxy + "/there");
-  EXPECT_EQ(Do("GET", proxy + "/teapot").status, 418);
+  Answer teapot = Do("GET", proxy + "/teapot");
+  EXPECT_EQ(teapot.status, 418);
+  EXPECT_EQ(teapot.headers.All("Audit-Id").size(), 1u);
+  EXPECT_EQ(below.headers.All("Audit-Id").size(), 1u);
+  EXPECT_EQ(Do("GET", Path("pods/p/log")).headers.All("Audit-Id").size(), 1u);
 
   http::ClientOptions options;
   options.base_url = cluster_->url();

@@ -47,8 +47,31 @@ TEST_F(ForeignClients, EveryReplyCanBeFoundInTheAudit) {
   struct Case {
     const char *method, *target;
     int status;
+    http::Headers headers = {};
   };
-  const Case cases[] = {{"PUT", "/api/v1/pods", 405},
+  Kubectl({"run", "logged", "--image=example"});
+  Kubectl({"create", "service", "externalname", "elsewhere", "--external-name=none.invalid"});
+  const std::string log = "/api/v1/namespaces/" + ns_ + "/pods/logged/log",
+                    proxied = "/api/v1/namespaces/" + ns_ + "/services/elsewhere/proxy/";
+  const http::Headers aggregated = {
+      {"Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}};
+  const Case cases[] = {{"GET", "/version", 200},
+                        {"GET", "/api", 200},
+                        {"GET", "/apis", 200},
+                        {"GET", "/apis", 200, aggregated},
+                        {"GET", "/apis/apps/v1", 200},
+                        {"GET", "/openapi/v2", 200},
+                        {"GET", "/openapi/v3", 200},
+                        {"GET", "/openapi/v3/api/v1", 200},
+                        {"GET", "/openapi/v2", 406, {{"Accept", "image/png"}}},
+                        {"GET", "/openid/v1/jwks", 200},
+                        {"GET", "/readyz", 200},
+                        {"GET", "/metrics", 200},
+                        {"GET", "/api", 401, {{"Authorization", "Bearer nonsense"}}},
+                        {"GET", "/api/v1/pods", 403, {{"Impersonate-User", "nobody"}}},
+                        {"GET", log.c_str(), 400},
+                        {"GET", proxied.c_str(), 503},
+                        {"PUT", "/api/v1/pods", 405},
                         {"DELETE", "/api/v1/pods", 405},
                         {"POST", "/api/v1/namespaces/default/pods/x", 405},
                         {"PATCH", "/api/v1/nodes", 405},
@@ -59,9 +82,11 @@ TEST_F(ForeignClients, EveryReplyCanBeFoundInTheAudit) {
                         {"TRACE", "/api/v1/pods", 405},
                         {"BREW", "/api/v1/pods", 405}};
   for (const Case& one : cases) {
-    http::ClientResponse response = Do(one.method, one.target);
+    const bool token = one.headers.Has("Authorization");
+    http::ClientResponse response = Do(one.method, one.target, "", token ? "" : "admin", one.headers);
     EXPECT_EQ(response.status, one.status) << one.method << " " << one.target;
-    EXPECT_NE(response.headers.Get("Audit-Id"), "") << one.method << " " << one.target;
+    ASSERT_EQ(response.headers.All("Audit-Id").size(), 1u) << one.method << " " << one.target;
+    EXPECT_THAT(std::string(response.headers.Get("Audit-Id")), MatchesRegex("[0-9a-f-]{36}")) << one.target;
   }
 }
 

@@ -70,9 +70,8 @@ void Forwarding::OnHead(int status, const http::Headers& headers) {
   }
   http::Headers out;
   for (const auto& [name, value] : headers) {
-    if (!IsHopHeader(name) && !context_->reply_headers.Has(name)) out.Add(name, value);
+    if (!IsHopHeader(name)) out.Add(name, value);
   }
-  for (const auto& [name, value] : context_->reply_headers) out.Add(name, value);
   context_->status = status;
   context_->writer->Start(status, std::move(out));
 }

@@ -7,6 +7,7 @@
 #include "controlplane/apiserver/aggregator/forwarding.h"
 #include "controlplane/apiserver/audit/auditor.h"
 #include "controlplane/apiserver/endpoints/response.h"
+#include "controlplane/apiserver/request/audit_id.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
 #include "lib/base/percent.h"
@@ -142,6 +143,7 @@ Result<http::ClientRequest> AggregationProxy::Outgoing(const Context& context) c
   out.headers.Add(
       "Via", fmt::format("{}{}.{} {}", via, request.http_major, request.http_major == 1 ? 1 : 0, pseudonym_));
   out.headers.Add("X-Forwarded-For", forwarded + HostOf(request.remote_address));
+  out.headers.Set(std::string(kAuditId), context.audit_id);
   KEELSON_ASSIGN_OR_RETURN(const http::Headers identity, IdentityHeaders(context.user));
   for (const auto& [name, value] : identity) out.headers.Add(name, value);
   return out;

@@ -40,6 +40,7 @@ TEST_F(AggregationProxyTest, TellsTheUserAndNothingThatTheClientClaims) {
                      {"X-Custom-User", "admin"},
                      {"X-Custom-Extra-A", "b"},
                      {"X-Forwarded-For", "192.0.2.1"},
+                     {"Audit-Id", "the client's"},
                      {"Content-Type", "application/json"},
                      {"Accept", "application/json"}};
   const http::ClientResponse response = client_->Do(request, kSoon).value();
@@ -54,6 +55,7 @@ TEST_F(AggregationProxyTest, TellsTheUserAndNothingThatTheClientClaims) {
   EXPECT_THAT(seen.All("X-Remote-Group"), ElementsAre("dev"));
   EXPECT_EQ(seen.Get("X-Forwarded-For"), "192.0.2.1, 127.0.0.1");
   EXPECT_EQ(seen.Get("Accept"), "application/json");
+  EXPECT_THAT(seen.All("Audit-Id"), ElementsAre("ours")) << "both servers write of the same request";
   for (const char* gone :
        {"Authorization", "X-Remote-Extra-Scopes", "Impersonate-User", "X-Custom-User", "X-Custom-Extra-A"}) {
     EXPECT_THAT(seen.All(gone), IsEmpty()) << gone;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "controlplane/apiserver/audit/auditor.h"
+#include "controlplane/apiserver/request/audit_id.h"
 
 namespace keelson::apiserver::audit {
 namespace {
@@ -29,7 +30,7 @@ void Get(benchmark::State& state, const char* level) {
   const User user{"system:node:n7", "", {"system:nodes", "system:authenticated"}, {}};
   const RequestInfo info = ParseRequestInfo(request->method, request->path, request->query);
   for (auto _ : state) {
-    auto record = auditor.Begin({&user, nullptr, "", info}, IdOf(request->headers), request);
+    auto record = auditor.Begin({&user, nullptr, "", info}, AuditIdOf(request->headers), request);
     if (!*record) continue;
     (*record)->Annotate("authorization.k8s.io/decision", "allow");
     (*record)->Annotate("authorization.k8s.io/reason", "");

@@ -30,8 +30,6 @@ metrics::Value& rejected_total =
                      "Counter of apiserver requests rejected due to an error in audit logging backend.")
         .With();
 
-constexpr size_t kMaxId = 64;
-
 std::string Quoted(std::string_view text) {
   std::string out;
   api::Sink sink(out);
@@ -308,11 +306,6 @@ Result<> Auditor::Send(Stage stage, std::string event) const {
     return Error(Code::kInternal, "Internal error occurred: Unable to audit the request");
   }
   return {};
-}
-
-std::string IdOf(const http::Headers& headers) {
-  std::string_view given = headers.Get("Audit-ID");
-  return given.empty() ? api::NewUid() : std::string(given.substr(0, kMaxId));
 }
 
 bool IsLongRunning(const RequestInfo& info) {

@@ -30,7 +30,7 @@ class Auditor {
     const RequestInfo& info;
   };
   // Returns null when the policy records nothing. kInternal when a strict backend fails. `id`: the audit ID
-  // (IdOf()).
+  // (request/audit_id.h).
   Result<std::shared_ptr<Record>> Begin(const Subject& subject, std::string id,
                                         std::shared_ptr<const http::ServerRequest> request) const;
   // Wraps the writer of a long-running request, so that ResponseStarted and ResponseComplete are recorded.
@@ -46,8 +46,6 @@ class Auditor {
   Clock& clock_;
 };
 
-// The Audit-ID header, or a new UUID.
-std::string IdOf(const http::Headers& headers);
 bool IsLongRunning(const RequestInfo& info);
 
 }  // namespace keelson::apiserver::audit

@@ -31,7 +31,7 @@ struct Context {
   int retry_after_seconds = 0;           // Retry-After header of the response; 0: none
   int status = 0;                        // of the response, once sent
   SteadyTime deadline = SteadyTime::max();  // does not apply to streams
-  http::Headers reply_headers;              // headers for every response: Audit-Id, ...
+  std::string audit_id;                     // every response has it as a header
   std::shared_ptr<audit::Record> audit;     // null: not audited
 
   const http::Query& query() const { return request->query; }

@@ -85,7 +85,6 @@ http::Headers ReplyHeaders(const Context& context, std::string_view content_type
   if (context.retry_after_seconds > 0) {
     headers.Add("Retry-After", std::to_string(context.retry_after_seconds));
   }
-  for (const auto& [name, value] : context.reply_headers) headers.Add(name, value);
   return headers;
 }
 

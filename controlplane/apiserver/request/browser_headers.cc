@@ -7,43 +7,11 @@
 #include <fmt/ranges.h>
 #include <re2/re2.h>
 
+#include "controlplane/apiserver/request/audit_id.h"
+#include "controlplane/apiserver/request/header_writer.h"
+
 namespace keelson::apiserver {
 namespace {
-
-using Shared = std::shared_ptr<const std::string>;
-
-// Adds headers to the reply.
-class HeaderWriter : public http::ResponseWriter {
- public:
-  HeaderWriter(std::shared_ptr<http::ResponseWriter> next, http::Headers added)
-      : next_(std::move(next)), added_(std::move(added)) {}
-
-  void Reply(int status, http::Headers headers, std::string body) override {
-    next_->Reply(status, With(std::move(headers)), std::move(body));
-  }
-  void ReplyShared(int status, http::Headers headers, std::vector<Shared> body) override {
-    next_->ReplyShared(status, With(std::move(headers)), std::move(body));
-  }
-  void Start(int status, http::Headers headers) override { next_->Start(status, With(std::move(headers))); }
-  bool Write(Shared data) override { return next_->Write(std::move(data)); }
-  void Finish() override { next_->Finish(); }
-  size_t queued_bytes() const override { return next_->queued_bytes(); }
-  void OnClose(std::function<void()> callback) override { next_->OnClose(std::move(callback)); }
-  bool closed() const override { return next_->closed(); }
-  Result<std::unique_ptr<http::Stream>> Upgrade(http::Headers headers) override {
-    return next_->Upgrade(With(std::move(headers)));
-  }
-
- private:
-  // A backend behind this server may have set them too.
-  http::Headers With(http::Headers headers) const {
-    for (const auto& [name, value] : added_) headers.Set(name, value);
-    return headers;
-  }
-
-  const std::shared_ptr<http::ResponseWriter> next_;
-  const http::Headers added_;
-};
 
 struct Rules {
   std::vector<std::unique_ptr<RE2>> origins;
@@ -109,7 +77,10 @@ Result<http::Handler> WithBrowserHeaders(const std::vector<std::string>& origins
     if (!rules->transport_security.empty()) {
       added.Add("Strict-Transport-Security", rules->transport_security);
     }
-    if (allowed && request->method == "OPTIONS") return writer->Reply(204, std::move(added), "");
+    if (allowed && request->method == "OPTIONS") {
+      added.Add(std::string(kAuditId), AuditIdOf(request->headers));
+      return writer->Reply(204, std::move(added), "");
+    }
     next(std::move(request), std::make_shared<HeaderWriter>(std::move(writer), std::move(added)));
   });
 }

@@ -63,6 +63,7 @@ TEST(BrowserHeaders, AnswerPreflights) {
   EXPECT_EQ(reply->headers.Get("Access-Control-Allow-Methods"), "POST, GET, OPTIONS, PUT, DELETE, PATCH");
   EXPECT_NE(reply->headers.Get("Access-Control-Allow-Headers").find("Authorization"), std::string::npos);
   EXPECT_EQ(reply->headers.Get("Strict-Transport-Security"), "max-age=60");
+  EXPECT_NE(reply->headers.Get("Audit-Id"), "");
   EXPECT_EQ(Ask(kOrigins, {}, "OPTIONS", "https://evil.example")->status, 200) << "as any other request";
 }
 

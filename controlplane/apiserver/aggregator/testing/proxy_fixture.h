@@ -10,6 +10,7 @@
 #include "controlplane/apiserver/admission/testing/object_store.h"
 #include "controlplane/apiserver/aggregator/proxy.h"
 #include "controlplane/apiserver/audit/auditor.h"
+#include "controlplane/apiserver/request/header_writer.h"
 #include "lib/http/testing/fixture.h"
 
 namespace keelson::apiserver {
@@ -62,10 +63,11 @@ class AggregationProxyTest : public testing::Test {
       context->info = ParseRequestInfo(request->method, request->path, request->query);
       context->output = PlainOutput(*request);
       context->user = {"jane", "", {"dev"}, {}};
-      context->reply_headers.Add("Audit-Id", "ours");
+      context->audit_id = "ours";
       if (!audit::IsLongRunning(context->info)) context->deadline = SteadyTime::clock::now() + limit;
       context->request = std::move(request);
-      context->writer = std::move(writer);
+      context->writer =
+          std::make_shared<HeaderWriter>(std::move(writer), http::Headers{{"Audit-Id", context->audit_id}});
       proxy_.Handle(context, entry, [this, context] { Done(context->status); });
     };
     front_ = std::make_unique<http::RunningServer>(std::move(handler), std::move(options));
