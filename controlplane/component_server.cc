@@ -1,15 +1,15 @@
 #include "controlplane/component_server.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "controlplane/memory_file.h"
 #include "controlplane/options/tls_options.h"
-#include "lib/base/file.h"
 #include "lib/base/text.h"
 #include "lib/component/component_pages.h"
 #include "lib/component/flags.h"
@@ -102,8 +102,10 @@ class Pages {
   }
 
   Result<client::ReviewedUser> Who(const http::ServerRequest& request) const {
+    if (std::optional<client::ReviewedUser> user = UserOfProxy(request)) return *std::move(user);
     const bool refused =
-        request.peer_refused || (request.peer && Clock::Real().Now() > request.peer->not_after);
+        request.peer_refused ||
+        (request.peer && (!request.peer->from_client_ca || Clock::Real().Now() > request.peer->not_after));
     if (request.peer && !refused && !request.peer->common_name.empty()) {
       client::ReviewedUser user{request.peer->common_name, "", request.peer->organizations, {}};
       user.groups.push_back("system:authenticated");
@@ -113,6 +115,16 @@ class Pages {
     if (!token.empty()) return auth_.Review(token);
     if (refused) return Error(Code::kUnauthenticated, "Unauthorized");
     return client::ReviewedUser{"system:anonymous", "", {"system:unauthenticated"}, {}};
+  }
+
+  std::optional<client::ReviewedUser> UserOfProxy(const http::ServerRequest& request) const {
+    if (!pages_.request_header) return std::nullopt;
+    std::optional<apiserver::User> user = apiserver::UserOfProxy(pages_.request_header(), request);
+    if (!user) return std::nullopt;
+    if (!user->InGroup("system:authenticated") && !user->InGroup("system:unauthenticated")) {
+      user->groups.emplace_back("system:authenticated");
+    }
+    return client::ReviewedUser{user->name, user->uid, user->groups, user->extra};
   }
 
   static void Page(http::ResponseWriter& writer, component::PageAnswer answer) {
@@ -142,14 +154,6 @@ class Pages {
   client::DelegatedAuth& auth_;
 };
 
-// A memfd, which only this process can name; it stays open.
-Result<std::string> FileInMemory(const char* name, const std::string& content) {
-  const int fd = memfd_create(name, MFD_CLOEXEC);
-  if (fd < 0) return ErrnoError(name);
-  KEELSON_RETURN_IF_ERROR(WriteAll(fd, content, name));
-  return fmt::format("/proc/{}/fd/{}", getpid(), fd);
-}
-
 }  // namespace
 
 http::Handler MakeComponentHandler(ComponentPages pages, client::DelegatedAuth& auth) {
@@ -163,6 +167,7 @@ Result<std::unique_ptr<http::Server>> ListenForComponent(const Options& options,
   server.port = static_cast<uint16_t>(options.secure_port);
   server.worker_threads = 2;
   KEELSON_ASSIGN_OR_RETURN(server.tls, TlsOptionsOf(options));
+  server.tls->proxy_ca_file = options.auth.requestheader_client_ca_file;
   SetConnections(options, server);
   if (server.tls->certificate_file.empty()) {
     char host[256] = {};
@@ -171,8 +176,11 @@ Result<std::unique_ptr<http::Server>> ListenForComponent(const Options& options,
     crypto::CertificateSubject subject{
         .common_name = host, .dns_names = {host, "localhost"}, .ip_addresses = {"127.0.0.1"}};
     KEELSON_ASSIGN_OR_RETURN(std::string certificate, crypto::NewSelfSigned(key, subject, kCertificateLife));
-    KEELSON_ASSIGN_OR_RETURN(server.tls->certificate_file, FileInMemory("serving certificate", certificate));
-    KEELSON_ASSIGN_OR_RETURN(server.tls->key_file, FileInMemory("serving key", key));
+    KEELSON_ASSIGN_OR_RETURN(MemoryFile certificate_file,
+                             MemoryFile::Make("serving certificate", certificate));
+    KEELSON_ASSIGN_OR_RETURN(MemoryFile key_file, MemoryFile::Make("serving key", key));
+    server.tls->certificate_file = std::move(certificate_file).Keep();
+    server.tls->key_file = std::move(key_file).Keep();
   }
   return http::Server::Listen(std::move(server), std::move(handler));
 }

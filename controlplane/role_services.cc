@@ -13,6 +13,7 @@
 #include "controlplane/scheduler_config.h"
 #include "lib/api/duration.h"
 #include "lib/base/log.h"
+#include "lib/base/mutex.h"
 #include "lib/base/text.h"
 #include "lib/client/account_transport.h"
 #include "lib/client/transport.h"
@@ -209,6 +210,56 @@ std::string Configz(const Options& options, const Options& of_scheduler) {
   return "{" + out + "}";
 }
 
+// ---- whom the pages trust ----
+
+bool IsToLookUp(const Options& options) {
+  return !options.authentication_skip_lookup && !options.authentication_kubeconfig.empty() &&
+         (options.client_ca_file.empty() || options.auth.requestheader_client_ca_file.empty());
+}
+
+// Looks up what the cluster says of clients' certificates.
+Result<> LookUp(const Options& options, const client::RestClient& api, Roles& roles) {
+  KEELSON_ASSIGN_OR_RETURN(roles.lookup, AuthenticationLookup::Make(api));
+  Result<> read = roles.lookup->ReadOnce();
+  if (read) return {};
+  if (!options.authentication_tolerate_lookup_failure.value_or(!options.Has("controllers"))) {
+    return read.error().Wrap("unable to load configmap based request-header-client-ca-file");
+  }
+  log::Warn("Error looking up in-cluster authentication configuration", {{"err", read.error()}});
+  log::Warn(
+      "Continuing without authentication configuration: client certificates are refused until it can be "
+      "read");
+  log::Warn(
+      "To require authentication configuration lookup to succeed, set "
+      "--authentication-tolerate-lookup-failure=false");
+  return {};
+}
+
+// Upstream's defaults: no header names a uid, since older servers would pass on what a client claims.
+std::vector<std::string> Or(const std::vector<std::string>& given, const char* usual) {
+  return given.empty() ? std::vector<std::string>{usual} : given;
+}
+
+// Flags win over what was looked up. Returns the flags of the server.
+Options TrustOf(const Options& options, const Roles& roles, ComponentPages& pages) {
+  Options out = options;
+  AuthFlags& flags = out.auth;
+  if (!flags.requestheader_client_ca_file.empty()) {
+    apiserver::RequestHeaderOptions headers{flags.requestheader_client_ca_file,
+                                            flags.requestheader_allowed_names,
+                                            Or(flags.requestheader_username_headers, "x-remote-user"),
+                                            flags.requestheader_uid_headers,
+                                            Or(flags.requestheader_group_headers, "x-remote-group"),
+                                            Or(flags.requestheader_extra_headers_prefix, "x-remote-extra-")};
+    pages.request_header = [headers] { return headers; };
+  } else if (roles.lookup) {
+    flags.requestheader_client_ca_file = roles.lookup->proxy_ca_file();
+    pages.request_header = [lookup = roles.lookup.get()] { return lookup->request_header(); };
+  }
+  if (roles.lookup && out.client_ca_file.empty()) out.client_ca_file = roles.lookup->client_ca_file();
+  return out;
+}
+
 Result<> AddPages(ServiceGroup& group, const Options& options, const Options& of_scheduler, Roles& roles) {
   const std::string program = options.Has("controllers") ? kControllers : kScheduler;
   // Both may name the same file.
@@ -224,6 +275,9 @@ Result<> AddPages(ServiceGroup& group, const Options& options, const Options& of
                            client::NewHttpTransport(may_config));
   roles.auth = std::make_unique<client::DelegatedAuth>(client::RestClient(who_transport),
                                                        client::RestClient(may_transport));
+  if (IsToLookUp(options)) {
+    KEELSON_RETURN_IF_ERROR(LookUp(options, client::RestClient(who_transport), roles));
+  }
   ComponentPages pages;
   pages.component = program;
   pages.configz = Configz(options, of_scheduler);
@@ -237,15 +291,25 @@ Result<> AddPages(ServiceGroup& group, const Options& options, const Options& of
                               return elector->Healthy(kElectionTolerance);
                             }});
   }
+  const Options trusting = TrustOf(options, roles, pages);
   KEELSON_ASSIGN_OR_RETURN(roles.pages,
-                           ListenForComponent(options, MakeComponentHandler(std::move(pages), *roles.auth)));
+                           ListenForComponent(trusting, MakeComponentHandler(std::move(pages), *roles.auth)));
+  // One at a time: what was read first must not come last.
+  auto reload = [&roles, mutex = std::make_shared<Mutex>()] {
+    MutexLock lock(*mutex);
+    return roles.pages->ReloadTls();
+  };
   roles.files.Add({"tls-cert-file",
-                   {options.tls_certificate_file, options.tls_key_file, options.client_ca_file},
-                   [&roles] { return roles.pages->ReloadTls(); }});
-  group.Add({"pages", {}, [&roles, program](std::stop_token stop, ServiceGroup::Ready ready) {
+                   {options.tls_certificate_file, options.tls_key_file, options.client_ca_file,
+                    options.auth.requestheader_client_ca_file},
+                   reload});
+  group.Add({"pages", {}, [&roles, program, reload](std::stop_token stop, ServiceGroup::Ready ready) {
                log::Info("Pages are served", {{"component", program}, {"port", roles.pages->port()}});
                ready();
-               std::jthread reload([&](std::stop_token token) { roles.files.Run(token); });
+               std::jthread files([&](std::stop_token token) { roles.files.Run(token); });
+               std::jthread follow([&](std::stop_token token) {
+                 if (roles.lookup) roles.lookup->Follow(token, reload);
+               });
                return roles.pages->Run(stop);
              }});
   return {};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "controlplane/apiserver/server.h"
+#include "controlplane/cluster_authentication.h"
 #include "controlplane/options/options.h"
 #include "controlplane/scheduler/types/pod_resources.h"
 #include "lib/base/service_group.h"
@@ -25,6 +26,7 @@ struct Roles {
   };
   std::vector<Election> elections;
   std::unique_ptr<client::DelegatedAuth> auth;
+  std::unique_ptr<AuthenticationLookup> lookup;  // null: flags say all
   std::unique_ptr<http::Server> pages;
   std::shared_ptr<scheduler::PodResourcesPage> pod_resources =
       std::make_shared<scheduler::PodResourcesPage>();

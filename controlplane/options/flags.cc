@@ -203,6 +203,15 @@ void AddRoles(const FlagAdder& add, Options& options) {
       ->check(CLI::Range(0, 65535));
   add("--authentication-kubeconfig", options.authentication_kubeconfig,
       "Whom to ask whose a token is; default: --kubeconfig");
+  add("--authentication-skip-lookup", options.authentication_skip_lookup,
+      "Do not look up CAs of clients and proxies that no flag names with --authentication-kubeconfig");
+  add.app
+      .add_flag_function(
+          "--authentication-tolerate-lookup-failure",
+          [&options](int64_t given) { options.authentication_tolerate_lookup_failure = given > 0; },
+          "Start where this cannot be looked up, and refuse certificates until it can; default: a scheduler "
+          "does")
+      ->default_str("false");
   add("--authorization-kubeconfig", options.authorization_kubeconfig,
       "Whom to ask who may see pages; default: --kubeconfig");
   add("--authorization-always-allow-paths", options.authorization_always_allow_paths,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,10 @@ struct Options {
   LeaderFlags leader;
   // Endpoints of roles without an API server in the process. Empty: as kubeconfig.
   std::string authentication_kubeconfig, authorization_kubeconfig;
+  // Whether CAs that no flag names are looked up in the cluster, if authentication_kubeconfig is there, and whether the
+  // process starts without them. No value: a scheduler does, controllers do not.
+  bool authentication_skip_lookup = false;
+  std::optional<bool> authentication_tolerate_lookup_failure;
   std::vector<std::string> authorization_always_allow_paths = {"/healthz", "/readyz", "/livez"};
 
   std::vector<std::string> controllers = {"*"};

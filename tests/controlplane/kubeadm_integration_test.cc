@@ -139,6 +139,13 @@ TEST_F(Kubeadm, StartsTheControlPlane) {
   EXPECT_TRUE(Eventually(*scheduler, [&] {
     return Kubectl({"-n", "kube-system", "get", "lease", "kube-scheduler"}).code == 0;
   })) << scheduler->Log();
+  // Its pages trust the clients of the cluster, though no flag names their CA.
+  EXPECT_TRUE(Eventually(*scheduler, [&] {
+    return apiserver::RunProgram({"curl", "-sk", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}", "--cert",
+                                  dir_ + "/admin.crt", "--key", dir_ + "/admin.key",
+                                  scheduler->url() + "/metrics"})
+               .out == "200";
+  })) << scheduler->Log();
   EXPECT_EQ(scheduler->End(SIGTERM), 0);
   EXPECT_EQ(controllers->End(SIGTERM), 0);
   EXPECT_EQ(server->End(SIGTERM), 0);
