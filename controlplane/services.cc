@@ -214,7 +214,16 @@ Result<> SetAddress(const Options& options, etcd::SupervisorOptions& supervisor)
   return {};
 }
 
+// One watch over one etcd feeds the caches of all resources.
+Result<> CheckEtcdOverrides(const Options& options) {
+  if (options.etcd_overrides.empty()) return {};
+  return Error(Code::kInvalid, "--etcd-servers-overrides=" + Join(options.etcd_overrides, ",") +
+                                   ": all resources are in the etcd of --etcd-servers; this server would not "
+                                   "see objects in another etcd");
+}
+
 Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
+  KEELSON_RETURN_IF_ERROR(CheckEtcdOverrides(options));
   etcd::ClientOptions client;
   if (!options.etcd_servers.empty() && !options.etcd_address.empty()) {
     return Error(Code::kInvalid, "--etcd-servers and --etcd-address are mutually exclusive");

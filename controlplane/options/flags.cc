@@ -27,6 +27,8 @@ void AddRepeated(const FlagAdder& add, const std::string& name, std::vector<std:
 
 void AddStorage(const FlagAdder& add, Options& options) {
   add("--etcd-servers", options.etcd_servers, "etcd to use (https://host:port); none: start one");
+  add("--etcd-servers-overrides", options.etcd_overrides,
+      "Refused: all resources are in the etcd of --etcd-servers");
   add("--etcd-cafile", options.etcd_ca_file, "CA of etcd's certificate");
   add("--etcd-certfile", options.etcd_certificate_file, "Client certificate for etcd");
   add("--etcd-keyfile", options.etcd_key_file, "Key of the client certificate for etcd");

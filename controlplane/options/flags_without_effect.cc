@@ -58,7 +58,6 @@ constexpr component::FlagWithoutEffect kFlags[] = {
     {"etcd-db-metric-poll-interval", kDuration, "30s", kEtcdHealth},
     {"etcd-healthcheck-timeout", kDuration, "2s", kEtcdHealth},
     {"etcd-readycheck-timeout", kDuration, "2s", kEtcdHealth},
-    {"etcd-servers-overrides", kList, "", "all resources are in the etcd of --etcd-servers"},
     {"external-cloud-volume-plugin", kText, "", kCloud},
     {"flex-volume-plugin-dir", kText, "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
      "there are no FlexVolumes"},

@@ -40,7 +40,8 @@ struct Options {
   std::vector<std::string> roles = {"apiserver", "scheduler", "controllers"};
   int verbosity = 0;
 
-  std::vector<std::string> etcd_servers;  // empty: a child process with data in data_dir
+  std::vector<std::string> etcd_servers;    // empty: a child process with data in data_dir
+  std::vector<std::string> etcd_overrides;  // "group/resource#servers": refused, see services.cc
   std::string etcd_ca_file, etcd_certificate_file, etcd_key_file;
   std::string etcd_binary = "etcd";
   // An own etcd that others can join: it listens at this address. Empty: on the loopback interface alone.

@@ -106,6 +106,19 @@ TEST_F(FlagsTest, OfTheApiServer) {
   EXPECT_THAT(token.out, HasSubstr("\"expirationSeconds\": 3600"));
 }
 
+// The server never reads from elsewhere than it was told.
+TEST_F(FlagsTest, OneEtcdForAllResources) {
+  Process process(
+      files_.dir() + "/overrides.log",
+      {"--roles=apiserver", "--data-dir=" + files_.dir() + "/data", "--etcd-servers=https://127.0.0.1:2379",
+       "--etcd-servers-overrides=/events#https://127.0.0.1:2381;https://127.0.0.1:2382"});
+  EXPECT_EQ(process.Wait(), 1);
+  EXPECT_TRUE(
+      process.Says("--etcd-servers-overrides=/events#https://127.0.0.1:2381;https://127.0.0.1:2382: all "
+                   "resources are in the etcd of --etcd-servers"))
+      << process.Log();
+}
+
 TEST_F(FlagsTest, WhereTheKeysOfTokensAre) {
   StartServer({"--service-account-jwks-uri=https://keys.example.com/keys"});
   EXPECT_THAT(Get("/.well-known/openid-configuration").body,
