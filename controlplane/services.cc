@@ -12,6 +12,8 @@
 #include <optional>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "controlplane/apiserver/endpoints/request_metrics.h"
 #include "controlplane/apiserver/request/browser_headers.h"
 #include "controlplane/apiserver/server.h"
@@ -141,6 +143,22 @@ Result<apiserver::ProxyCertificate> ReadProxyCertificate(const Options& options)
   return out;
 }
 
+Result<int> KubernetesNodePort(const Options& options) {
+  const int port = options.kubernetes_service_node_port;
+  if (port < 0 || port > 65535) {
+    return Error(Code::kInvalid, fmt::format("--kubernetes-service-node-port {} must be between 0 and 65535, "
+                                             "inclusive. If 0, the Kubernetes master service will be of type "
+                                             "ClusterIP",
+                                             port));
+  }
+  KEELSON_ASSIGN_OR_RETURN(const registry::Config config, RegistryConfig(options));
+  if (port > 0 && (port < config.node_port_first || port > config.node_port_last)) {
+    return Error(Code::kInvalid, fmt::format("kubernetes service port range {} doesn't contain {}",
+                                             options.service_node_port_range, port));
+  }
+  return port;
+}
+
 Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   apiserver::ApiServerOptions out;
   KEELSON_RETURN_IF_ERROR(ReadAuthOptions(options, out));
@@ -156,6 +174,7 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
                            apiserver::FirstServiceIp(SplitList(options.service_cluster_ip_range).front()));
   out.kubernetes_service.advertise_address = AdvertiseAddress(options);
   out.kubernetes_service.port = options.secure_port;
+  KEELSON_ASSIGN_OR_RETURN(out.kubernetes_service.node_port, KubernetesNodePort(options));
   out.kubernetes_service.publish = options.endpoint_reconciler != "none";
   out.external_host = options.external_hostname.empty() ? out.kubernetes_service.advertise_address
                                                         : options.external_hostname;

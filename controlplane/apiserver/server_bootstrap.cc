@@ -70,9 +70,13 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
     pause(std::chrono::milliseconds(500));
   }
   if (stop.stop_requested()) return {};
-  bool failing = false;
+  bool failing = false, correct = false;
   for (bool first = true; !stop.stop_requested(); first = false) {
     Result<> done = EnsureKubernetesService(registry, options.kubernetes_service, stop);
+    if (done && !correct) {
+      done = CorrectKubernetesService(registry, options.kubernetes_service, stop);
+      correct = static_cast<bool>(done);
+    }
     if (done) done = EnsureAuthenticationInfo(registry, options.authentication, stop);
     if (done) done = EnsureLegacyTokenTracking(registry, Clock::Real().Now(), stop);
     if (!done && !std::exchange(failing, true)) {

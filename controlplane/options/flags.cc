@@ -115,6 +115,8 @@ void AddAdmission(const FlagAdder& add, Options& options) {
 void AddCluster(const FlagAdder& add, Options& options) {
   add("--service-cluster-ip-range", options.service_cluster_ip_range, "CIDR of cluster IPs");
   add("--service-node-port-range", options.service_node_port_range, "Node ports");
+  add("--kubernetes-service-node-port", options.kubernetes_service_node_port,
+      "Node port of the Service kubernetes; 0: it is of type ClusterIP");
   add("--kubelet-client-certificate", options.kubelet_certificate_file, "Client certificate for kubelets");
   add("--kubelet-client-key", options.kubelet_key_file, "Key of the client certificate for kubelets");
   add("--kubelet-certificate-authority", options.kubelet_ca_file, "CA of kubelets' serving certificates");

@@ -65,7 +65,6 @@ constexpr component::FlagWithoutEffect kFlags[] = {
     {"kube-api-content-type", kText, "application/vnd.kubernetes.protobuf", "it is always protobuf"},
     {"kube-api-qps", kNumber, "", "the API server's own limits decide (API Priority and Fairness)"},
     {"kubelet-port", kNumber, "10250", "a node's own status says its kubelet's port"},
-    {"kubernetes-service-node-port", kNumber, "0", "the kubernetes Service is of type ClusterIP"},
     {"leader-migration-config", kText, "", kCloud},
     {"lease-reuse-duration-seconds", kNumber, "60", "leases of etcd are shared as far as lifetimes allow"},
     {"livez-grace-period", kDuration, "0s", "/livez shows from the beginning what is not finished"},

@@ -87,6 +87,7 @@ struct Options {
   std::string service_account_signing_key_file;
   std::string service_cluster_ip_range = "10.96.0.0/12";  // one or two, comma-separated
   std::string service_node_port_range = "30000-32767";
+  int kubernetes_service_node_port = 0;  // of the Service kubernetes; 0: none, its type is ClusterIP
 
   std::vector<std::string> enable_admission_plugins, disable_admission_plugins;
   std::string admission_control_config_file;

@@ -106,6 +106,17 @@ TEST_F(FlagsTest, OfTheApiServer) {
   EXPECT_THAT(token.out, HasSubstr("\"expirationSeconds\": 3600"));
 }
 
+TEST_F(FlagsTest, NodePortOfTheApiServer) {
+  StartServer({"--kubernetes-service-node-port=30555"});
+  EXPECT_EQ(Field("service/kubernetes", "{.spec.type} {.spec.ports[0].nodePort}", "default"),
+            "NodePort 30555");
+  Process process(files_.dir() + "/port.log",
+                  {"--roles=apiserver", "--data-dir=" + files_.dir() + "/data",
+                   "--etcd-servers=https://127.0.0.1:2379", "--kubernetes-service-node-port=80"});
+  EXPECT_EQ(process.Wait(), 1);
+  EXPECT_TRUE(process.Says("kubernetes service port range 30000-32767 doesn't contain 80")) << process.Log();
+}
+
 // The server never reads from elsewhere than it was told.
 TEST_F(FlagsTest, OneEtcdForAllResources) {
   Process process(

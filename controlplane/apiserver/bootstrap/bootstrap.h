@@ -44,11 +44,15 @@ struct KubernetesServiceOptions {
   std::string advertise_address;  // address of this server for clients
   int port = 6443;
   bool publish = true;  // write the endpoints; else another component does
+  int node_port = 0;    // 0: the Service is of type ClusterIP, else of NodePort
 };
 // The Service default/kubernetes, with Endpoints and an EndpointSlice that name all API servers with a lease. Renews this
 // server's lease of 15 seconds; call it every 10. kUnavailable and the like when etcd does not answer.
 Result<> EnsureKubernetesService(registry::Registry& registry, const KubernetesServiceOptions& options,
                                  std::stop_token stop);
+// Gives the Service the type and ports of `options`, for a server that starts: whoever started last decides, as upstream.
+Result<> CorrectKubernetesService(registry::Registry& registry, const KubernetesServiceOptions& options,
+                                  std::stop_token stop);
 // Ends this server's lease, and takes its address out of the endpoints unless it is the last one. Before the server stops
 // to serve.
 Result<> WithdrawKubernetesEndpoint(registry::Registry& registry, const KubernetesServiceOptions& options);

@@ -24,22 +24,37 @@ void SetMeta(metav1::ObjectMeta& meta) {
   meta.set_namespace_(kNamespace);
 }
 
+void SetTypeAndPorts(const KubernetesServiceOptions& options, corev1::ServiceSpec& spec) {
+  spec.set_type(options.node_port > 0 ? "NodePort" : "ClusterIP");
+  spec.clear_ports();
+  corev1::ServicePort& port = *spec.add_ports();
+  port.set_name("https");
+  port.set_protocol("TCP");
+  port.set_port(443);
+  port.mutable_target_port()->set_int_val(options.port);
+  if (options.node_port > 0) port.set_node_port(options.node_port);
+}
+
 corev1::Service WantedService(const KubernetesServiceOptions& options) {
   corev1::Service service;
   SetMeta(*service.mutable_metadata());
   (*service.mutable_metadata()->mutable_labels())["component"] = "apiserver";
   (*service.mutable_metadata()->mutable_labels())["provider"] = "kubernetes";
   corev1::ServiceSpec& spec = *service.mutable_spec();
-  spec.set_type("ClusterIP");
+  SetTypeAndPorts(options, spec);
   spec.set_cluster_ip(options.service_ip);
   spec.add_cluster_ips(options.service_ip);
   spec.set_session_affinity("None");
-  corev1::ServicePort& port = *spec.add_ports();
-  port.set_name("https");
-  port.set_protocol("TCP");
-  port.set_port(443);
-  port.mutable_target_port()->set_int_val(options.port);
   return service;
+}
+
+bool HasTypeAndPorts(const KubernetesServiceOptions& options, const corev1::ServiceSpec& have) {
+  corev1::ServiceSpec wanted;
+  SetTypeAndPorts(options, wanted);
+  if (have.type() != wanted.type() || have.ports_size() != 1) return false;
+  const corev1::ServicePort &one = have.ports(0), &other = wanted.ports(0);
+  return one.name() == other.name() && one.protocol() == other.protocol() && one.port() == other.port() &&
+         one.target_port().int_val() == other.target_port().int_val() && one.node_port() == other.node_port();
 }
 
 using Addresses = std::vector<std::string>;
@@ -141,6 +156,23 @@ Result<> EnsureKubernetesService(registry::Registry& registry, const KubernetesS
   KEELSON_RETURN_IF_ERROR(
       registry.store().master_leases().Renew(options.advertise_address, kLeaseTtl, Soon(stop)));
   return PublishServers(registry, options, stop);
+}
+
+Result<> CorrectKubernetesService(registry::Registry& registry, const KubernetesServiceOptions& options,
+                                  std::stop_token stop) {
+  const api::ResourceInfo& info = api::ResourceOf<corev1::Service>();
+  KEELSON_ASSIGN_OR_RETURN(registry::ObjectPtr found, registry.Get(info, kNamespace, kName, "", stop));
+  const auto stored = found->Decode();
+  if (HasTypeAndPorts(options, static_cast<const corev1::Service&>(*stored).spec())) return {};
+  auto updated = registry.Modify(
+      info, kNamespace, kName,
+      [&](api::Message& object) -> Result<> {
+        SetTypeAndPorts(options, *static_cast<corev1::Service&>(object).mutable_spec());
+        return {};
+      },
+      BootstrapWrite(stop));
+  if (!updated) return updated.error().Wrap("set the ports of the Service kubernetes");
+  return {};
 }
 
 Result<> WithdrawKubernetesEndpoint(registry::Registry& registry, const KubernetesServiceOptions& options) {

@@ -50,6 +50,31 @@ TEST_F(KubernetesServiceTest, NamesAllServersWithALease) {
   EXPECT_THAT(Addresses(), ElementsAre("192.0.2.11")) << "the last one stays";
 }
 
+TEST_F(KubernetesServiceTest, HasTheTypeAndPortsOfTheServerThatStartedLast) {
+  KubernetesServiceOptions options = At("192.0.2.10");
+  const auto look = [&](const char* type, int target, int node_port) {
+    Ensure(options);
+    const Result<> done = CorrectKubernetesService(**plane_, options, {});
+    ASSERT_TRUE(done) << done.error().message();
+    const auto service = Get<corev1::Service>("kubernetes");
+    ASSERT_TRUE(service);
+    EXPECT_EQ(service->spec().type(), type);
+    EXPECT_EQ(service->spec().cluster_ip(), options.service_ip);
+    ASSERT_EQ(service->spec().ports_size(), 1);
+    EXPECT_EQ(service->spec().ports(0).target_port().int_val(), target);
+    EXPECT_EQ(service->spec().ports(0).node_port(), node_port);
+  };
+  look("ClusterIP", 6443, 0);
+  options.node_port = 30443;
+  look("NodePort", 6443, 30443);
+  look("NodePort", 6443, 30443);
+  options.node_port = 30444;
+  options.port = 8443;
+  look("NodePort", 8443, 30444);
+  options.node_port = 0;
+  look("ClusterIP", 8443, 0);
+}
+
 TEST_F(KubernetesServiceTest, LeasesVanishWithTheirServer) {
   Ensure(At("192.0.2.10"));
   auto found = plane_->client().Range("/registry/masterleases/192.0.2.10", {}, {});
