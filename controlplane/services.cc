@@ -43,6 +43,7 @@
 #include "lib/http/server/server.h"
 #include "lib/k8s/validation_settings.h"
 #include "lib/linux/notify.h"
+#include "lib/metrics/disable.h"
 #include "lib/metrics/metrics.h"
 
 namespace keelson::controlplane {
@@ -424,6 +425,7 @@ int RunControlPlane(const Options& options) {
   if (!options.write_config_to.empty()) {
     return component::ExitCode(WriteSchedulerConfig(options), "Cannot write the configuration");
   }
+  metrics::Disable(options.disabled_metrics);
   k8s::TellFeatureGates(options.feature_gates, ProgramsOf(options));
   component::TellFlagsWithoutEffect(options.without_effect);
   k8s::ValidationSettings validation = k8s::ValidationSettingsOf(options.feature_gates);

@@ -305,6 +305,7 @@ void AddFlags(CLI::App& app, Options& options) {
   add("--roles", options.roles, "What runs in this process: apiserver, scheduler, controllers")
       ->check(CLI::IsMember({"apiserver", "scheduler", "controllers"}));
   add("-v,--v", options.verbosity, "Log level; 4 and above show debugging messages");
+  add("--disabled-metrics", options.disabled_metrics, "Metrics that /metrics does not show");
   add("--logging-format", options.logging_format, "text or json")->check(CLI::IsMember({"text", "json"}));
   app.add_option_function<std::vector<std::string>>(
       "--feature-gates",

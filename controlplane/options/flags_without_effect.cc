@@ -44,7 +44,6 @@ constexpr component::FlagWithoutEffect kFlags[] = {
     {"default-watch-cache-size", kNumber, "100", "each resource's history has the same bounds"},
     {"delete-collection-workers", kNumber, "1", "a collection is deleted one object after the other"},
     {"disable-attach-detach-reconcile-sync", kSwitch, "false", kEvents},
-    {"disabled-metrics", kList, "", kMetrics},
     {"egress-selector-config-file", kText, "", "connections are made directly"},
     {"emulated-version", kList, "kube=1.36", kVersions},
     {"emulation-forward-compatible", kSwitch, "false", kVersions},

@@ -39,6 +39,7 @@ struct AuditOptions {
 struct Options {
   std::vector<std::string> roles = {"apiserver", "scheduler", "controllers"};
   int verbosity = 0;
+  std::vector<std::string> disabled_metrics;
 
   std::vector<std::string> etcd_servers;    // empty: a child process with data in data_dir
   std::vector<std::string> etcd_overrides;  // "group/resource#servers": refused, see services.cc

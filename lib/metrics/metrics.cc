@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
 
 #include "lib/base/file.h"
+#include "lib/metrics/disable.h"
 #include "lib/metrics/kubernetes_metrics.h"
 #include "lib/metrics/text.h"
 
@@ -26,6 +28,7 @@ struct Registry {
   Mutex mutex;
   std::map<std::string, Entry, std::less<>> families KEELSON_GUARDED_BY(mutex);
   std::vector<std::function<void()>> collectors KEELSON_GUARDED_BY(mutex);
+  std::set<std::string, std::less<>> disabled KEELSON_GUARDED_BY(mutex);
 };
 
 Registry& TheRegistry() {
@@ -160,12 +163,20 @@ void CollectProcess() {
 }
 
 // Metrics about metrics: counts of registered metrics by stability. None is ever disabled or hidden.
+int CountDisabled() {
+  Registry& registry = TheRegistry();
+  MutexLock lock(registry.mutex);
+  int count = 0;
+  for (const std::string& name : registry.disabled) count += registry.families.contains(name) ? 1 : 0;
+  return count;
+}
+
 void CollectRegistered() {
   Family& registered =
       Counter("registered_metrics_total",
               "The count of registered metrics broken by stability level and deprecation version.",
               {"stability_level", "deprecated_version"});
-  Counter("disabled_metrics_total", "The count of disabled metrics.").With();
+  Counter("disabled_metrics_total", "The count of disabled metrics.").With().Set(CountDisabled());
   Counter("hidden_metrics_total", "The count of hidden metrics.").With();
   std::map<std::vector<std::string>, int> counts;
   for (const Description& one : Describe()) {
@@ -270,8 +281,16 @@ std::string Print() {
   CollectRegistered();
   std::string out;
   MutexLock lock(registry.mutex);
-  for (const auto& [name, entry] : registry.families) entry.family->Print(out);
+  for (const auto& [name, entry] : registry.families) {
+    if (!registry.disabled.contains(name)) entry.family->Print(out);
+  }
   return out;
+}
+
+void Disable(const std::vector<std::string>& names) {
+  Registry& registry = TheRegistry();
+  MutexLock lock(registry.mutex);
+  registry.disabled.insert(names.begin(), names.end());
 }
 
 std::vector<Description> Describe() {

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/metrics/disable.h"
+
 namespace keelson::metrics {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(Metrics, PrintsCountersWithEscapedLabels) {
   Counter("test_requests_total", "Requests.", {"verb", "path"}).With({"GET", "a\"b\\c\nd"}).Add(3);
@@ -35,6 +38,19 @@ TEST(Metrics, CollectorsRunBeforePrinting) {
                            "process_network_receive_bytes_total", "process_network_transmit_bytes_total"}) {
     EXPECT_THAT(Print(), HasSubstr(std::string("\n") + name + " "));
   }
+}
+
+TEST(Metrics, DisabledOnesAreNotShown) {
+  Counter("test_turned_off_total", "Off.").With().Increment();
+  Counter("test_turned_off_total_not", "On.").With().Increment();
+  EXPECT_THAT(Print(), HasSubstr("\ntest_turned_off_total 1\n"));
+  Disable({"test_turned_off_total", "test_later_seconds", "test_never"});
+  Histograms("test_later_seconds", "Off.", {1}).HistogramWith().Observe(1);
+  const std::string shown = Print();
+  EXPECT_THAT(shown, Not(HasSubstr("test_turned_off_total ")));
+  EXPECT_THAT(shown, Not(HasSubstr("test_later_seconds")));
+  EXPECT_THAT(shown, HasSubstr("\ntest_turned_off_total_not 1\n"));
+  EXPECT_THAT(shown, HasSubstr("\ndisabled_metrics_total 2\n"));
 }
 
 }  // namespace

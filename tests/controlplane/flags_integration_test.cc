@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A TCP port of 127.0.0.1 that takes connections and says nothing.
 class MutePort {
@@ -47,12 +48,19 @@ class FlagsTest : public Roles {
 };
 
 TEST_F(FlagsTest, OfTheApiServer) {
-  StartServer({"--event-ttl=2s", "--etcd-compaction-interval=1s", "--external-hostname=api.example.com",
+  StartServer({"--disabled-metrics=apiserver_request_total,apiserver_storage_objects", "--event-ttl=2s",
+               "--etcd-compaction-interval=1s", "--external-hostname=api.example.com",
                "--kubelet-timeout=200ms", "--min-request-timeout=1", "--disable-http2-serving",
                "--default-not-ready-toleration-seconds=7", "--default-unreachable-toleration-seconds=8",
                "--service-node-port-range=30100-30101", "--service-account-max-token-expiration=1h",
                "--api-audiences=here", "--endpoint-reconciler-type=none"});
   Kubectl({"create", "serviceaccount", "default"});
+
+  const std::string metrics = Get("/metrics").body;
+  EXPECT_THAT(metrics, Not(HasSubstr("apiserver_request_total{")));
+  EXPECT_THAT(metrics, Not(HasSubstr("apiserver_storage_objects")));
+  EXPECT_THAT(metrics, HasSubstr("apiserver_request_duration_seconds_bucket{"));
+  EXPECT_THAT(metrics, HasSubstr("\ndisabled_metrics_total 2\n"));
 
   // --event-ttl: etcd removes the event.
   Apply(R"({"apiVersion":"v1","kind":"Event","metadata":{"name":"e"},
