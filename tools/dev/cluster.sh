@@ -145,7 +145,7 @@ node_remove() {
     node_power_off
     return
   fi
-  for daemon in kubelet "$STORAGE_CONTROLLER" keelson-csi-local kube-cni kube-proxy kube-controlplane; do daemon_stop "$daemon"; done
+  for daemon in kubelet keelson-csi-controller keelson-csi-local kube-cni kube-proxy kube-controlplane; do daemon_stop "$daemon"; done
   containers_remove
   daemon_stop containerd
   node_kill

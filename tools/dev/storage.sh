@@ -1,22 +1,19 @@
 # Volumes on each node's disk: csi/local's driver, its provisioner, and the default StorageClass. KEELSON_STORAGE=none
 # leaves all of it out.
 KEELSON_STORAGE=${KEELSON_STORAGE:-local}
-STORAGE_CONTROLLER=keelson-csi-controller
-PROGRAMS+=(keelson-csi-local)
-DAEMONS+=(keelson-csi-local "$STORAGE_CONTROLLER")
+KEELSON_CSI_HEALTHZ_PORT=${KEELSON_CSI_HEALTHZ_PORT:-10263}
+PROGRAMS+=(keelson-csi-local keelson-csi-controller)
+DAEMONS+=(keelson-csi-local keelson-csi-controller)
 
 storage_is_on() { [ "$KEELSON_STORAGE" != none ]; }
 
-# The one place that decides whether claims are provisioned: a build without the controller has no provisioner.
-storage_has_controller() { storage_is_on && [ -x "$BIN/$STORAGE_CONTROLLER" ]; }
-
 # What the node in use (node_use) is to have.
 storage_daemons() {
-  ! storage_is_on || echo keelson-csi-local
-  ! storage_has_controller || echo "$STORAGE_CONTROLLER"
+  ! storage_is_on || printf '%s\n' keelson-csi-local keelson-csi-controller
 }
 
-# storage_command NAME: sets COMMAND. The path of a socket has at most 107 bytes: so it is in run/, not below the kubelet.
+# storage_command NAME: sets COMMAND. The path of a socket has at most 107 bytes: so it is in run/, not below the kubelet. Each node's
+# controller serves its node alone, also with expansion: the driver's --controller-expansion stays on.
 storage_command() {
   case $1 in
     keelson-csi-local)
@@ -26,35 +23,31 @@ storage_command() {
       # shellcheck disable=SC2206
       COMMAND+=(${KEELSON_STORAGE_FLAGS:-})
       ;;
-    "$STORAGE_CONTROLLER")
-      COMMAND=(env "NODE_NAME=$NODE" "$BIN/$STORAGE_CONTROLLER" --csi-address "$NODE_RUN/csi.sock"
-        --kubeconfig "$CONF/$STORAGE_CONTROLLER.kubeconfig" --node-deployment --strict-topology --immediate-topology=false
-        --enable-capacity --capacity-namespace kube-system)
+    keelson-csi-controller)
+      COMMAND=("$BIN/keelson-csi-controller" --csi-address "$NODE_RUN/csi.sock" --kubeconfig "$CONF/keelson-csi-controller.kubeconfig"
+        --node-deployment --node-name "$NODE" --strict-topology --immediate-topology=false
+        --enable-capacity --capacity-namespace kube-system --http-endpoint "127.0.0.1:$KEELSON_CSI_HEALTHZ_PORT")
       # shellcheck disable=SC2206
       COMMAND+=(${KEELSON_STORAGE_CONTROLLER_FLAGS:-})
       ;;
   esac
 }
 
-# The driver's socket answers; the controller is known by its process alone.
 storage_healthy() {
-  [ "$1" != keelson-csi-local ] || python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' "$NODE_RUN/csi.sock"
+  case $1 in
+    keelson-csi-local) python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' "$NODE_RUN/csi.sock" ;;
+    keelson-csi-controller) in_node curl -fsS -m 2 "http://127.0.0.1:$KEELSON_CSI_HEALTHZ_PORT/healthz" ;;
+  esac
 }
 
 storage_pki() {
-  ! storage_has_controller || {
-    pki_cert "$STORAGE_CONTROLLER" "/O=keelson:csi-controller/CN=keelson:csi-controller"
-    pki_kubeconfig "$STORAGE_CONTROLLER" "$CONF/$STORAGE_CONTROLLER.kubeconfig"
-  }
+  storage_is_on || return 0
+  pki_cert keelson-csi-controller "/O=keelson:csi-controller/CN=keelson:csi-controller"
+  pki_kubeconfig keelson-csi-controller "$CONF/keelson-csi-controller.kubeconfig"
 }
 
 storage_objects() {
-  storage_is_on || return 0
-  run_kubectl apply -f "$ROOT/tools/dev/storage.yaml" >/dev/null
-  storage_has_controller || return 0
-  run_kubectl apply -f "$ROOT/csi/controller/deploy/rbac.yaml" >/dev/null
-  # Without the objects that the controller makes, no pod with a claim would be scheduled.
-  run_kubectl patch csidriver local.csi.keelson.dev --type=merge -p '{"spec": {"storageCapacity": true}}' >/dev/null
+  ! storage_is_on || run_kubectl apply -f "$ROOT/csi/controller/deploy/rbac.yaml" -f "$ROOT/tools/dev/storage.yaml" >/dev/null
 }
 
 # Raw devices stay attached until their volume is unstaged: without a kubelet nothing does that.
