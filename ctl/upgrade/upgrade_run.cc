@@ -177,7 +177,8 @@ Result<InitRun*> UpgradeRun::Init() {
   std::vector<std::string> warnings;
   KEELSON_RETURN_IF_ERROR(Complete(config, {machine->node_name, machine->advertise_address, {}}, warnings));
   config.bootstrap_tokens.clear();
-  init_.emplace(host_, std::move(config), InitOptions{{}, true, machine->node_name}, out_, err_, clock_);
+  init_.emplace(host_, std::move(config), InitOptions{{}, true, false, false, machine->node_name}, out_, err_,
+                clock_);
   return &*init_;
 }
 
