@@ -52,6 +52,20 @@ TEST_F(SchedulerTest, BindsClaimsForTheChosenNode) {
   EXPECT_EQ(NodeOf("p"), "n1");
 }
 
+TEST_F(SchedulerTest, ANodeThatAProvisionerRefusesIsChosenAnew) {
+  fake_->Put(MakeNode("n1"));
+  fake_->Put(WaitingClass("example.com/full"));
+  fake_->Put(WaitingClaim("c"));
+  Start();
+  Create(PodWith("p", "c"));
+  const auto selected = [](const auto& c) { return c.metadata().annotations().contains(kSelectedNode); };
+  corev1::PersistentVolumeClaim asked = AwaitClaim("c", selected);
+  asked.mutable_metadata()->mutable_annotations()->erase(kSelectedNode);
+  ASSERT_TRUE(api_.Update(asked));
+  EXPECT_EQ(WhyNot("p"), "SchedulerError: VolumeBinding: binding volumes: provisioning failed for PVC \"c\"");
+  AwaitClaim("c", selected);
+}
+
 TEST_F(SchedulerTest, VolumesThatAreLongInComingHoldUpNobodyElse) {
   fake_->Put(WaitingClass("example.com/never"));
   fake_->Put(MakeNode("n1", "100"));

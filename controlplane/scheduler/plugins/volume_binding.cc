@@ -110,6 +110,7 @@ class VolumeBinding : public PreFilterPlugin,
   std::optional<Result<>> PreBindDone(CycleState& state, const PodInfo& pod) override {
     Claims* own = state.Get<Claims>(this);
     if (!own || (own->volumes.empty() && own->provision.empty())) return Result<>();
+    if (const Result<> selected = StillSelected(*own); !selected) return selected;
     const ClaimSet now = ClaimsOf(pod, volumes_);
     if (!now.delayed.empty() || !now.immediate.empty()) return std::nullopt;
     if (!now.problem.empty()) return Error(Code::kInternal, now.problem);
@@ -129,6 +130,22 @@ class VolumeBinding : public PreFilterPlugin,
   bool QueueingHint(const ClusterEvent&, const PodInfo&) const override { return true; }
 
  private:
+  // A provisioner that cannot serve the node takes the node off the claim: another one has to be found.
+  Result<> StillSelected(const Claims& own) const {
+    for (const auto& asked : own.provision) {
+      const auto live = volumes_.FindClaim(asked.metadata().namespace_(), asked.metadata().name());
+      if (!live || !live->spec().volume_name().empty()) continue;
+      const auto& annotations = live->metadata().annotations();
+      const auto selected = annotations.find(kSelectedNode);
+      if (selected == annotations.end() ||
+          selected->second != asked.metadata().annotations().at(kSelectedNode)) {
+        return Error(Code::kInternal, fmt::format("binding volumes: provisioning failed for PVC \"{}\"",
+                                                  asked.metadata().name()));
+      }
+    }
+    return {};
+  }
+
   const uint16_t lost_, conflict_, unsatisfied_, no_room_;
   VolumeCatalog& volumes_;
   const std::optional<client::RestClient> api_;
