@@ -4,6 +4,8 @@
 #   make-pki.sh cluster ADDRESS [SERVICE-ADDRESS]   on the machine of the control plane, which others reach at ADDRESS; SERVICE-ADDRESS is
 #                                                   the first one of --service-cluster-ip-range (10.96.0.1)
 #   make-pki.sh node NAME DIRECTORY                 there too: DIRECTORY gets what belongs into /etc/kubernetes of the node NAME
+#   make-pki.sh csi-controller FILE                 there too, also where nodectl or kubeadm has made the cluster: FILE becomes
+#                                                   /etc/kubernetes/csi-controller.conf of each node
 set -eu
 umask 077
 base=${KUBERNETES_DIR:-/etc/kubernetes} days=${CERTIFICATE_DAYS:-365}
@@ -29,6 +31,8 @@ certificate() {
   rm -f "$1.ext" "$1.csr"
 }
 
+server() { cat "$pki/server" 2>/dev/null || sed -n '/^ *server: /{s///p;q}' "$base/admin.conf"; }
+
 # kubeconfig FILE SUBJECT: with a client certificate inside.
 kubeconfig() {
   [ ! -f "$1" ] || return 0
@@ -40,7 +44,7 @@ kind: Config
 clusters:
 - name: kubernetes
   cluster:
-    server: $(cat "$pki/server")
+    server: $(server)
     certificate-authority-data: $(base64 -w0 "$pki/ca.crt")
 users:
 - name: user
@@ -92,8 +96,9 @@ make_node() {
 case "${1:-} $#" in
   "cluster 2" | "cluster 3") make_cluster "$2" "${3:-}" ;;
   "node 3") make_node "$2" "$3" ;;
+  "csi-controller 2") kubeconfig "$2" /O=keelson:csi-controller/CN=keelson:csi-controller ;;
   *)
-    sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

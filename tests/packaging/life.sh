@@ -9,10 +9,11 @@ fail() {
 }
 apt() { apt-get -qq -y --no-install-recommends --allow-downgrades -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold "$@" >/tmp/apt.log 2>&1 || { tail -n 30 /tmp/apt.log; fail "apt-get $*"; }; }
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-parts=(keelson-kubelet keelson-proxy keelson-cni keelson-controlplane keelson-nodectl keelson-csi-local keelson-node keelson)
+parts=(keelson-kubelet keelson-proxy keelson-cni keelson-controlplane keelson-nodectl keelson-csi-local keelson-csi-controller keelson-node keelson)
 debs() { for part in "${parts[@]}"; do echo "/debs/$1/${part}_"*.deb; done; }
-settings=(/etc/default/kubelet /etc/default/kube-proxy /etc/default/kube-cni /etc/default/kube-controlplane /etc/default/keelson-csi-local)
-units=(kubelet kube-proxy kube-cni kube-controlplane keelson-csi-local)
+settings=(/etc/default/kubelet /etc/default/kube-proxy /etc/default/kube-cni /etc/default/kube-controlplane /etc/default/keelson-csi-local
+  /etc/default/keelson-csi-controller)
+units=(kubelet kube-proxy kube-cni kube-controlplane keelson-csi-local keelson-csi-controller)
 
 # Packages that stand for the community's: same names, paths and versions as far as they meet ours.
 community() {  # NAME VERSION FIELDS PATH...
@@ -47,7 +48,7 @@ installed kubeadm || fail "kubeadm had to go"
 for part in "${parts[@]}"; do installed "$part" || fail "$part is not installed"; done
 
 echo "--- programs find their libraries"
-for program in kubelet kube-proxy kube-cni kube-controlplane nodectl keelson-csi-local; do
+for program in kubelet kube-proxy kube-cni kube-controlplane nodectl keelson-csi-local keelson-csi-controller; do
   "/usr/bin/$program" --version | grep -q '^Kubernetes v1\.' || fail "$program --version"
 done
 for plugin in bridge host-local portmap bandwidth loopback keelson-policy; do
@@ -60,6 +61,9 @@ dpkg --verify "${parts[@]}" | grep . && fail "files differ from what the package
 [ "$(stat -c '%U %G %a' /etc/kubernetes/pki)" = "root kube-controlplane 750" ] || fail "/etc/kubernetes/pki: $(stat -c '%U %G %a' /etc/kubernetes/pki)"
 [ "$(stat -c %a /var/lib/kubelet)" = 750 ] || fail "/var/lib/kubelet: $(stat -c %a /var/lib/kubelet)"
 [ -d /etc/kubernetes/manifests ] && [ -d /etc/cni/net.d ] && [ -d /var/lib/cni ] || fail "directories are missing"
+for example in csi-local/examples/driver.yaml csi-controller/examples/rbac.yaml controlplane/examples/make-pki.sh; do
+  [ -s "/usr/share/doc/keelson-$example" ] || fail "no /usr/share/doc/keelson-$example"
+done
 for file in "${settings[@]}"; do
   dpkg-query -W -f '${Conffiles}\n' "${parts[@]}" | grep -q "^ $file " || fail "$file is no conffile"
 done
@@ -73,7 +77,7 @@ done
 for unit in keelson-etcd-snapshot.service keelson-etcd-snapshot.timer; do
   systemd-analyze verify --man=no "$unit" 2>&1 | grep "$unit" && fail "$unit has mistakes"
 done
-for unit in kube-proxy kube-cni kube-controlplane keelson-etcd-snapshot; do
+for unit in kube-proxy kube-cni kube-controlplane keelson-etcd-snapshot keelson-csi-controller; do
   systemd-analyze security --offline=yes --threshold=30 "$unit.service" >/tmp/security 2>&1 || { tail -n 1 /tmp/security; fail "$unit is too exposed"; }
   tail -n 1 /tmp/security
 done

@@ -14,7 +14,7 @@ skip() {
 for tool in dpkg-buildpackage dh fakeroot; do
   command -v $tool >/dev/null || skip "$tool is not installed"
 done
-for program in kubelet kube-proxy kube-cni kube-controlplane nodectl keelson-csi-local bridge; do
+for program in kubelet kube-proxy kube-cni kube-controlplane nodectl keelson-csi-local keelson-csi-controller bridge; do
   [ -x "$programs/$program" ] || skip "$programs has no $program"
 done
 suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
@@ -30,7 +30,7 @@ fail() {
 
 # Once stripped here, the programs need not be stripped for each of the builds below.
 mkdir "$work/programs"
-for program in kubelet kube-proxy kube-cni kube-controlplane nodectl keelson-csi-local bridge; do
+for program in kubelet kube-proxy kube-cni kube-controlplane nodectl keelson-csi-local keelson-csi-controller bridge; do
   strip -o "$work/programs/$program" "$programs/$program"
 done
 for name in bandwidth host-local keelson-policy loopback portmap; do ln "$work/programs/bridge" "$work/programs/$name"; done
