@@ -20,7 +20,7 @@ fail() {
 for tool in dpkg-buildpackage dh fakeroot kubectl umoci skopeo busybox; do
   command -v $tool >/dev/null || skip "$tool is not installed"
 done
-for program in kubelet kube-proxy kube-cni kube-controlplane nodectl bridge; do
+for program in kubelet kube-proxy kube-cni kube-controlplane nodectl bridge keelson-csi-local keelson-csi-controller; do
   [ -x "$programs/$program" ] || skip "$programs has no $program"
 done
 suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
@@ -32,7 +32,7 @@ trap 'rm -rf "$work"' EXIT
 
 echo "--- packages"
 mkdir -p "$work/programs" "$work/images"
-for program in kubelet kube-proxy kube-cni kube-controlplane nodectl bridge; do
+for program in kubelet kube-proxy kube-cni kube-controlplane nodectl bridge keelson-csi-local keelson-csi-controller; do
   strip -o "$work/programs/$program" "$programs/$program"
 done
 for name in bandwidth host-local keelson-policy loopback portmap; do ln "$work/programs/bridge" "$work/programs/$name"; done
