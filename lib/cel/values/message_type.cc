@@ -15,18 +15,18 @@ constexpr size_t kDeepest = 16;
 
 class TypeBuilder {
  public:
-  DeclTypePtr Object(const api::MessageInfo& info, const std::string& name, bool root) {
+  DeclTypePtr Object(const api::MessageInfo& info, const std::string& name, bool type_meta) {
     above_.push_back(&info);
     std::vector<DeclField> fields;
-    if (root) {
+    if (type_meta) {
       fields.push_back({"apiVersion", "apiVersion", DeclType::String(), false, false});
       fields.push_back({"kind", "kind", DeclType::String(), false, false});
     }
     for (const api::JsonKey& key : info.keys) {
       std::string json_name(key.field->json_name);
-      bool type_meta = root && (json_name == "kind" || json_name == "apiVersion");
+      const bool declared = type_meta && (json_name == "kind" || json_name == "apiVersion");
       auto escaped = EscapeFieldName(json_name);
-      if (type_meta || !escaped) continue;
+      if (declared || !escaped) continue;
       fields.push_back({json_name, *escaped, Field(*key.field, name + "." + json_name), false, false});
     }
     above_.pop_back();
@@ -55,16 +55,17 @@ class TypeBuilder {
       case api::ValueKind::kMessage:
         break;
     }
-    return OfMessage(*field.message, name);
+    return OfMessage(*field.message, name, !field.type_meta.empty());
   }
 
-  DeclTypePtr OfMessage(const api::MessageInfo& info, const std::string& name) {
+  // `type_meta`: objects of the type have kind and apiVersion.
+  DeclTypePtr OfMessage(const api::MessageInfo& info, const std::string& name, bool type_meta) {
     switch (info.form) {
       case api::JSON_OBJECT:
         if (std::find(above_.begin(), above_.end(), &info) != above_.end() || above_.size() > kDeepest) {
           return DeclType::Dyn();
         }
-        return Object(info, name, false);
+        return Object(info, name, type_meta);
       case api::JSON_TIME:
       case api::JSON_MICRO_TIME:
       case api::JSON_DURATION:

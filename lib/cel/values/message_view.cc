@@ -23,7 +23,22 @@ using google::protobuf::Reflection;
 
 const Reflection& ReflectionOf(const Message& message) { return *message.GetReflection(); }
 
-Value OfMessage(const Message& message, const MessageInfo& info, Arena& arena);
+struct TypeMeta {
+  std::string_view api_version, kind;
+};
+
+// Of a whole object inside another, such as a claim template; empty for other messages.
+TypeMeta TypeMetaOf(const FieldInfo& field) {
+  const std::string_view text = field.type_meta;  // "kind":"X","apiVersion":"v1"
+  const auto value = [&](std::string_view name) {
+    const size_t begin = text.find(name) + name.size();
+    return text.substr(begin, text.find('"', begin) - begin);
+  };
+  if (text.empty()) return {};
+  return {value(R"("apiVersion":")"), value(R"("kind":")")};
+}
+
+Value OfMessage(const Message& message, const MessageInfo& info, Arena& arena, TypeMeta type_meta = {});
 
 // One value of a field: `index` of a list or map's entries, -1 of a singular field.
 Value Scalar(const Message& message, const FieldInfo& field,
@@ -53,7 +68,7 @@ Value Scalar(const Message& message, const FieldInfo& field,
     case api::ValueKind::kMessage:
       return OfMessage(
           index < 0 ? r.GetMessage(message, descriptor) : r.GetRepeatedMessage(message, descriptor, index),
-          *field.message, arena);
+          *field.message, arena, TypeMetaOf(field));
   }
   return Value();
 }
@@ -140,9 +155,8 @@ bool ReadField(const Message& message, const FieldInfo& field, Value& out, Arena
 
 class MessageObject : public MapValue {
  public:
-  MessageObject(const Message& message, const MessageInfo& info, std::string_view api_version,
-                std::string_view kind)
-      : message_(message), info_(info), api_version_(api_version), kind_(kind) {}
+  MessageObject(const Message& message, const MessageInfo& info, TypeMeta type_meta)
+      : message_(message), info_(info), api_version_(type_meta.api_version), kind_(type_meta.kind) {}
 
   bool Find(const Value& key, Value& out, Arena& arena) const override {
     if (!key.Is(ValueKind::kString)) return false;
@@ -262,10 +276,10 @@ Value OfSchemaUnion(const Message& message, const MessageInfo& info, Arena& aren
   return allows ? Value::Bool(r.GetBool(message, allows->descriptor)) : Value();
 }
 
-Value OfMessage(const Message& message, const MessageInfo& info, Arena& arena) {
+Value OfMessage(const Message& message, const MessageInfo& info, Arena& arena, TypeMeta type_meta) {
   switch (info.form) {
     case api::JSON_OBJECT:
-      return Value::Map(arena.New<MessageObject>(message, info, std::string_view(), std::string_view()));
+      return Value::Map(arena.New<MessageObject>(message, info, type_meta));
     case api::JSON_TIME:
       return OfTime(message, false, arena);
     case api::JSON_MICRO_TIME:
@@ -294,7 +308,7 @@ Value MessageValue(const Message& message, Arena& arena, std::string_view api_ve
                    std::string_view kind) {
   const MessageInfo& info = api::InfoOf(message.GetDescriptor());
   if (info.form != api::JSON_OBJECT) return OfMessage(message, info, arena);
-  return Value::Map(arena.New<MessageObject>(message, info, api_version, kind));
+  return Value::Map(arena.New<MessageObject>(message, info, TypeMeta{api_version, kind}));
 }
 
 }  // namespace keelson::cel

@@ -157,6 +157,25 @@ TEST(MessageView, SaysWhatJsonSays) {
   }
 }
 
+TEST(MessageView, ClaimTemplatesHaveAKind) {
+  appsv1::StatefulSet set;
+  set.mutable_spec()->add_volume_claim_templates()->mutable_metadata()->set_name("data");
+  EnvOptions options;
+  options.variables = {{"object", MessageType(set.GetDescriptor(), "StatefulSet", true)}};
+  EnvPtr env = Env::Make(options);
+  Arena arena;
+  for (const char* expression : {"object.spec.volumeClaimTemplates.all(c, c.kind == 'PersistentVolumeClaim')",
+                                 "object.spec.volumeClaimTemplates[0].apiVersion == 'v1'"}) {
+    auto program = env->Compile(expression);
+    ASSERT_TRUE(program) << program.error().message();
+    Activation activation(*env);
+    activation.Set("object", MessageValue(set, arena, "apps/v1", "StatefulSet"));
+    auto value = (*program)->Evaluate(activation, arena);
+    ASSERT_TRUE(value) << value.error().message();
+    EXPECT_EQ(ToText(*value), "true") << expression;
+  }
+}
+
 TEST(MessageView, ChecksAndEvaluatesPolicies) {
   corev1::Pod pod;
   pod.mutable_metadata()->set_name("web");
