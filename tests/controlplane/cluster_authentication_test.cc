@@ -92,6 +92,33 @@ TEST_F(ClusterAuthentication, IsLookedUpAndFollowed) {
   EXPECT_EQ(process->End(SIGTERM), 0);
 }
 
+TEST_F(ClusterAuthentication, MayBeMissing) {
+  // A scheduler starts and trusts no certificate until it may read the ConfigMap.
+  const auto scheduler = StartPages("scheduler", "kube-scheduler");
+  AwaitPages(*scheduler);
+  EXPECT_TRUE(scheduler->Says("Continuing without authentication configuration")) << scheduler->Log();
+  EXPECT_EQ(Metrics(*scheduler, "admin"), "401");
+  LetRead("kube-scheduler");
+  EXPECT_TRUE(Eventually([&] { return Metrics(*scheduler, "admin") == "200"; }, seconds(120)))
+      << scheduler->Log();
+
+  const auto skipping = StartPages("scheduler", "kube-scheduler", {"--authentication-skip-lookup"});
+  AwaitPages(*skipping);
+  EXPECT_EQ(Metrics(*skipping, "admin"), "403") << "no certificate is asked for";
+
+  // Controllers do not start; their own role would let them read it.
+  cluster_->AddUser("stranger", {});
+  const std::string stranger = "--authentication-kubeconfig=" + File("stranger.conf");
+  const auto controllers = StartPages("controllers", "kube-controller-manager", {stranger});
+  EXPECT_EQ(controllers->Wait(), 1);
+  EXPECT_TRUE(controllers->Says("unable to load configmap based request-header-client-ca-file"))
+      << controllers->Log();
+  const auto tolerant = StartPages("controllers", "kube-controller-manager",
+                                   {stranger, "--authentication-tolerate-lookup-failure"});
+  AwaitPages(*tolerant);
+  EXPECT_EQ(Metrics(*tolerant, "admin"), "401");
+}
+
 TEST_F(ClusterAuthentication, FlagsWin) {
   const crypto::TestPki proxies;
   WritePair("front", proxies.Client("front", {}));
