@@ -49,7 +49,7 @@ def run(*command, **options):
 class Unit:
     """What the compiler gets: a source or several joined, each by its path below the root."""
 
-    def __init__(self, root, entry):
+    def __init__(self, root, build, entry):
         self.path = entry["file"]
         path = pathlib.Path(self.path)
         self.sources = INCLUDE.findall(path.read_text()) if "/units/" in self.path else [path.relative_to(root).as_posix()]
@@ -60,7 +60,8 @@ class Unit:
             if word == "-include":
                 self.precompiled = operand
             elif word.startswith(("-I", "-isystem", "-D", "-std")):
-                self.flags += [word] if operand is None else [word, operand]
+                # What protoc writes is the system's, whichever way the unit finds it.
+                self.flags += ["-isystem", str(build)] if word == f"-I{build}" else [word] if operand is None else [word, operand]
 
 
 def units_of(root, build):
@@ -68,7 +69,7 @@ def units_of(root, build):
         file = pathlib.Path(entry["file"])
         ours = root in file.parents and file.suffix == ".cc" and (build not in file.parents or "/units/" in entry["file"])
         if ours and file.name != "pch.cc" and file.exists():
-            yield Unit(root, entry)
+            yield Unit(root, build, entry)
 
 
 class Tree:
