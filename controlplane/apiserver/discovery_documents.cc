@@ -28,7 +28,7 @@ struct Group {
   std::string name;
   std::vector<Version> versions;  // preferred version first
   int32_t priority = 0;           // the highest of its versions
-  std::string first_name = "";    // of the APIServices with that priority
+  std::string first_name;         // of the APIServices with that priority
 };
 
 // v10beta3 -> stage 1, 10, 3; nothing for names of another form.

@@ -51,7 +51,7 @@ struct ApiServerOptions {
   struct AuthorizerEntry {
     enum class Kind { kNode, kRbac, kOther } kind;
     std::shared_ptr<const Authorizer> other = nullptr;
-    std::string type = "", name = "";  // of `other`, as configured
+    std::string type, name;  // of `other`, as configured
   };
   std::vector<AuthorizerEntry> authorizers = {{AuthorizerEntry::Kind::kNode}, {AuthorizerEntry::Kind::kRbac}};
 

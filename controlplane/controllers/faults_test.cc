@@ -64,7 +64,7 @@ TEST_P(Stories, Deployment) {
   world.on_pod = [&] {
     const std::vector<corev1::Pod> pods = ActivePods(world);
     CheckOwners(world, pods);
-    if (pods.size() > static_cast<size_t>(replicas + surge)) {
+    if (pods.size() > static_cast<size_t>(replicas) + static_cast<size_t>(surge)) {
       world.Note(std::to_string(pods.size()) + " pods where " + std::to_string(replicas + surge) + " may be");
     }
   };

@@ -152,7 +152,7 @@ Result<std::set<int>> PortAllocator::Reconcile(const std::set<int>& used, const 
   KEELSON_RETURN_IF_ERROR(Load(limits));
   const bool fresh = revision_ == 0;
   std::map<int, int> unused;
-  auto reconcile = [&](Bits& bits) -> Result<> {
+  auto reconcile = [&](Bits& bits) KEELSON_REQUIRES(mutex_) -> Result<> {
     unknown.clear();
     unused.clear();
     for (int port : used) {

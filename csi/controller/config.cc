@@ -113,7 +113,7 @@ Result<> Validate(const Config& config) {
 }
 
 std::string LeaseName(const std::string& controller, const std::string& driver) {
-  const std::string plain = Replaced(driver, [](char c) { return c != '/'; });
+  std::string plain = Replaced(driver, [](char c) { return c != '/'; });
   if (controller == kAttacher) return "external-attacher-leader-" + plain;
   if (controller == kProvisioner) return plain;
   std::string strict =

@@ -197,7 +197,7 @@ class DriverService {
     const client::RestClient api(transport_, config_.renew_deadline / 2);
     client::LeaderElector elector(api, events, ElectionOf(config_, role, driver));
     elections_.Add(&elector);
-    const Result<> result = elector.Run(
+    Result<> result = elector.Run(
         stop, [&](std::stop_token s) { return RunRole(role, s); },
         [&] {
           log::Error("The Lease is lost; another process may lead",

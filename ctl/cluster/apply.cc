@@ -59,8 +59,7 @@ Result<> TryOnce(const client::RestClient& api, const WantedObject& wanted, cons
     KEELSON_ASSIGN_OR_RETURN(const bool there, IsThere(api, named));
     if (there) return {};
   }
-  const auto created =
-      Send(api, "POST", client::ResourcePath(*named.resource, named.ns, "", ""), wanted.object);
+  auto created = Send(api, "POST", client::ResourcePath(*named.resource, named.ns, "", ""), wanted.object);
   if (created || !created.error().Is(Code::kAlreadyExists)) return created;
   return Send(api, "PUT", client::ResourcePath(*named.resource, named.ns, named.name, ""), wanted.object);
 }

@@ -74,11 +74,12 @@ Result<> Pleg::Relist(std::stop_token stop) {
   std::set<std::string> changed;
   {
     MutexLock lock(mutex_);
-    last_good_ = clock_.SteadyNow();
+    const SteadyTime time = clock_.SteadyNow();
+    last_good_ = time;
     listed_ = true;
     std::erase_if(ends_, [&](const auto& item) {
       const bool listed = item.second.relists < number && !live.count(item.first);
-      return listed || item.second.until <= last_good_;
+      return listed || item.second.until <= time;
     });
     for (const auto& [uid, fingerprint] : pods_) {
       if (!now.count(uid)) changed.insert(uid);

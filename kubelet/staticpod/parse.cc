@@ -97,7 +97,8 @@ std::string NameOf(const PodOrigin& origin, const corev1::Pod& pod) {
 
 // An identity, no protection: the same as long as the manifest is.
 std::string UidOf(const PodOrigin& origin, const corev1::Pod& pod) {
-  const std::string earlier = EarlierUid(origin, pod), own = OwnUid(origin, pod);
+  const std::string earlier = EarlierUid(origin, pod);
+  std::string own = OwnUid(origin, pod);
   if (!origin.running) return own;
   const std::string& ns = pod.metadata().namespace_();
   return origin.running

@@ -233,12 +233,14 @@ std::string CadvisorMetricsText(const StatsSnapshot& stats, const MachineFacts& 
   AddFileSystems(stats, text);
   text.Family("container_last_seen", "gauge", "Last time a container was seen by the exporter");
   EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
-    text.Add(Labels(pod, item), static_cast<double>(at / 1000), at);
+    const int64_t seconds = at / 1000;
+    text.Add(Labels(pod, item), static_cast<double>(seconds), at);
   });
   text.Family("container_start_time_seconds", "gauge",
               "Start time of the container since unix epoch in seconds.");
   EachContainer(stats, [&](const auto& pod, const auto& item, int64_t at) {
-    text.Add(Labels(pod, item), static_cast<double>(item.created_at / 1000000000), at);
+    const int64_t seconds = item.created_at / 1000000000;
+    text.Add(Labels(pod, item), static_cast<double>(seconds), at);
   });
   AddNetwork(stats, text);
   AddPressures(stats, text);

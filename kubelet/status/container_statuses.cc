@@ -119,9 +119,9 @@ class Filler {
   // Messages of all containers together stay below 12 KiB.
   void CutMessages() {
     constexpr size_t kAll = 12 << 10;
-    size_t containers = static_cast<size_t>(spec_.init_containers_size() + spec_.containers_size() +
-                                            spec_.ephemeral_containers_size());
-    size_t share = containers > 0 ? kAll / containers : kAll;
+    const int containers =
+        spec_.init_containers_size() + spec_.containers_size() + spec_.ephemeral_containers_size();
+    const size_t share = containers > 0 ? kAll / static_cast<size_t>(containers) : kAll;
     auto cut = [share](Statuses* statuses) {
       for (auto& status : *statuses) {
         for (auto* state : {status.mutable_state(), status.mutable_last_state()}) {

@@ -51,7 +51,7 @@ Result<Object> FollowedResource::Apply(std::string_view raw, bool always) {
 
 void FollowedResource::Forget(const std::string& key, Object last) {
   const Object before = store_.Remove(key);
-  if (before) Notify(key, last ? std::move(last) : before, nullptr);
+  if (before) Notify(key, last ? last : before, nullptr);
 }
 
 Result<> FollowedResource::Relist(const RestClient& api) {

@@ -154,7 +154,7 @@ std::shared_ptr<const CustomOpenApi::Published> CustomOpenApi::Current() {
   if (!definitions_) return published_;
   bool same = true;
   size_t count = 0;
-  definitions_([&](const storage::ObjectPtr& object) {
+  definitions_([&](const storage::ObjectPtr& object) KEELSON_REQUIRES(mutex_) {
     same = same && count < seen_.size() && seen_[count] == object;
     ++count;
   });

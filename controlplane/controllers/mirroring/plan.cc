@@ -158,7 +158,8 @@ MirrorPlan PlanMirror(const corev1::Endpoints& endpoints, const std::vector<Slic
     }
     wanted.groups().erase(found);  // one slice is enough; duplicates are deleted
   }
-  for (const auto& [key, group] : wanted.groups()) {
+  for (const auto& entry : wanted.groups()) {
+    const auto& group = entry.second;
     // Reuse a slice that would be deleted for one that would be created, if the family (immutable) matches.
     auto reused = std::find_if(plan.remove.begin(), plan.remove.end(), [&](const SlicePointer& slice) {
       const metav1::OwnerReference* owner = api::ControllerOf(slice->metadata());

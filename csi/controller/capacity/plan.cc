@@ -35,9 +35,9 @@ std::vector<Segments> DistinctTopologies(const std::vector<TopologyNode>& nodes)
 }
 
 std::string ManagedBy(const std::string& node) {
-  const std::string base = "external-provisioner";
+  std::string base = "external-provisioner";
   if (node.empty()) return base;
-  const std::string name = base + "-" + node;
+  std::string name = base + "-" + node;
   if (name.size() <= kMostOfLabel) return name;
   uint32_t hash = 2166136261U;  // FNV-1a
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;

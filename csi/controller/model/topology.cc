@@ -165,7 +165,7 @@ Result<std::optional<v1::TopologyRequirement>> RequireTopology(
                                JsonQuoted(selected_node), Text(selected.topology), Text(permitted)));
     }
     requisite.push_back(selected.topology);
-  } else if (allowed.size() > 0) {
+  } else if (!allowed.empty()) {
     requisite = permitted;
   } else if (selected_node.empty() && !options.immediate) {
     return std::optional<v1::TopologyRequirement>();

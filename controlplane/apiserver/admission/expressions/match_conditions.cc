@@ -39,7 +39,7 @@ MatchConditions::MatchConditions(
 Result<bool> MatchConditions::Match(const ExpressionInput& input, const ExpressionObject* params) const {
   if (conditions_.empty()) return true;
   const SteadyTime begin = SteadyTime::clock::now();
-  const Result<bool> match = Evaluate(input, params);
+  Result<bool> match = Evaluate(input, params);
   const std::vector<std::string> labels = {owner_.kind, owner_.name,
                                            std::string(NameOf(input.request().operation)), owner_.type};
   seconds.HistogramWith(labels).Observe(

@@ -102,7 +102,7 @@ Result<bool> ConditionsMatch(const Hook& hook, const AdmissionRequest& request, 
   if (!old_object) return InternalError(old_object.error().message());
   // As upstream, conditions of webhooks see no namespace.
   const ExpressionInput input(request, row, *object, *old_object, nullptr, authorizer);
-  const Result<bool> match = hook.conditions.Match(input);
+  Result<bool> match = hook.conditions.Match(input);
   if (match) return match;
   log::Warn("Failed evaluating match conditions, failing closed",
             {{"webhook", hook.name}, {"err", match.error()}});
