@@ -31,16 +31,21 @@ sources() { cd "$ROOT" && git ls-files '*.cc' '*.h' '*.c'; }
 
 format_sources() { cd "$ROOT" && sources | grep -v '\.c$' | xargs clang-format -i; }
 
-# run_tidy [--all]: clang-tidy on the sources that changed since KEELSON_BASE (default: tidy_base), or on all; for at most
-# KEELSON_TIDY_MINUTES. Nothing is compiled but what protoc writes.
+# run_tidy [--all]: clang-tidy on the sources that changed since KEELSON_BASE (default: tidy_base), for at most
+# KEELSON_TIDY_MINUTES (default: 6), or on all. Nothing is compiled but what protoc writes.
 run_tidy() {
-  local base=${KEELSON_BASE:-$(tidy_base)} what
+  local base what minutes=${KEELSON_TIDY_MINUTES:-6}
+  base=${KEELSON_BASE:-$(tidy_base)}
   what=(--since "$base")
-  # A clone without history has no changes to go by.
-  if [ "${1:-}" = --all ] || [ "$base" = "$(git -C "$ROOT" rev-parse HEAD)" ]; then what=(--all); fi
+  if [ "${1:-}" = --all ]; then
+    what=(--all)
+    minutes=${KEELSON_TIDY_MINUTES:-600}
+  elif [ "$base" = "$(git -C "$ROOT" rev-parse HEAD)" ]; then
+    what=(--all)  # a clone without history has no changes to go by
+  fi
   build keelson_generated
-  step "clang-tidy"
-  python3 "$ROOT/tests/lint/tidy.py" "$ROOT" "$BUILD" "${what[@]}" --minutes "${KEELSON_TIDY_MINUTES:-600}"
+  step "clang-tidy ${what[*]}, for at most $minutes minutes"
+  python3 "$ROOT/tests/lint/tidy.py" "$ROOT" "$BUILD" "${what[@]}" --minutes "$minutes" || die "clang-tidy: see above"
 }
 
 # The commit that the work began at: where it left origin/main; on main itself, the last one a day older than the head.
