@@ -295,6 +295,7 @@ TEST_F(KubeletMetricsTest, AreThoseOfKubernetes) {
   harness_->Create(kPod);
   ASSERT_TRUE(harness_->Await("web", IsPodReady));
   ASSERT_TRUE(ScrapeWith({"kubelet_running_pods 1\n", "kubelet_pod_worker_duration_seconds_bucket",
+                          "kubelet_pleg_pod_relist_duration_seconds_bucket",
                           "kubelet_pod_status_sync_duration_seconds_bucket"}));
   for (const std::string& difference :
        metrics::Differences({metrics::Component::kKubelet, "", kAbsent}, metrics::Describe())) {
