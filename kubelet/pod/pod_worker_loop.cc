@@ -74,7 +74,12 @@ void PodWorkers::RunWorkerOnce(const std::string& uid, std::stop_token stop) {
   if (stop.stop_requested()) return;
   if (!next) {
     if (!next.error().Is(Code::kCancelled)) {
-      log::Warn("Pod sync failed", {{"pod", api::KeyOf(*entry->pod)}, {"err", next.error()}});
+      PodPtr pod;
+      {
+        MutexLock lock(mutex_);
+        pod = entry->pod;  // an update may replace it at any time
+      }
+      log::Warn("Pod sync failed", {{"pod", api::KeyOf(*pod)}, {"err", next.error()}});
       queue_.AddRateLimited(uid);
     } else {
       queue_.Add(uid);
