@@ -55,6 +55,26 @@ class KillTest : public DriverFixture {
     id_ = answer.reply.volume().volume_id();
     return answer.code;
   }
+  // Unpublishes and unstages the volume that `prepare` has published, killed at each step.
+  void KillWhileLeaving(const std::function<void()>& prepare) {
+    KillAtEachStep(
+        prepare,
+        [&] {
+          v1::NodeUnpublishVolumeRequest unpublish;
+          unpublish.set_volume_id(id_);
+          unpublish.set_target_path(Target("target"));
+          auto unpublished = Call(&v1::Node::Stub::NodeUnpublishVolume, unpublish);
+          if (!unpublished.ok()) return unpublished.code;
+          v1::NodeUnstageVolumeRequest unstage;
+          unstage.set_volume_id(id_);
+          unstage.set_staging_target_path(Staging(id_));
+          return Call(&v1::Node::Stub::NodeUnstageVolume, unstage).code;
+        },
+        [&] {
+          EXPECT_FALSE(PathExists(Target("target")));
+          DriverFixture::DeleteVolume(id_);
+        });
+  }
   std::string id_;
   std::vector<std::string> flags_;
 };
@@ -107,27 +127,11 @@ TEST_F(KillTest, StageAndPublish) {
 }
 
 TEST_F(KillTest, UnpublishAndUnstage) {
-  KillAtEachStep(
-      [&] {
-        id_ = CreateVolume("a", 32 * kMi);
-        Stage(id_);
-        Publish(id_);
-      },
-      [&] {
-        v1::NodeUnpublishVolumeRequest unpublish;
-        unpublish.set_volume_id(id_);
-        unpublish.set_target_path(Target("target"));
-        auto unpublished = Call(&v1::Node::Stub::NodeUnpublishVolume, unpublish);
-        if (!unpublished.ok()) return unpublished.code;
-        v1::NodeUnstageVolumeRequest unstage;
-        unstage.set_volume_id(id_);
-        unstage.set_staging_target_path(Staging(id_));
-        return Call(&v1::Node::Stub::NodeUnstageVolume, unstage).code;
-      },
-      [&] {
-        EXPECT_FALSE(PathExists(Target("target")));
-        DriverFixture::DeleteVolume(id_);
-      });
+  KillWhileLeaving([&] {
+    id_ = CreateVolume("a", 32 * kMi);
+    Stage(id_);
+    Publish(id_);
+  });
 }
 
 TEST_F(KillTest, StageAndPublishOfADevice) {
@@ -205,27 +209,11 @@ TEST_F(KillTest, GroupSnapshot) {
 }
 
 TEST_F(KillTest, UnpublishAndUnstageOfADevice) {
-  KillAtEachStep(
-      [&] {
-        id_ = CreateVolume("a", 8 * kMi, Block());
-        Stage(id_, Block());
-        Publish(id_, Block());
-      },
-      [&] {
-        v1::NodeUnpublishVolumeRequest unpublish;
-        unpublish.set_volume_id(id_);
-        unpublish.set_target_path(Target("target"));
-        auto unpublished = Call(&v1::Node::Stub::NodeUnpublishVolume, unpublish);
-        if (!unpublished.ok()) return unpublished.code;
-        v1::NodeUnstageVolumeRequest unstage;
-        unstage.set_volume_id(id_);
-        unstage.set_staging_target_path(Staging(id_));
-        return Call(&v1::Node::Stub::NodeUnstageVolume, unstage).code;
-      },
-      [&] {
-        EXPECT_FALSE(PathExists(Target("target")));
-        DriverFixture::DeleteVolume(id_);
-      });
+  KillWhileLeaving([&] {
+    id_ = CreateVolume("a", 8 * kMi, Block());
+    Stage(id_, Block());
+    Publish(id_, Block());
+  });
 }
 
 TEST_F(KillTest, NodeExpandOfADevice) {
