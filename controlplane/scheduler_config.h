@@ -1,4 +1,4 @@
-// kube-scheduler's --config beside the flags: what of the file concerns the process, and --write-config-to.
+// The process settings in kube-scheduler's --config file, merged with the flags, and --write-config-to.
 #pragma once
 
 #include "controlplane/options/options.h"

@@ -2,8 +2,9 @@
 // status every second: a member that hangs, or that has lost its quorum, keeps its connections, so nothing else would
 // tell. What runs on such an endpoint is cancelled, and others are chosen until it answers again.
 //
-// An own etcd, at a socket, also tells of the other members of its cluster, which come and go while we run: they follow the
-// socket in the list, for when it does not answer. Endpoints elsewhere are those that the administrator has named, and no others.
+// The process's own etcd, at a socket, also lists the other members of its cluster, which come and go at run time. They follow
+// the socket in the list and take over when it does not answer. Endpoints elsewhere are those that the administrator has
+// named, and no others.
 #pragma once
 
 #include <atomic>

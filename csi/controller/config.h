@@ -1,4 +1,4 @@
-// What keelson-csi-controller is told on its command line.
+// The command line of keelson-csi-controller.
 #pragma once
 
 #include <chrono>

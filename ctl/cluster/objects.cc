@@ -16,7 +16,7 @@ namespace {
 constexpr char kSystem[] = "kube-system", kPublic[] = "kube-public";
 const Subject kTokens{"Group", kDefaultTokenGroup}, kNodes{"Group", "system:nodes"};
 
-// A Role to get one ConfigMap, and who has it.
+// A Role that permits reading one ConfigMap, and its RoleBinding.
 void AddReaders(WantedObjects& out, const char* ns, const char* role, const char* map,
                 const std::vector<Subject>& subjects) {
   out.push_back({RoleFor(ns, role, {.verbs = {"get"}, .resources = {"configmaps"}, .names = {map}})});

@@ -6,7 +6,7 @@
 namespace keelson::ctl {
 namespace {
 
-// Members that are off are told from slow ones in this time.
+// A member that does not answer within this time counts as down.
 constexpr std::chrono::seconds kPatience{3};
 
 etcd::Access Impatient(etcd::Access credentials) {

@@ -117,7 +117,7 @@ Result<> Kubeconfigs(JoinRun& run) {
 Result<> StartControlPlane(JoinRun& run) {
   if (!run.config().control_plane) return {};
   KEELSON_ASSIGN_OR_RETURN(InitRun * plane, run.ControlPlane());
-  // With an etcd of its own it starts when etcd has been told of the new member: phase etcd-join.
+  // With stacked etcd the phase etcd-join starts it, after adding the new member.
   return plane->config().cluster.stacks_etcd() ? Result<>() : init::ControlPlane(*plane);
 }
 

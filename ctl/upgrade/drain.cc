@@ -64,7 +64,7 @@ class Drain {
     bool gone = false;
   };
 
-  // Whether the pod is gone; a refusal that may pass is told once.
+  // Whether the pod is gone. A refusal that may pass is printed once.
   Result<bool> Evict(Left& left) {
     api::policy::v1::Eviction eviction;
     eviction.mutable_metadata()->set_namespace_(left.pod.ns);

@@ -34,7 +34,7 @@ DrainPlan PlanDrain(const std::vector<corev1::Pod>& pods, const DrainOptions& op
 
 // ---- with it ----
 
-// Sets spec.unschedulable; returns what it was.
+// Sets spec.unschedulable; returns its former value.
 Result<bool> SetUnschedulable(const client::RestClient& api, const std::string& node, bool value);
 
 // Evicts and waits until the pods are gone. kInvalid: pods that `options` protect. kTimeout: names the pods that are left,

@@ -1,4 +1,4 @@
-// CSI volumes that are mounted: which calls a driver gets, and what it is told.
+// Mounts of CSI volumes: the calls that a driver gets, and their arguments.
 #include "kubelet/volume/csi/mounts.h"
 
 #include <gmock/gmock.h>
