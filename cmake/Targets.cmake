@@ -1,36 +1,46 @@
 include(GoogleTest)
 
-# keelson_units(OUT NAME SOURCE...): what to compile in place of these sources. In presets with KEELSON_UNITY files are
-# joined where that cannot change their meaning (unity.py): with the precompiled header every file costs a second
-# before its own code begins. CMake decides again after each edit which files go together.
-function(keelson_units out name)
+# keelson_units(NAME SOURCE...): the sources of a target. In presets with KEELSON_UNITY files are joined where that cannot
+# change their meaning (unity.py): with the precompiled header every file costs a second before its own code begins. CMake
+# decides again after each edit which files go together, for all targets at once at the end of the configuration.
+function(keelson_units name)
   if(NOT KEELSON_UNITY)
-    set(${out} ${ARGN} PARENT_SCOPE)
+    target_sources(${name} PRIVATE ${ARGN})
     return()
   endif()
-  set(files)
+  set(line ${name} ${CMAKE_CURRENT_BINARY_DIR}/units)
   foreach(source ${ARGN})
     get_filename_component(file ${source} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
-    list(APPEND files ${file})
+    list(APPEND line ${file})
     string(FIND ${file} ${CMAKE_BINARY_DIR}/ generated)
     if(NOT generated EQUAL 0)
       set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
     endif()
   endforeach()
-  execute_process(
-    COMMAND ${KEELSON_PYTHON} ${CMAKE_SOURCE_DIR}/cmake/unity.py ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/units ${name} ${files}
-    OUTPUT_VARIABLE units OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  string(REPLACE "\n" ";" units "${units}")
-  set(${out} ${units} PARENT_SCOPE)
+  list(JOIN line " " line)
+  set_property(GLOBAL APPEND_STRING PROPERTY KEELSON_UNITS "${line}\n")
 endfunction()
+
+function(keelson_join_units)
+  get_property(lines GLOBAL PROPERTY KEELSON_UNITS)
+  file(WRITE ${CMAKE_BINARY_DIR}/units.txt "${lines}")
+  execute_process(
+    COMMAND ${KEELSON_PYTHON} ${CMAKE_SOURCE_DIR}/cmake/unity.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/units.txt
+            ${CMAKE_BINARY_DIR}/units.cmake
+    COMMAND_ERROR_IS_FATAL ANY)
+  include(${CMAKE_BINARY_DIR}/units.cmake)
+endfunction()
+if(KEELSON_UNITY)
+  cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL keelson_join_units)
+endif()
 
 # keelson_library(NAME SOURCES a.cc... DEPS keelson_base... [PRIVATE_DEPS lib...] [PCH api])
 # One static library a folder. DEPS are part of the public headers, PRIVATE_DEPS are not.
 # PCH api: the folder's files see the object model through one shared precompiled header.
 function(keelson_library name)
   cmake_parse_arguments(ARG "" "PCH" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
-  keelson_units(units ${name} ${ARG_SOURCES})
-  add_library(${name} STATIC ${units})
+  add_library(${name} STATIC)
+  keelson_units(${name} ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
   target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
@@ -40,8 +50,8 @@ endfunction()
 # keelson_program(NAME SOURCES... DEPS... [PCH api] [BENCH])
 function(keelson_program name)
   cmake_parse_arguments(ARG "" "PCH" "SOURCES;DEPS" ${ARGN})
-  keelson_units(units ${name} ${ARG_SOURCES})
-  add_executable(${name} ${units})
+  add_executable(${name})
+  keelson_units(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
@@ -59,8 +69,8 @@ function(keelson_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
-  keelson_units(units ${name} ${ARG_SOURCES})
-  add_executable(${name} ${units})
+  add_executable(${name})
+  keelson_units(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS} ${KEELSON_TEST_OPTIONS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} keelson_test_main Threads::Threads)

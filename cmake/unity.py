@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Joins the sources of one target into fewer translation units, so that each parses its headers once.
 
-Two files share a unit only if neither uses, itself or in the headers of its library, a name that the other keeps to
-itself (anonymous namespaces, static, using): then joining cannot change what a name means. A file that defines macros
+Two files share a unit only if neither uses unqualified, itself or in the headers of its library, a name that the other
+keeps to itself (anonymous namespaces, static, using; the same alias in both is no obstacle): then joining cannot change
+what a name means. A file that defines macros
 or has a using-directive at namespace scope stays alone, and so does one that says so (ALONE): programs link a unit as a
 whole, with all that its global variables need.
 
-usage: unity.py ROOT OUTPUT_DIR NAME SOURCE...   prints what to compile, one path a line
+usage: unity.py ROOT TARGETS OUTPUT   TARGETS: lines of NAME UNITS_DIR SOURCE...; OUTPUT: what to compile, as CMake's commands
 """
+import functools
 import pathlib
 import re
 import sys
@@ -18,9 +20,14 @@ ALONE = "// unity: alone"
 LITERALS = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*(?:.|\n)*?\*/')
 NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*\Z")
 PARENTHESES = re.compile(r"\([^()]*\)")
-WORD = re.compile(r"[A-Za-z_]\w*")
+WORD = re.compile(r"(?<!::)(?<!->)(?<![.\w])[A-Za-z_]\w*")  # a word after these means something of another scope
+ALIAS = re.compile(r"\b(?:using|namespace)\s+(\w+)\s*=([^;]*);")
+USING = re.compile(r"\busing\s+([\w:\s]*::\s*)(\w+)\s*;")
+INITIALIZER = re.compile(r"(?<![=!<>+*/|&-])=(?!=)[^;,]*")
+BASES = re.compile(r":\s*(?:public|protected|private|virtual)\b[^;{]*")
 KEYWORDS = set("const constexpr static inline if for while return struct class enum using operator namespace template "
-               "typename auto void int bool char double default delete override noexcept final public private".split())
+               "typename auto void int bool char double default delete override noexcept final public private true false "
+               "TEST TEST_F TEST_P INSTANTIATE_TEST_SUITE_P".split())
 
 
 # The kernel's headers give way to those of the C library only where these come first (linux/libc-compat.h).
@@ -59,7 +66,7 @@ class File:
         name = path.relative_to(headers.root).as_posix()
         library = "/".join(name.split("/")[:2]) + "/" if name.startswith(("lib/", "controlplane/")) else name.split("/")[0] + "/"
         self.words = set(WORD.findall(code)) | headers.words(name, library)
-        self.own = set()
+        self.own = {}  # name -> what it stands for, or None if this file defines it
         self.alone = marked or bool(re.search(r"^\s*#\s*(define|if|undef)", directives, re.M)) or bool(
             re.search(r"^using namespace", code, re.M))
         self._pairs = pairs(code)
@@ -79,19 +86,30 @@ class File:
             at = close + 1
         flat.append(code[at:end])
         text = without_parentheses("".join(flat))
-        found = set(re.findall(r"\busing\s+(\w+)\s*=", text)) | set(re.findall(r"\busing\s+[\w:]*::(\w+)\s*;", text))
         for statement in re.split(r";|\{\}", text) if not hidden else ():
             if re.match(r"\s*(?:\[\[.*?\]\]\s*)?static\b", statement):
-                found |= declared(statement)
+                self._define(declared(statement))
         if hidden:
-            found |= declared(text)
-        self.own |= found - KEYWORDS
+            self._define(declared(text))
+        for name, target in ALIAS.findall(text):
+            self.own[name] = "".join(target.split())
+        for target, name in USING.findall(text):
+            self.own[name] = "".join(target.split()) + name
+
+    def _define(self, names):
+        self.own.update(dict.fromkeys(names - KEYWORDS))
 
     def fits(self, other):
-        return not (self.own & other.words or other.own & self.words)
+        return not (self._hides(other) or other._hides(self))
+
+    def _hides(self, other):
+        """Whether a name of this file would mean something else in the other. The same alias in both would not."""
+        return any(name in other.words and (target is None or other.own.get(name) != target)
+                   for name, target in self.own.items())
 
 
 def declared(text):
+    text = INITIALIZER.sub("=", BASES.sub(" ", text))
     names = set(re.findall(r"\b(?:class|struct|enum|union)\s+(?:\[\[.*?\]\]\s*)?(\w+)", text))
     names |= set(re.findall(r"(\w+)\s*\(\)", text))
     names |= set(re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|\{\}|;)", text))
@@ -131,15 +149,13 @@ def pack(files):
     return units
 
 
-def main():
-    root, folder, name = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+def units_of(root, folder, name, sources, known):
+    """What to compile in place of the sources."""
     # Generated sources come as whole paths and stay alone.
-    given = [pathlib.Path(source) for source in sys.argv[4:]]
-    ours = [p for p in given if root in p.parents and p.suffix == ".cc" and p.exists() and folder not in p.parents]
-    out = [p.as_posix() for p in given if p not in ours]
+    ours = [p for p in sources if root in p.parents and p.suffix == ".cc" and p.exists() and folder not in p.parents]
+    out = [p.as_posix() for p in sources if p not in ours]
     folder.mkdir(parents=True, exist_ok=True)
-    headers = Headers(root)
-    for number, unit in enumerate(pack([File(p, headers) for p in ours])):
+    for number, unit in enumerate(pack([known(p) for p in ours])):
         if len(unit) == 1:
             out.append(unit[0].path.as_posix())
             continue
@@ -148,7 +164,18 @@ def main():
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
         out.append(path.as_posix())
-    print("\n".join(out))
+    return out
+
+
+def main():
+    root, targets, output = map(pathlib.Path, sys.argv[1:])
+    headers, commands = Headers(root), []
+    known = functools.cache(lambda path: File(path, headers))
+    for line in targets.read_text().splitlines():
+        name, folder, *sources = line.split(" ")
+        units = units_of(root, pathlib.Path(folder), name, [pathlib.Path(source) for source in sources], known)
+        commands.append(f"target_sources({name} PRIVATE\n  " + "\n  ".join(units) + ")\n")
+    output.write_text("".join(commands))
 
 
 if __name__ == "__main__":
