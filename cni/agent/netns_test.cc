@@ -8,6 +8,7 @@
 #include "cni/agent/masquerade.h"
 #include "cni/agent/testing/netns_fixture.h"
 #include "lib/base/file.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/client/testing/fake_api_server.h"
 #include "lib/event/process.h"
 #include "lib/netlink/neigh.h"
@@ -209,16 +210,6 @@ TEST_F(AgentNetnsTest, PutsRightWhatOthersBreak) {
 std::string KubeCni() {
   const char* given = std::getenv("KUBE_CNI");
   return given ? given : KEELSON_KUBE_CNI;
-}
-
-// Polls for an effect of another process, which sends no event for it.
-bool Eventually(const std::function<bool()>& condition) {
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return true;
 }
 
 // The kube-cni program in a node's namespace.

@@ -20,6 +20,7 @@
 #include "lib/api/codec/codec.h"
 #include "lib/base/file.h"
 #include "lib/base/mutex.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/linux/mount.h"
 
 namespace keelson::kubelet {
@@ -67,17 +68,6 @@ class ContainerdTest : public ::testing::Test {
   bool AwaitPhase(const std::string& name, const std::string& phase) {
     return harness_->Await(name,
                            [&](const corev1::Pod* pod) { return pod && pod->status().phase() == phase; });
-  }
-  // Polls for what has no events: files, lists of the runtime. False after 30 s.
-  static bool Eventually(const std::function<bool()>& holds) {
-    Mutex mutex;
-    CondVar cv;
-    for (int i = 0; i < 600; ++i) {
-      if (holds()) return true;
-      MutexLock lock(mutex);
-      cv.wait_for(mutex, std::chrono::milliseconds(50));
-    }
-    return false;
   }
   std::string Exec(const std::string& container, const std::vector<std::string>& command) {
     auto result =

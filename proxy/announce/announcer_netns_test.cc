@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "lib/base/testing/eventually.h"
 #include "lib/client/testing/fake_api.h"
 #include "lib/linux/netns.h"
 #include "lib/linux/sysctl.h"
@@ -43,16 +44,6 @@ class Cable : public client::Transport {
   std::shared_ptr<client::FakeApi> api_;
   std::atomic<bool> cut_{false};
 };
-
-// Polls for an effect of other threads on the kernel, which sends no event for it.
-bool Eventually(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + 20s;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(10ms);
-  }
-  return true;
-}
 
 Result<linux::NetNs> Host(netlink::Socket& link, int bridge, int number) {
   KEELSON_ASSIGN_OR_RETURN(linux::NetNs host, linux::NetNs::Make());

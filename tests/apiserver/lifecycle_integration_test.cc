@@ -16,6 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/mutex.h"
+#include "lib/base/testing/eventually.h"
 #include "tests/apiserver/cluster.h"
 
 namespace keelson::apiserver {
@@ -41,16 +42,6 @@ class Lifecycle : public testing::Test {
     request.headers.Add("Content-Type", "application/json");
     request.body = R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":")" + name + "\"}}";
     return request;
-  }
-  // Polls until the condition holds: another process sends no event to wait on.
-  template <typename Condition>
-  static bool Eventually(const Condition& condition, seconds patience = seconds(20)) {
-    const SteadyTime deadline = SteadyTime::clock::now() + patience;
-    while (!condition()) {
-      if (SteadyTime::clock::now() > deadline) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    return true;
   }
 };
 

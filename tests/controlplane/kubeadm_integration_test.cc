@@ -6,6 +6,7 @@
 
 #include "controlplane/etcd/testing/test_etcd.h"
 #include "lib/base/free_port.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/crypto/certificates.h"
 #include "lib/crypto/signing_key.h"
 #include "tests/controlplane/roles.h"
@@ -99,15 +100,6 @@ class Kubeadm : public testing::Test {
                      {"kubectl", "--kubeconfig", dir_ + "/admin.conf", "--cache-dir", dir_ + "/cache"});
     return apiserver::RunProgram(arguments);
   }
-  // Polls until the condition holds: other processes send no event to wait on.
-  static bool Eventually(const Process& process, const std::function<bool()>& condition) {
-    const SteadyTime deadline = SteadyTime::clock::now() + seconds(60);
-    while (!condition()) {
-      if (SteadyTime::clock::now() > deadline || !process.running()) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    return true;
-  }
 
   crypto::TestPki pki_;
   const std::string dir_ = pki_.dir() + "/kubernetes";
@@ -118,9 +110,7 @@ class Kubeadm : public testing::Test {
 TEST_F(Kubeadm, StartsTheControlPlane) {
   const auto server =
       Start("kube-apiserver", "apiserver", {"--secure-port=" + port_, "--etcd-servers=" + etcd_url_});
-  ASSERT_TRUE(Eventually(*server, [&] {
-    return Kubectl({"get", "--raw", "/readyz"}).out == "ok";
-  })) << server->Log();
+  ASSERT_TRUE(Eventually([&] { return Kubectl({"get", "--raw", "/readyz"}).out == "ok"; })) << server->Log();
   EXPECT_THAT(server->Log(), Not(HasSubstr("Flag has no effect")));
   EXPECT_EQ(Kubectl({"get", "endpoints", "kubernetes", "-o", "jsonpath={.subsets[*].addresses[*].ip}"}).out,
             "192.0.2.10");
@@ -132,15 +122,15 @@ TEST_F(Kubeadm, StartsTheControlPlane) {
       Start("kube-controller-manager", "controllers",
             {"--secure-port=0", "--cluster-signing-cert-file=" + dir_ + "/pki/signer.crt",
              "--cluster-signing-key-file=" + dir_ + "/pki/signer.key"});
-  EXPECT_TRUE(Eventually(*controllers, [&] {
+  EXPECT_TRUE(Eventually([&] {
     return Kubectl({"get", "configmap", "kube-root-ca.crt"}).code == 0;
   })) << controllers->Log();
   const auto scheduler = Start("kube-scheduler", "scheduler", {"--secure-port=0"});
-  EXPECT_TRUE(Eventually(*scheduler, [&] {
+  EXPECT_TRUE(Eventually([&] {
     return Kubectl({"-n", "kube-system", "get", "lease", "kube-scheduler"}).code == 0;
   })) << scheduler->Log();
   // Its pages trust the clients of the cluster, though no flag names their CA.
-  EXPECT_TRUE(Eventually(*scheduler, [&] {
+  EXPECT_TRUE(Eventually([&] {
     return apiserver::RunProgram({"curl", "-sk", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}", "--cert",
                                   dir_ + "/admin.crt", "--key", dir_ + "/admin.key",
                                   scheduler->url() + "/metrics"})
@@ -162,9 +152,7 @@ TEST_F(Kubeadm, FlagsOfTheApiServerHaveTheirEffect) {
              "--tls-sni-cert-key=" + pki_.server_cert_file() + "," + pki_.server_key_file(),
              "--tls-curve-preferences=23,29", "--goaway-chance=0.02", "--permit-port-sharing",
              "--http2-max-streams-per-connection=100", "--etcd-prefix=blue", "--anonymous-auth=false"});
-  ASSERT_TRUE(Eventually(*server, [&] {
-    return Kubectl({"get", "--raw", "/readyz"}).out == "ok";
-  })) << server->Log();
+  ASSERT_TRUE(Eventually([&] { return Kubectl({"get", "--raw", "/readyz"}).out == "ok"; })) << server->Log();
   EXPECT_THAT(server->Log(), HasSubstr(R"("msg":"A flag without effect","v":0,"flag":"--watch-cache")"));
   EXPECT_EQ(Count(server->Log(), "A flag without effect"), 1u) << server->Log();
   EXPECT_THAT(Kubectl({"api-versions"}).out, HasSubstr("certificates.k8s.io/v1beta1"));

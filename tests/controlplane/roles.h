@@ -11,7 +11,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/testing/eventually.h"
 #include "tests/apiserver/cluster.h"
 
 namespace keelson::controlplane {
@@ -135,15 +135,6 @@ class Roles : public testing::Test {
   }
   std::string Field(const std::string& what, const std::string& path, const std::string& ns) {
     return cluster_->Kubectl({"-n", ns, "get", what, "-o", "jsonpath=" + path}).out;
-  }
-  // Polls the condition until it holds or `patience` is over: other processes send no event to wait on.
-  static bool Eventually(const std::function<bool()>& condition, seconds patience = seconds(30)) {
-    const SteadyTime deadline = SteadyTime::clock::now() + patience;
-    while (!condition()) {
-      if (SteadyTime::clock::now() > deadline) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    return true;
   }
   Output Curl(const std::string& url, const std::string& user = "") {
     std::vector<std::string> command = {"curl", "-sk", "-m", "5", "-w", "\n%{http_code}", url};

@@ -5,12 +5,12 @@
 
 #include <filesystem>
 #include <optional>
-#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/event/process.h"
 #include "tests/apiserver/cluster.h"
 
@@ -93,14 +93,6 @@ class CsiControllerTest : public ::testing::Test {
   void Apply(const std::string& objects) { Kubectl({"apply", "-f", "-"}, objects); }
   std::string Get(const std::string& what, const std::string& path) {
     return Kubectl({"get", what, "-o", "jsonpath=" + path}, "", false);
-  }
-  static bool Eventually(const std::function<bool()>& holds) {
-    const SteadyTime deadline = SteadyTime::clock::now() + std::chrono::seconds(90);
-    while (!holds()) {
-      if (SteadyTime::clock::now() > deadline) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return true;
   }
   bool AwaitBound(const std::string& claim) {
     return Eventually([&] { return Get("pvc/" + claim, "{.status.phase}") == "Bound"; });

@@ -10,6 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/pause.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/bpf/tc.h"
 #include "lib/client/testing/fake_api_server.h"
 #include "lib/event/process.h"
@@ -110,15 +111,6 @@ class KubeProxy {
   std::string dir_;
   std::optional<event::Process> process_;
 };
-
-// Polls: another process does the work.
-bool Eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 1200; ++i) {
-    if (holds()) return true;
-    (void)Pause(Clock::Real(), std::chrono::milliseconds(50), std::stop_token());
-  }
-  return false;
-}
 
 // A node here, and a Service.
 std::shared_ptr<client::FakeApi> ApiOf(const ServiceBlock& block) {

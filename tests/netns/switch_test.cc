@@ -7,6 +7,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/pause.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/netlink/ipvs.h"
 #include "proxy/ipvs/kernel.h"
 #include "proxy/model/service_change_tracker.h"
@@ -90,14 +91,6 @@ class IpvsSwitchTest : public ::testing::Test {
     }));
     std::sort(out.begin(), out.end());
     return out;
-  }
-  // The kernel sends no event when a connection ends.
-  static bool Eventually(const std::function<bool()>& holds) {
-    for (int i = 0; i < 240; ++i) {
-      if (holds()) return true;
-      (void)Pause(Clock::Real(), std::chrono::milliseconds(500), std::stop_token());
-    }
-    return false;
   }
 
   std::unique_ptr<ServiceWorld> world_;

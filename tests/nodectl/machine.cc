@@ -8,7 +8,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <thread>
 
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -126,15 +125,6 @@ apiserver::Output Machine::Kubectl(std::vector<std::string> arguments, const std
   arguments.insert(arguments.begin(), {"kubectl", "--kubeconfig", Path("/etc/kubernetes/" + kubeconfig),
                                        "--cache-dir", Path("/cache")});
   return apiserver::RunProgram(arguments);
-}
-
-bool Eventually(const std::function<bool()>& condition) {
-  const SteadyTime deadline = SteadyTime::clock::now() + std::chrono::minutes(1);
-  while (!condition()) {
-    if (SteadyTime::clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  return true;
 }
 
 }  // namespace keelson::ctl

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/testing/eventually.h"
 #include "tests/apiserver/cluster.h"
 
 namespace keelson::ctl {
@@ -45,8 +46,5 @@ class Machine {
   const std::string name_;
   std::string root_;
 };
-
-// Polls until the condition holds: other processes send no event to wait on. False: a minute is over.
-bool Eventually(const std::function<bool()>& condition);
 
 }  // namespace keelson::ctl

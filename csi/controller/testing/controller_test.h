@@ -16,6 +16,7 @@
 #include "csi/controller/testing/fake_driver.h"
 #include "lib/api/codec/codec.h"
 #include "lib/base/file.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/client/testing/fake_api.h"
 
 namespace keelson::csi::controller {
@@ -70,15 +71,6 @@ class ControllerTest : public ::testing::Test {
     client_.reset();
   }
 
-  // Polls until it holds; other threads send no event to wait on.
-  static bool Eventually(const std::function<bool()>& holds) {
-    const SteadyTime deadline = SteadyTime::clock::now() + std::chrono::seconds(60);
-    while (!holds()) {
-      if (SteadyTime::clock::now() > deadline) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    return true;
-  }
   template <typename T>
   T Put(const std::string& json) {
     T object;
