@@ -116,7 +116,7 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
   options.storage_migrations = true;
   options.allocate_node_cidrs = true;
   options.cluster_cidrs = {"10.244.0.0/16"};
-  const client::RestClient api(std::make_shared<client::FakeApi>());
+  client::RestClient api(std::make_shared<client::FakeApi>());
   // A controller and its queue are created after the client of its account.
   std::string account;
   std::set<std::string> have = before;

@@ -183,7 +183,7 @@ TEST_F(RegistryFaults, RubbishInEtcdHurtsNobodyElse) {
   ASSERT_TRUE(Create(ConfigMap("good")));
   auto sink = std::make_shared<Recorder>();
   auto watch = WatchFrom(Revision(), sink);
-  for (std::string value : {std::string("rubbish"), std::string("k8s\0\xff\xff", 6), std::string()}) {
+  for (const std::string& value : {std::string("rubbish"), std::string("k8s\0\xff\xff", 6), std::string()}) {
     ASSERT_TRUE(plane_->client().PutIf("/registry/configmaps/default/bad" + std::to_string(value.size()),
                                        value, 0, 0, {}));
   }

@@ -76,7 +76,7 @@ class CertificateTest : public ::testing::Test {
     ASSERT_TRUE(store.Store(certificate, key, Clock::Real().Now() - hours(1)));
   }
   std::string WriteBootstrapKubeconfig() {
-    const std::string path = dir_ + "/bootstrap";
+    std::string path = dir_ + "/bootstrap";
     EXPECT_TRUE(WriteFile(path,
                           "clusters: [{name: c, cluster: {server: 'https://10.0.0.1:6443'}}]\n"
                           "contexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n"

@@ -51,6 +51,7 @@ class LogindShutdownTest : public ::testing::Test {
     ASSERT_TRUE(WriteFile(std::string(kUnits) + "/poweroff.target", "[Unit]\nDescription=stays on\n"));
     Output("systemctl daemon-reload");
     Output("systemctl start dbus.socket systemd-logind.service");
+    MutexLock lock(mutex_);
     pods_ = {PodOf("web", 0), PodOf("critical", 2'000'001'000)};
   }
   void TearDown() override { Output("systemctl stop poweroff.target"); }

@@ -63,6 +63,15 @@ struct World {
   seconds after_reload KEELSON_GUARDED_BY(mutex){60};
   bool ends_at_once KEELSON_GUARDED_BY(mutex) = true;
 
+  void Have(std::vector<PodPtr> some, bool end_at_once = true) {
+    MutexLock lock(mutex);
+    pods = std::move(some);
+    ends_at_once = end_at_once;
+  }
+  void SetDelayAfterReload(seconds next) {
+    MutexLock lock(mutex);
+    after_reload = next;
+  }
   void Note(const std::string& line) {
     MutexLock lock(mutex);
     log.push_back(line);
@@ -144,7 +153,7 @@ class ShutdownTest : public ::testing::Test {
 };
 
 TEST_F(ShutdownTest, EndsPodsInOrderAndLetsGo) {
-  world_.pods = {PodOf("critical", 2'000'001'000), PodOf("web", 0, 5), PodOf("db", 100, 60)};
+  world_.Have({PodOf("critical", 2'000'001'000), PodOf("web", 0, 5), PodOf("db", 100, 60)});
   ShutdownManager manager(Dependencies(), periods_, dir_, clock_);
   std::jthread runner([&](std::stop_token stop) { EXPECT_TRUE(manager.Run(stop)); });
   world_.Until("waiting");
@@ -165,8 +174,7 @@ TEST_F(ShutdownTest, EndsPodsInOrderAndLetsGo) {
 }
 
 TEST_F(ShutdownTest, NoGroupTakesMoreThanItsTime) {
-  world_.pods = {PodOf("stuck", 0), PodOf("critical", 2'000'000'000)};
-  world_.ends_at_once = false;
+  world_.Have({PodOf("stuck", 0), PodOf("critical", 2'000'000'000)}, false);
   ShutdownManager manager(Dependencies(), periods_, dir_, clock_);
   std::jthread runner([&](std::stop_token stop) { EXPECT_TRUE(manager.Run(stop)); });
   world_.Say(true);
@@ -180,7 +188,7 @@ TEST_F(ShutdownTest, NoGroupTakesMoreThanItsTime) {
 }
 
 TEST_F(ShutdownTest, SaysWhenTheSystemDoesNotWaitLongEnough) {
-  world_.after_reload = seconds(5);
+  world_.SetDelayAfterReload(seconds(5));
   ShutdownManager manager(Dependencies(), periods_, dir_, clock_);
   std::jthread time([&](std::stop_token stop) {
     while (!stop.stop_requested()) {

@@ -212,7 +212,7 @@ class StaticPodsTest : public ::testing::Test {
         api_(fake_),
         pods_({api_, [this](StaticPods::PodPtr pod) { Note("run " + pod->metadata().uid()); },
                [this](const std::string& uid) { Note("end " + uid); },
-               [this] { return std::optional<std::string>("node-uid"); },
+               [] { return std::optional<std::string>("node-uid"); },
                [this](const std::string& uid, StaticPods::PodPtr mirror) {
                  Note("mirror " + uid + (mirror ? " " + mirror->metadata().name() : ""));
                },

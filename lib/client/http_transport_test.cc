@@ -26,7 +26,7 @@ class HttpTransportTest : public ::testing::Test {
     options.tls = crypto::TlsServerOptions{
         pki_.server_cert_file(), pki_.server_key_file(), pki_.ca_file(), "", {"h2", "http/1.1"}};
     auto server =
-        http::Server::Listen(options, [this](auto request, auto writer) { Answer(*request, writer); });
+        http::Server::Listen(options, [](auto request, auto writer) { Answer(*request, writer); });
     ASSERT_TRUE(server);
     server_ = std::move(*server);
     thread_ = std::jthread(

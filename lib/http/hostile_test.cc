@@ -43,7 +43,7 @@ TEST(Hostile, OneShotRequests) {
       {"no host", "GET / HTTP/1.1\r\n\r\n", "400", ""},
       {"no target", "GET HTTP/1.1\r\nHost: x\r\n\r\n", "400", ""},
       {"not a path", "GET nowhere HTTP/1.1\r\nHost: x\r\n\r\n", "400", ""},
-      {"noise", "\x16\x03\x01\x02\x00\x01\r\n\r\n", "400", ""},
+      {"noise", std::string("\x16\x03\x01\x02\x00\x01\r\n\r\n", 10), "400", ""},
       {"bad header", "GET / HTTP/1.1\r\nHost x\r\n\r\n", "400", ""},
       {"bad version", "GET / HTTP/9.9\r\nHost: x\r\n\r\n", "400", ""},
       {"two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "400",

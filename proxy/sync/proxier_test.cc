@@ -271,7 +271,7 @@ TEST_F(ProxierTest, SwitchesToAnotherModeAndBack) {
   ready_.wait();
   for (const auto& [from, to] : {std::pair("keelson-proxy", "other"), std::pair("other", "keelson-proxy")}) {
     proxier_->Switch(Mode(to));
-    EXPECT_TRUE(kernel_.AwaitAny([&] { return TextOf(from).empty(); })) << to;
+    EXPECT_TRUE(kernel_.AwaitAny([&, from = from] { return TextOf(from).empty(); })) << to;
     EXPECT_THAT(TextOf(to), HasSubstr("10.96.0.1 . tcp . 80")) << to;
   }
   // What cannot be opened changes nothing.

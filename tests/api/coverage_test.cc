@@ -17,7 +17,7 @@ using google::protobuf::FieldDescriptor;
 
 // "core.v1.PodSpec.hostname", with JSON's spelling of names.
 std::string NameOf(const FieldDescriptor& field) {
-  std::string name = field.full_name();
+  const std::string& name = field.full_name();
   const std::string prefix = "keelson.api.";
   return name.compare(0, prefix.size(), prefix) == 0 ? name.substr(prefix.size()) : name;
 }

@@ -39,7 +39,7 @@ bool Probe(const char* address, int port, bool http) {
   peer.sin_family = AF_INET;
   peer.sin_port = htons(static_cast<uint16_t>(port));
   if (::inet_pton(AF_INET, address, &peer.sin_addr) != 1) return false;
-  ::connect(fd.get(), reinterpret_cast<sockaddr*>(&peer), sizeof(peer));
+  (void)::connect(fd.get(), reinterpret_cast<sockaddr*>(&peer), sizeof(peer));  // SO_ERROR has the result
   int failed = 0;
   socklen_t size = sizeof(failed);
   if (!Await(fd.get(), POLLOUT) || ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &failed, &size) != 0 ||

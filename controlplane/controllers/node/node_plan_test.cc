@@ -17,7 +17,7 @@ const WallTime kNow{std::chrono::seconds(1'800'000'000)};
 Names TaintNames(const TaintList& taints) {
   Names names;
   for (const auto& taint : taints) {
-    std::string key = taint.key();
+    const std::string& key = taint.key();
     names.insert(key.substr(key.find('/') + 1) + ":" + taint.effect());
   }
   return names;
