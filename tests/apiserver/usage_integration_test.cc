@@ -43,7 +43,7 @@ class Kubelet {
     status_ = status;
   }
   // Waits until `count` more responses are processed.
-  bool AwaitRounds(int count) {
+  bool AwaitRounds(int count) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
     MutexLock lock(mutex_);
     const int goal = asked_ + count + 1;
     return changed_.wait_for(mutex_, std::chrono::seconds(30), [&] { return asked_ >= goal; });

@@ -241,7 +241,8 @@ TEST_F(Roles, ControllersOfAddressesVolumesAndScaleHaveTheRightsTheyNeed) {
   auto process = StartControllers("a", {"--horizontal-pod-autoscaler-sync-period=1s"});
   ASSERT_TRUE(Eventually([&] { return process->Says("\"Controllers started\""); })) << process->Log();
   Kubectl({"create", "namespace", "work"});
-  ASSERT_TRUE(Eventually([&] { return Field("serviceaccount/default", "{.metadata.name}", "work") != ""; }));
+  ASSERT_TRUE(
+      Eventually([&] { return !Field("serviceaccount/default", "{.metadata.name}", "work").empty(); }));
   Kubectl({"apply", "-f", "-"}, kClaimsAndScale);
   Kubectl({"patch", "node", "n1", "--subresource=status", "--type=merge", "-p",
            R"({"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.10"}],)"
