@@ -100,15 +100,16 @@ TEST_F(RuntimeFaultsTest, AnErrorOfEachCallIsGotOver) {
 
 // Given up with a kubelet that was killed in the middle of it, or made of what a busy shim did not say.
 TEST_F(RuntimeFaultsTest, AStartThatWasGivenUpIsNoRun) {
-  const char* said_by_containerd[] = {
+  const std::string no_init_process =
+      "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create "
+      "failed: lstat /proc/0/ns/ipc: no such file or directory: unknown";
+  const std::string said_by_containerd[] = {
       "failed to create containerd task: failed to create shim task: context canceled: unknown",
       "failed to create containerd task: failed to create shim: start failed: : signal: killed: unknown",
-      "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create "
-      "failed: lstat /proc/0/ns/ipc: no such file or directory: unknown",
-      "failed to start containerd task \"8af2\": context canceled: unknown"};
+      no_init_process, "failed to start containerd task \"8af2\": context canceled: unknown"};
   harness_->Start();
   size_t made = 0;
-  for (const char* message : said_by_containerd) {
+  for (const std::string& message : said_by_containerd) {
     const std::string name = "web-" + std::to_string(made++);
     runtime_.AbandonStart("main", message);
     harness_->Create(R"({"metadata":{"name":")" + name + R"("},"spec":{"restartPolicy":"Never",
