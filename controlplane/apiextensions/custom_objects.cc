@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "lib/api/codec/codec.h"
 #include "lib/api/codec/custom_object.h"
 #include "lib/base/log.h"
 #include "lib/k8s/schema/rules.h"
@@ -24,8 +27,9 @@ Schema SchemaOf(const CustomRow& row) {
   return {version->Schema(), definition->preserve_unknown_fields};
 }
 
+// No schema and no rule can look at managed fields.
 Result<json::value> Tree(const CustomRow& row, const Message& object) {
-  KEELSON_ASSIGN_OR_RETURN(json::object tree, api::TreeOf(object, row.main->Gvk()));
+  KEELSON_ASSIGN_OR_RETURN(json::object tree, api::UnmanagedTreeOf(object, row.main->Gvk()));
   return json::value(std::move(tree));
 }
 
@@ -44,14 +48,15 @@ json::object Hidden(json::value tree) {
   return content;
 }
 
-}  // namespace
-
-Result<std::vector<std::string>> CoerceContent(const CustomRow& row, json::object content, Message& object) {
+// As CoerceContent(). `from_storage`: embedded metadata of a wrong type is dropped instead of being an error.
+Result<std::vector<std::string>> Follow(const CustomRow& row, bool from_storage, json::object content,
+                                        Message& object) {
   const Schema schema = SchemaOf(row);
   std::vector<std::string> unknown;
   if (schema.compiled) {
     json::value tree = Shown(row, std::move(content));
     k8s::CoerceOptions options;
+    options.drop_invalid_metadata = from_storage;
     options.preserve_unknown_fields = schema.keep_unknown;
     KEELSON_ASSIGN_OR_RETURN(unknown, k8s::CoerceObject(*schema.compiled, tree, options));
     k8s::DefaultObject(*schema.compiled, tree);
@@ -59,6 +64,20 @@ Result<std::vector<std::string>> CoerceContent(const CustomRow& row, json::objec
   }
   api::SetContent(object, content);
   return unknown;
+}
+
+// The object in `text` without those parts of its metadata that have a wrong type. kBadRequest: it is no object.
+Result<std::unique_ptr<Message>> DecodeDamaged(std::string_view text) {
+  KEELSON_ASSIGN_OR_RETURN(json::value tree, api::ParseTree(text));
+  if (!tree.is_object()) return Error(Code::kBadRequest, "no object");
+  KEELSON_RETURN_IF_ERROR(k8s::DropInvalidMetadata(tree));
+  return api::FromTree(std::move(tree.get_object()));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> CoerceContent(const CustomRow& row, json::object content, Message& object) {
+  return Follow(row, false, std::move(content), object);
 }
 
 Result<std::vector<std::string>> Coerce(const CustomRow& row, Message& object) {
@@ -78,36 +97,28 @@ void SetDefaults(const CustomRow& row, Message& object) {
 
 Result<std::unique_ptr<Message>> ReadStored(const CustomRow& row, std::string_view text,
                                             const CustomRow*& stored) {
-  Result<json::value> parsed = api::ParseTree(text);
-  if (!parsed) return Error(Code::kInternal, "stored object: " + parsed.error().message());
-  json::value tree = std::move(*parsed);
-  const json::object* object = tree.if_object();
-  const json::value* kind = object ? object->if_contains("kind") : nullptr;
-  const json::value* api_version = object ? object->if_contains("apiVersion") : nullptr;
-  if (!kind || !kind->is_string() || !api_version || !api_version->is_string()) {
-    return Error(Code::kInternal, "stored object: Object 'Kind' is missing");
+  auto bad = [](std::string_view why) { return Error(Code::kInternal, fmt::format("stored object{}", why)); };
+  std::unique_ptr<Message> object = api::NewObject(row.descriptor());
+  api::TypeMeta type;
+  if (Result<> decoded = api::DecodeJson(text, *object, nullptr, &type); !decoded) {
+    if (Result<api::TypeMeta> found = api::PeekTypeMeta(text)) type = std::move(*found);
+    Result<std::unique_ptr<Message>> rest = DecodeDamaged(text);
+    if (!rest) return bad(": " + rest.error().message());
+    object = std::move(*rest);
   }
-  if (std::string_view(kind->get_string()) != row.kind) {
-    return Error(Code::kInternal, "stored object is a " + std::string(kind->get_string()) + ", not a " +
-                                      std::string(row.kind));
-  }
-  auto [group, version] = api::SplitApiVersion(std::string_view(api_version->get_string()));
+  if (type.kind.empty() || type.api_version.empty()) return bad(": Object 'Kind' is missing");
+  if (type.kind != row.kind) return bad(fmt::format(" is a {}, not a {}", type.kind, row.kind));
+  auto [group, version] = api::SplitApiVersion(type.api_version);
   if (group != row.group || version.empty()) {
-    return Error(Code::kInternal,
-                 "stored object is of API version " + std::string(api_version->get_string()));
+    return bad(" is of API version " + type.api_version);
   }
   stored = &row.owner->Row(version);
-  if (const Schema schema = SchemaOf(*stored); schema.compiled) {
-    k8s::CoerceOptions options;
-    options.drop_invalid_metadata = true;
-    options.preserve_unknown_fields = schema.keep_unknown;
-    Result<std::vector<std::string>> coerced = k8s::CoerceObject(*schema.compiled, tree, options);
-    if (!coerced) return Error(Code::kInternal, "stored object: " + coerced.error().message());
-    k8s::DefaultObject(*schema.compiled, tree);
+  Result<json::object> content = api::ContentOf(*object);
+  if (!content) return bad(": " + content.error().message());
+  if (Result<std::vector<std::string>> done = Follow(*stored, true, std::move(*content), *object); !done) {
+    return bad(": " + done.error().message());
   }
-  Result<std::unique_ptr<Message>> made = api::FromTree(std::move(tree.get_object()));
-  if (!made) return Error(Code::kInternal, "stored object: " + made.error().message());
-  return made;
+  return object;
 }
 
 std::unique_ptr<Message> Relabel(const CustomRow& to, const Message& object) {

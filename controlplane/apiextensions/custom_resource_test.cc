@@ -125,5 +125,19 @@ TEST(CustomObjects, AreReadInTheVersionThatTheyWereStoredIn) {
   }
 }
 
+TEST(CustomObjects, AreReadWithoutMetadataOfAWrongType) {
+  CustomResources table;
+  const CustomRow& row = table.Update(Define()).Row("v1");
+  const CustomRow* stored = nullptr;
+  auto read = ReadStored(
+      row, R"({"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a","labels":{"b":"c"},
+      "finalizers":"none"},"spec":{"name":"x","more":1}})",
+      stored);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(api::EncodeJson(api::Meta(**read)), R"({"name":"a","labels":{"b":"c"}})");
+  EXPECT_EQ(api::ContentText(**read), R"({"spec":{"name":"x","size":3}})");
+  EXPECT_FALSE(ReadStored(row, R"({"apiVersion":"example.com/v1","kind":"Foo","metadata":"none"})", stored));
+}
+
 }  // namespace
 }  // namespace keelson::apiextensions

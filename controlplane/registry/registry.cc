@@ -217,6 +217,7 @@ Result<Written> Registry::Update(const ResourceInfo& info, std::string_view ns, 
   const ResourceInfo& main = MainRow(info);
   KEELSON_ASSIGN_OR_RETURN(Part part, PartOf(info));
   UpdateRequest request{main, ns, name, part, &info, change, {}, false};
+  request.coerced = info.IsCustom() && options.coerced;
   if (part == Part::kMain && impl_->StrategyOf(main).AllowsCreateOnUpdate()) {
     request.create = [&body]() -> Result<std::unique_ptr<Message>> { return Clone(*body); };
   }

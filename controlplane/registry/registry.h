@@ -88,6 +88,7 @@ struct WriteOptions {
   std::string field_manager;  // the manager for managed fields; required for applies
   bool force = false;         // applies: take fields from other managers
   FieldValidation field_validation = FieldValidation::kWarn;
+  bool coerced = false;  // custom objects given to Create() and Update() follow their schema already
   UserInfo user;
   Admission admission;  // may be empty
   std::stop_token stop;

@@ -245,7 +245,7 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     warnings.clear();
     DedupOwners(*object, warnings);
     WipeSystemFields(*object);
-    strategy.SetDefaults(*object);
+    if (!info.IsCustom() || !options.coerced) strategy.SetDefaults(*object);
     strategy.Fold(*object);
     // Before admission and the strategy: what these add has no manager.
     ManagedFields::Encoded managed;

@@ -182,6 +182,7 @@ Result<> ResourceHandler::Create(Context& context) {
   KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
   KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<api::Message> object,
                            DecodeObject(context, options.field_validation));
+  options.coerced = true;  // DecodeObject() has done it
   const api::ResourceInfo* resource = context.resource;
   std::string name = context.info.name;
   if (resource->resource == "bindings") {
@@ -200,6 +201,7 @@ Result<> ResourceHandler::Update(Context& context) {
   KEELSON_ASSIGN_OR_RETURN(registry::WriteOptions options, Options(context));
   KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<api::Message> object,
                            DecodeObject(context, options.field_validation));
+  options.coerced = true;  // DecodeObject() has done it
   KEELSON_ASSIGN_OR_RETURN(
       registry::Written written,
       registry_.Update(*context.resource, context.info.ns, context.info.name, std::move(object), options));

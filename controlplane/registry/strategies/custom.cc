@@ -21,6 +21,11 @@ boost::json::object Content(const Message& object) {
   return {};
 }
 
+// False: the content certainly has no member "status" at its top. Spares most writes a parse.
+bool MayHaveStatus(const Message& object) {
+  return api::ContentText(object).find("\"status\":") != std::string::npos;
+}
+
 // Takes a member of the content from another object; null: removes it.
 void SetMember(Message& object, const char* name, const boost::json::value* value) {
   boost::json::object content = Content(object);
@@ -49,11 +54,11 @@ class CustomStrategy : public Strategy {
     }
   }
   void PrepareCreate(const Context&, Message& object) const override {
-    if (HasStatus()) SetMember(object, "status", nullptr);
+    if (HasStatus() && MayHaveStatus(object)) SetMember(object, "status", nullptr);
     api::MutableMeta(object).set_generation(1);
   }
   void PrepareUpdate(const Context&, Message& object, const Message& old) const override {
-    if (HasStatus()) {
+    if (HasStatus() && (MayHaveStatus(object) || MayHaveStatus(old))) {
       const boost::json::object before = Content(old);
       SetMember(object, "status", before.if_contains("status"));
     }

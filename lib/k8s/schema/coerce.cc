@@ -178,6 +178,14 @@ class Coercer {
 
 }  // namespace
 
+Result<> DropInvalidMetadata(json::value& object) {
+  const SchemaNodes no_schema;
+  CoerceOptions options;
+  options.drop_invalid_metadata = true;
+  const std::string problem = Coercer(no_schema, options).CoerceMetadata(object.as_object(), Place());
+  return problem.empty() ? Result<>() : Error(Code::kBadRequest, problem);
+}
+
 Result<std::vector<std::string>> CoerceObject(const StructuralSchema& schema, json::value& object,
                                               const CoerceOptions& options) {
   Coercer coercer(schema.nodes(), options);

@@ -80,6 +80,10 @@ struct CoerceOptions {
 Result<std::vector<std::string>> CoerceObject(const StructuralSchema& schema, boost::json::value& object,
                                               const CoerceOptions& options = {});
 
+// Brings the metadata of an object into its canonical form, without the fields that have a wrong type. kBadRequest:
+// the metadata is no object.
+Result<> DropInvalidMetadata(boost::json::value& object);
+
 // Sets fields that are absent, or null without being nullable, to their defaults.
 void DefaultObject(const StructuralSchema& schema, boost::json::value& object);
 
