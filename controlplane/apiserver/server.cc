@@ -84,7 +84,6 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       definitions(registry, Clock::Real()),
       watches(registry, options.limits.min_watch_timeout),
       backends(store, options.backends),
-      connect(registry, *authorizer, *admission, backends),
       usage(options.metric_resolution),
       scraper(store, backends, usage, options.metric_resolution),
       usage_handler(registry, usage),
@@ -99,6 +98,7 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       read_only(options.limits.max_read_only),
       mutating(options.limits.max_mutating),
       flow(FlowOptions()),
+      connect(registry, *authorizer, *admission, backends),
       aggregation(api_services, extension_clients, ProxyOptions(options)) {
   if (options.api_audiences.empty()) options.api_audiences = options.issuers;
   {

@@ -83,7 +83,7 @@ class ApiServer {
   // Handles a request from the network.
   void Handle(std::shared_ptr<const http::ServerRequest> request,
               std::shared_ptr<http::ResponseWriter> writer);
-  // Whether Handle() takes the request's body as a stream. Does not block.
+  // Whether Handle() takes the request's body as a stream: it passes the request on. Does not block.
   bool StreamsBody(const http::ServerRequest& request) const;
   // Handles an in-process request of a known user.
   void HandleAs(const User& user, std::shared_ptr<const http::ServerRequest> request,

@@ -109,35 +109,51 @@ bool ApiServer::Impl::Dispatch(const std::shared_ptr<Context>& context, std::fun
   } else if (context->request->body.size() > kMaxBody) {
     ReplyError(*context,
                Error(Code::kTooLarge, fmt::format("Request entity too large: limit is {}", kMaxBody)));
-  } else if (PassOn(context, std::move(done))) {
+  } else if (PassOn(context, done)) {
     return false;
-  } else if (context->request->body_stream) {
+  } else if (context->request->body_stream && !ConnectHandler::StreamsBody(context->info)) {
     // The extension server's APIService has gone since the request came.
     ReplyError(*context, Error(Code::kUnavailable, "service unavailable"));
   } else {
-    Answer(*context);
+    return Answer(context, std::move(done));
   }
   return true;
 }
 
 bool ApiServer::StreamsBody(const http::ServerRequest& request) const {
-  return impl_->aggregation.Find(request.path) != nullptr;
+  return impl_->aggregation.Find(request.path) ||
+         ConnectHandler::StreamsBody(ParseRequestInfo(request.method, request.path, request.query));
 }
 
-void ApiServer::Impl::Answer(Context& context) {
-  if (!context.info.is_resource) return HandlePath(context);
-  if (Result<> found = FindRow(context); !found) return ReplyError(context, found.error());
+bool ApiServer::Impl::Answer(const std::shared_ptr<Context>& request, std::function<void()> done) {
+  Context& context = *request;
+  if (!context.info.is_resource) {
+    HandlePath(context);
+    return true;
+  }
+  if (Result<> found = FindRow(context); !found) {
+    ReplyError(context, found.error());
+    return true;
+  }
   // Responses of kubelets and pods keep their form.
   if (!ConnectHandler::Serves(*context.resource)) {
     Result<Output> output = NegotiateOutput(*context.request, FormsOf(context), context.resource->IsCustom());
-    if (!output) return ReplyError(context, output.error());
+    if (!output) {
+      ReplyError(context, output.error());
+      return true;
+    }
     context.output = *output;
   }
   if (std::string warning = DeprecationOf(*context.resource); !warning.empty()) {
     context.warnings.push_back(std::move(warning));
     CountDeprecated(context.info);
   }
+  if (ConnectHandler::Serves(*context.resource)) {
+    context.writer = std::make_shared<HeldWriter>(context.writer, std::make_shared<LongRunning>(context));
+    return connect.Handle(request, std::move(done));
+  }
   HandleResource(context);
+  return true;
 }
 
 Result<> ApiServer::Impl::FindRow(Context& context) const {
@@ -168,10 +184,6 @@ Result<> ApiServer::Impl::FindRow(Context& context) const {
 
 void ApiServer::Impl::HandleResource(Context& context) {
   const api::ResourceInfo& row = *context.resource;
-  if (ConnectHandler::Serves(row)) {
-    context.writer = std::make_shared<HeldWriter>(context.writer, std::make_shared<LongRunning>(context));
-    return connect.Handle(context);
-  }
   if (ReviewHandler::Serves(row)) return reviews->Handle(context);
   if (UsageHandler::Serves(row)) return usage_handler.Handle(context);
   if (row.kind == "ComponentStatus") return HandleComponentStatus(context, store.ready());

@@ -57,7 +57,8 @@ struct ApiServer::Impl {
   Result<> FindRow(Context& context) const;
   // Authorizes the request and answers it. False: the response comes later, and `done` runs then.
   bool Dispatch(const std::shared_ptr<Context>& context, std::function<void()> done);
-  void Answer(Context& context);
+  // Answers an authorized request of this server. Returns as Dispatch() does.
+  bool Answer(const std::shared_ptr<Context>& request, std::function<void()> done);
   void HandleResource(Context& context);
   void HandlePath(Context& context);
   std::vector<HealthCheck> HealthChecks();
@@ -99,7 +100,6 @@ struct ApiServer::Impl {
   DefinitionController definitions;
   WatchManager watches;
   BackendClients backends;
-  ConnectHandler connect;
   UsageStore usage;
   UsageScraper scraper;
   UsageHandler usage_handler;
@@ -112,7 +112,9 @@ struct ApiServer::Impl {
   RequestMetrics request_metrics;
   MaxInFlightLimit read_only, mutating;
   flowcontrol::Controller flow;
-  AggregationProxy aggregation;  // last: its completions use the rest
+  // Last: completions of theirs use the rest.
+  ConnectHandler connect;
+  AggregationProxy aggregation;
 };
 
 }  // namespace keelson::apiserver

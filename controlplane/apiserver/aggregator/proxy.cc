@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "controlplane/apiserver/aggregator/forwarding.h"
 #include "controlplane/apiserver/audit/auditor.h"
+#include "controlplane/apiserver/endpoints/forwarding.h"
 #include "controlplane/apiserver/endpoints/response.h"
 #include "controlplane/apiserver/request/audit_id.h"
 #include "lib/api/meta.h"
@@ -41,30 +41,6 @@ std::string HostOf(const std::string& remote_address) {
 }
 
 }  // namespace
-
-// Lets requests end after the proxy has gone.
-struct AggregationProxy::Completions {
-  Mutex mutex;
-  CondVar idle;
-  int running KEELSON_GUARDED_BY(mutex) = 0;
-  bool closed KEELSON_GUARDED_BY(mutex) = false;
-
-  void Run(const std::function<void()>& done) {
-    {
-      MutexLock lock(mutex);
-      if (closed) return;
-      ++running;
-    }
-    done();
-    MutexLock lock(mutex);
-    if (--running == 0) idle.notify_all();
-  }
-  void Close() {
-    MutexLock lock(mutex);
-    closed = true;
-    while (running > 0) idle.wait(mutex);
-  }
-};
 
 AggregationProxy::AggregationProxy(const ApiServices& services, ExtensionClients& clients, Options options)
     : services_(services),

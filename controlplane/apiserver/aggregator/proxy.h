@@ -14,6 +14,7 @@
 
 #include "controlplane/apiserver/aggregator/api_services.h"
 #include "controlplane/apiserver/aggregator/extension_clients.h"
+#include "controlplane/apiserver/endpoints/completions.h"
 #include "controlplane/apiserver/endpoints/context.h"
 #include "lib/base/mutex.h"
 
@@ -38,7 +39,6 @@ class AggregationProxy {  // thread safe
   void Handle(std::shared_ptr<Context> context, const ApiServicePtr& service, std::function<void()> done);
 
  private:
-  struct Completions;
   // Counts a waiting request of an APIService until it is destroyed. Null: too many.
   std::shared_ptr<void> Enter(const std::string& name);
   Result<http::ClientRequest> Outgoing(const Context& context) const;

@@ -62,6 +62,7 @@ ConnectHandler::ConnectHandler(registry::Registry& registry, const Authorizer& a
     : registry_(registry), authorizer_(authorizer), admission_(admission), clients_(clients) {}
 
 ConnectHandler::~ConnectHandler() {
+  completions_->Close();
   MutexLock lock(mutex_);
   for (Pumping& pump : pumps_) pump.thread.request_stop();
   pumps_.clear();
@@ -75,12 +76,20 @@ bool ConnectHandler::Serves(const api::ResourceInfo& resource) {
   return false;
 }
 
-void ConnectHandler::Handle(Context& context) {
-  const std::string& subresource = context.info.subresource;
-  Result<> done = subresource == "log"     ? Log(context)
-                  : subresource == "proxy" ? Proxy(context)
-                                           : Stream(context);
-  if (!done) ReplyError(context, done.error());
+bool ConnectHandler::StreamsBody(const RequestInfo& info) {
+  return info.is_resource && info.group.empty() && info.subresource == "proxy";
+}
+
+bool ConnectHandler::Handle(const std::shared_ptr<Context>& context, std::function<void()> done) {
+  const std::string& subresource = context->info.subresource;
+  Result<bool> answered = true;
+  if (subresource == "proxy") {
+    answered = Proxy(context, std::move(done));
+  } else if (Result<> begun = subresource == "log" ? Log(*context) : Stream(*context); !begun) {
+    answered = begun.error();
+  }
+  if (!answered) ReplyError(*context, answered.error());
+  return !answered || *answered;
 }
 
 Result<http::Query> ConnectHandler::Admit(Context& context) {
@@ -142,8 +151,7 @@ Result<> ConnectHandler::Log(Context& context) {
 }
 
 void ConnectHandler::Pump(std::shared_ptr<http::ResponseWriter> writer, std::shared_ptr<http::Client> client,
-                          std::unique_ptr<http::ResponseReader> reader,
-                          std::shared_ptr<HtmlRewriter> rewriter) {
+                          std::unique_ptr<http::ResponseReader> reader) {
   auto done = std::make_shared<std::atomic<bool>>(false);
   auto closed = std::make_shared<std::stop_source>();
   writer->OnClose([closed] { closed->request_stop(); });
@@ -157,13 +165,9 @@ void ConnectHandler::Pump(std::shared_ptr<http::ResponseWriter> writer, std::sha
       Result<std::string> piece = shared->Read(over, std::chrono::milliseconds::max());
       if (!piece) break;
       if (piece->empty()) {
-        if (rewriter) *piece = rewriter->Finish();
-        if (!piece->empty()) writer->Write(std::make_shared<const std::string>(std::move(*piece)));
         writer->Finish();
         break;
       }
-      if (rewriter) *piece = rewriter->Feed(*piece);
-      if (piece->empty()) continue;
       if (!writer->Write(std::make_shared<const std::string>(std::move(*piece)))) break;
       // Flow control: wait while the client reads slowly.
       while (writer->queued_bytes() > kMaxQueued && !over.stop_requested()) {

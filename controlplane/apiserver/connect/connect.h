@@ -2,6 +2,7 @@
 // services/proxy, nodes/proxy.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <stop_token>
@@ -10,7 +11,7 @@
 #include "controlplane/apiserver/admission/admission.h"
 #include "controlplane/apiserver/authz/authorizer.h"
 #include "controlplane/apiserver/connect/kubelet_client.h"
-#include "controlplane/apiserver/connect/link_rewriter.h"
+#include "controlplane/apiserver/endpoints/completions.h"
 #include "controlplane/apiserver/endpoints/context.h"
 #include "controlplane/registry/registry.h"
 
@@ -20,22 +21,24 @@ class ConnectHandler {  // thread safe
  public:
   ConnectHandler(registry::Registry& registry, const Authorizer& authorizer, const AdmissionChain& admission,
                  BackendClients& clients);
+  // Waits until no completion runs; later ones are not told.
   ~ConnectHandler();
 
   static bool Serves(const api::ResourceInfo& resource);
-  void Handle(Context& context);
+  // Whether the request's body may be a stream: those of proxied requests are passed on as they arrive.
+  static bool StreamsBody(const RequestInfo& info);
+  // Answers the request. False: the response comes later, and `done` is called then, once and on any thread.
+  bool Handle(const std::shared_ptr<Context>& context, std::function<void()> done);
 
  private:
   Result<> Log(Context& context);
   Result<> Stream(Context& context);  // exec, attach, portforward
   // The query with the options of the connection, after admission, which may change them.
   Result<http::Query> Admit(Context& context);
-  Result<> Proxy(Context& context);
-  // Forwards the request and the response, including long-running responses and protocol upgrades.
-  Result<> PassOn(Context& context, std::shared_ptr<http::Client> client, std::string target,
-                  ProxyPlace place);
+  // Passes the request on, also one that asks for a change of protocol. Returns as Handle() does.
+  Result<bool> Proxy(const std::shared_ptr<Context>& context, std::function<void()> done);
   void Pump(std::shared_ptr<http::ResponseWriter> writer, std::shared_ptr<http::Client> client,
-            std::unique_ptr<http::ResponseReader> reader, std::shared_ptr<HtmlRewriter> rewriter = nullptr);
+            std::unique_ptr<http::ResponseReader> reader);
   Result<std::shared_ptr<const corev1::Pod>> GetPod(std::string_view ns, std::string_view name);
   // scheme://address:port of the target; in proxy.cc.
   Result<std::string> ServiceUrl(const Context& context);
@@ -45,6 +48,7 @@ class ConnectHandler {  // thread safe
   const Authorizer& authorizer_;
   const AdmissionChain& admission_;
   BackendClients& clients_;
+  const std::shared_ptr<Completions> completions_ = std::make_shared<Completions>();
 
   // A blocking response body is copied on its own thread, which ends with the stream.
   struct Pumping {

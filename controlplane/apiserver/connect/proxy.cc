@@ -1,12 +1,13 @@
 // pods/proxy, services/proxy and nodes/proxy.
 #include <algorithm>
+#include <optional>
 #include <random>
 
 #include <fmt/format.h>
 
 #include "controlplane/apiserver/connect/connect.h"
 #include "controlplane/apiserver/connect/link_rewriter.h"
-#include "controlplane/apiserver/endpoints/response.h"
+#include "controlplane/apiserver/endpoints/forwarding.h"
 #include "controlplane/apiserver/webhook/service_resolver.h"
 #include "lib/base/ip.h"
 #include "lib/base/text.h"
@@ -15,14 +16,8 @@
 namespace keelson::apiserver {
 namespace {
 
-constexpr std::chrono::seconds kConnectTimeout{30};
-
-// Hop-by-hop headers (RFC 9110, 7.6.1) and headers that the sender sets.
-constexpr std::string_view kOneHop[] = {"Connection",          "Keep-Alive", "Proxy-Authenticate", "Te",
-                                        "Proxy-Authorization", "Trailer",    "Transfer-Encoding",  "Upgrade",
-                                        "Content-Length"};
 // Headers between client and API server only.
-constexpr std::string_view kClientOnly[] = {"Host", "Authorization", "X-Forwarded-Uri"};
+constexpr std::string_view kClientOnly[] = {"Host", "Authorization", "Expect", "X-Forwarded-Uri"};
 constexpr std::string_view kClientOnlyPrefixes[] = {"Impersonate-", "X-Remote-"};
 // A proxied page has our origin, so it must not relax CORS.
 constexpr std::string_view kCors[] = {"Access-Control-Allow-Credentials", "Access-Control-Allow-Headers",
@@ -78,6 +73,51 @@ template <typename T>
 const T& Pick(const std::vector<T>& some) {
   static thread_local std::minstd_rand random(std::random_device{}());
   return some[std::uniform_int_distribution<size_t>(0, some.size() - 1)(random)];
+}
+
+// Makes links in a response lead back to the proxy.
+class PageRewriter : public ResponseRewriter {
+ public:
+  explicit PageRewriter(ProxyPlace place) : place_(std::move(place)) {}
+  void OnHead(http::Headers& headers) override {
+    for (const std::string_view name : kCors) headers.Remove(name);
+    if (headers.Has("Location")) {
+      headers.Set("Location", RewriteLink(place_, headers.Get("Location")));
+    } else if (IsHtml(headers)) {
+      html_.emplace(place_);
+    }
+  }
+  std::string OnBody(std::string_view bytes) override {
+    return html_ ? html_->Feed(bytes) : std::string(bytes);
+  }
+  std::string OnEnd() override { return html_ ? html_->Finish() : ""; }
+
+ private:
+  const ProxyPlace place_;
+  std::optional<HtmlRewriter> html_;
+};
+
+// The request as the proxied server gets it.
+http::ClientRequest Outgoing(const http::ServerRequest& request, std::string target) {
+  http::ClientRequest out;
+  out.method = request.method;
+  out.target = std::move(target);
+  for (const auto& [name, value] : request.headers) {
+    // Pages have to be read to be rewritten.
+    bool ours = IsHopHeader(name) || IsOneOf(name, kClientOnly) || EqualsIgnoreCase(name, "Accept-Encoding");
+    for (std::string_view prefix : kClientOnlyPrefixes) {
+      ours = ours || EqualsIgnoreCase(std::string_view(name).substr(0, prefix.size()), prefix);
+    }
+    if (!ours) out.headers.Add(name, value);
+  }
+  out.headers.Set("X-Forwarded-Uri", request.path);
+  const std::string& from = request.remote_address;
+  out.headers.Add("X-Forwarded-For", from.substr(0, from.rfind(':')));
+  out.body = request.body;
+  out.body_stream = request.body_stream;
+  const std::string_view length = request.headers.Get("Content-Length");
+  if (out.body_stream && !length.empty()) out.headers.Add("Content-Length", std::string(length));
+  return out;
 }
 
 // The path as sent, still encoded, without its first `count` segments: /api/v1/namespaces/NS/pods/NAME/proxy
@@ -137,79 +177,48 @@ Result<std::string> ConnectHandler::ServiceUrl(const Context& context) {
   return Error(Code::kUnavailable, fmt::format("no endpoints available for service \"{}\"", name.name));
 }
 
-Result<> ConnectHandler::Proxy(Context& context) {
-  KEELSON_ASSIGN_OR_RETURN(const http::Query admitted, Admit(context));
-  const std::string path = context.info.proxy_path.empty() ? "" : "/" + context.info.proxy_path;
+Result<bool> ConnectHandler::Proxy(const std::shared_ptr<Context>& context, std::function<void()> done) {
+  KEELSON_ASSIGN_OR_RETURN(const http::Query admitted, Admit(*context));
+  const RequestInfo& info = context->info;
+  const std::string path = info.proxy_path.empty() ? "" : "/" + info.proxy_path;
   if (admitted.Get("path") != path) {
     return Error(Code::kInternal,
                  "Internal error occurred: admission has changed the path of a proxy request");
   }
   std::string host;
   std::shared_ptr<http::Client> client;
-  if (context.info.resource == "nodes") {
-    KEELSON_ASSIGN_OR_RETURN(client,
-                             clients_.Kubelet(context.info.name.substr(0, context.info.name.find(':'))));
+  if (info.resource == "nodes") {
+    KEELSON_ASSIGN_OR_RETURN(client, clients_.Kubelet(info.name.substr(0, info.name.find(':'))));
   } else {
-    Result<std::string> url = context.info.resource == "pods" ? PodUrl(context) : ServiceUrl(context);
+    Result<std::string> url = info.resource == "pods" ? PodUrl(*context) : ServiceUrl(*context);
     if (!url) return url.error();
     host = url->substr(url->find("://") + 3);
     KEELSON_ASSIGN_OR_RETURN(client, clients_.Plain(*url));
   }
-  const http::ServerRequest& request = *context.request;
-  std::string target = AfterSegments(request.raw_path, context.info.ns.empty() ? 5 : 7);
+  const http::ServerRequest& request = *context->request;
+  std::string target = AfterSegments(request.raw_path, info.ns.empty() ? 5 : 7);
   const std::string query = request.raw_query.empty() ? "" : "?" + request.raw_query;
   if (http::IsUpgradeRequest(request)) {
-    context.status = 101;
-    http::ProxyUpgrade(request, context.writer, *client, (target.empty() ? "/" : target) + query, {});
-    return {};
+    context->status = 101;
+    http::ProxyUpgrade(request, context->writer, *client, (target.empty() ? "/" : target) + query, {});
+    return true;
   }
   if (target.empty() && (request.method == "GET" || request.method == "HEAD")) {
     // Redirect to a trailing slash, so that relative links work.
-    context.status = 301;
-    context.writer->Reply(301, {{"Location", request.raw_path + "/" + query}}, "");
-    return {};
+    context->status = 301;
+    context->writer->Reply(301, {{"Location", request.raw_path + "/" + query}}, "");
+    return true;
   }
   ProxyPlace place{request.raw_path.substr(0, request.raw_path.size() - target.size()), std::move(host),
                    std::string(request.headers.Get("Host"))};
-  return PassOn(context, std::move(client), (target.empty() ? "/" : target) + query, std::move(place));
-}
-
-Result<> ConnectHandler::PassOn(Context& context, std::shared_ptr<http::Client> client, std::string target,
-                                ProxyPlace place) {
-  http::ClientRequest request;
-  request.method = context.request->method;
-  request.target = std::move(target);
-  for (const auto& [name, value] : context.request->headers) {
-    // Pages have to be read to be rewritten.
-    bool ours =
-        IsOneOf(name, kOneHop) || IsOneOf(name, kClientOnly) || EqualsIgnoreCase(name, "Accept-Encoding");
-    for (std::string_view prefix : kClientOnlyPrefixes) {
-      ours = ours || EqualsIgnoreCase(std::string_view(name).substr(0, prefix.size()), prefix);
-    }
-    if (!ours) request.headers.Add(name, value);
-  }
-  request.headers.Set("X-Forwarded-Uri", context.request->path);
-  const std::string& from = context.request->remote_address;
-  request.headers.Add("X-Forwarded-For", from.substr(0, from.rfind(':')));
-  request.body = context.request->body;
-  auto reader = client->Open(request, kConnectTimeout);
-  if (!reader) {
-    return Error(Code::kUnavailable,
-                 fmt::format("error trying to reach service: {}", reader.error().message()));
-  }
-  http::Headers headers;
-  for (const auto& [name, value] : (*reader)->headers()) {
-    if (IsOneOf(name, kOneHop) || IsOneOf(name, kCors)) continue;
-    headers.Add(name, EqualsIgnoreCase(name, "Location") ? RewriteLink(place, value) : value);
-  }
-  context.status = (*reader)->status();
-  std::shared_ptr<HtmlRewriter> rewriter;
-  if (IsHtml(headers) && !headers.Has("Location")) {
-    rewriter = std::make_shared<HtmlRewriter>(std::move(place));
-  }
-  context.writer->Start(context.status, std::move(headers));
-  Pump(context.writer, std::move(client), std::move(*reader), std::move(rewriter));
-  return {};
+  Forwarding::Options options;
+  options.reject_redirects = false;
+  options.status_errors = true;
+  options.rewriter = std::make_unique<PageRewriter>(std::move(place));
+  options.done = [completions = completions_, done = std::move(done)] { completions->Run(done); };
+  std::make_shared<Forwarding>(context, std::move(client), std::move(options))
+      ->Start(Outgoing(request, (target.empty() ? "/" : target) + query));
+  return false;
 }
 
 }  // namespace keelson::apiserver

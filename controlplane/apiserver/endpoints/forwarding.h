@@ -1,4 +1,5 @@
-// One request under way to an extension API server: passes its response on as it arrives, without a thread.
+// One request that the API server passes on, to an extension API server, a kubelet, a pod or a Service: bodies go both
+// ways as they arrive, of any length and without a thread.
 #pragma once
 
 #include <chrono>
@@ -12,6 +13,15 @@
 
 namespace keelson::apiserver {
 
+// Changes a response on its way to the client. Calls come in order, on the loop.
+class ResponseRewriter {
+ public:
+  virtual ~ResponseRewriter() = default;
+  virtual void OnHead(http::Headers& headers) = 0;         // hop-by-hop headers are gone
+  virtual std::string OnBody(std::string_view bytes) = 0;  // what can be sent so far
+  virtual std::string OnEnd() = 0;                         // the rest
+};
+
 // Everything happens on the loop that HTTP clients share, so there is no lock.
 class Forwarding : public http::ResponseSink, public std::enable_shared_from_this<Forwarding> {
  public:
@@ -19,8 +29,10 @@ class Forwarding : public http::ResponseSink, public std::enable_shared_from_thi
     std::chrono::milliseconds timeout = std::chrono::milliseconds::max();  // of the whole response
     bool upgrade = false;
     bool reject_redirects = true;
-    std::function<void()> on_silence;  // the server did not answer at all; may be empty
-    std::function<void()> done;        // once, when nothing more happens with the request
+    bool status_errors = false;                  // a failure is a Status; else a text
+    std::unique_ptr<ResponseRewriter> rewriter;  // null: the response stays as it is
+    std::function<void()> on_silence;            // the server did not answer at all; may be empty
+    std::function<void()> done;                  // once, when nothing more happens with the request
   };
   Forwarding(std::shared_ptr<Context> context, std::shared_ptr<http::Client> client, Options options);
 
@@ -50,7 +62,7 @@ class Forwarding : public http::ResponseSink, public std::enable_shared_from_thi
 
 // The headers of a response, or of a request, that go to the other side.
 bool IsHopHeader(std::string_view name);
-// As upstream: a text, with its line break.
+// A text with its line break, as upstream's aggregator writes.
 void ReplyProxyError(Context& context, int status, std::string_view message);
 
 }  // namespace keelson::apiserver

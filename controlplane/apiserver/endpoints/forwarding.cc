@@ -1,4 +1,4 @@
-#include "controlplane/apiserver/aggregator/forwarding.h"
+#include "controlplane/apiserver/endpoints/forwarding.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 namespace keelson::apiserver {
 namespace {
 
-// A client may be this far behind before the extension server has to wait.
+// A client may be this far behind before the other server has to wait.
 constexpr size_t kMaxQueued = 1u << 20;
 constexpr std::chrono::milliseconds kLookAgain{20};
 constexpr int kSwitching = 101, kBadGateway = 502, kUnavailable = 503;
@@ -72,13 +72,16 @@ void Forwarding::OnHead(int status, const http::Headers& headers) {
   for (const auto& [name, value] : headers) {
     if (!IsHopHeader(name)) out.Add(name, value);
   }
+  if (options_.rewriter) options_.rewriter->OnHead(out);
   context_->status = status;
   context_->writer->Start(status, std::move(out));
 }
 
 bool Forwarding::OnBody(std::string_view bytes) {
   if (over_ || refused_) return false;
-  if (!context_->writer->Write(std::make_shared<const std::string>(bytes))) {
+  std::string piece = options_.rewriter ? options_.rewriter->OnBody(bytes) : std::string(bytes);
+  if (piece.empty()) return false;
+  if (!context_->writer->Write(std::make_shared<const std::string>(std::move(piece)))) {
     loop_->Post([self = shared_from_this()] { self->ClientGone(); });
     return true;
   }
@@ -100,7 +103,11 @@ void Forwarding::AwaitReader() {
 
 void Forwarding::OnEnd() {
   if (over_) return;
-  if (!refused_) context_->writer->Finish();
+  if (!refused_) {
+    std::string rest = options_.rewriter ? options_.rewriter->OnEnd() : "";
+    if (!rest.empty()) context_->writer->Write(std::make_shared<const std::string>(std::move(rest)));
+    context_->writer->Finish();
+  }
   Finish();
 }
 
@@ -120,8 +127,12 @@ void Forwarding::OnFail(const Error& error) {
     ReplyError(*context_,
                Error(Code::kTimeout, "Timeout: request did not complete within the allotted timeout"));
   } else if (!begun_) {
-    ReplyProxyError(*context_, kUnavailable,
-                    fmt::format("error trying to reach service: {}", error.message()));
+    const std::string message = fmt::format("error trying to reach service: {}", error.message());
+    if (options_.status_errors) {
+      ReplyError(*context_, Error(Code::kUnavailable, message));
+    } else {
+      ReplyProxyError(*context_, kUnavailable, message);
+    }
   }
   // A response that has begun is cut: the writer goes without its end.
   Finish();
