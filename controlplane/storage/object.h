@@ -140,7 +140,8 @@ class WatchSink {
   virtual ~WatchSink() = default;
   // Returns false when the reader is too slow or gone: then no more calls follow, not even OnEnd.
   virtual bool OnEvent(const EventPtr& event) = 0;
-  // The watch has ended: kGone (its place in history is lost; clients list again) or kUnavailable.
+  // The watch has ended: kGone (its place in history is lost; clients list again), kUnavailable, or kCancelled (there is
+  // nothing left to watch).
   virtual void OnEnd(const Error& error) = 0;
 };
 

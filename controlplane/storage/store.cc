@@ -186,7 +186,7 @@ Result<> Store::Refresh(const api::ResourceInfo& info, const Limits& limits) {
 
 void Store::EndWatches(const api::ResourceInfo& info) {
   if (WatchCache* cache = impl_->caches.Of(info)) {
-    cache->TerminateAllWatchers(Error(Code::kGone, "the resource is not served any more"));
+    cache->TerminateAllWatchers(Error(Code::kCancelled, "the resource is not served any more"));
   }
 }
 

@@ -108,7 +108,7 @@ class Store {
   // the past of the resource keeps its form.
   Result<> Refresh(const api::ResourceInfo& info, const Limits& limits);
 
-  // Ends all watches on a custom resource with kGone.
+  // Ends all watches on a custom resource with kCancelled.
   void EndWatches(const api::ResourceInfo& info);
 
   // ---- writes; `message` has no resourceVersion; `expected` 0: must not exist ----

@@ -108,6 +108,8 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
   }
 
   void OnEnd(const Error& error) override {
+    // As upstream, a watch of a resource that has gone ends without a word.
+    if (error.Is(Code::kCancelled)) return End();
     metav1::Status status = api::ToStatus(error);
     status.mutable_metadata();
     const api::GroupVersionKind gvk{"", "v1", "Status"};
