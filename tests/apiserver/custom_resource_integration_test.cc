@@ -130,6 +130,21 @@ TEST_F(CustomResource, IsValidatedAndPruned) {
   http::ClientResponse strict = Do("POST", Path("gears", "?fieldValidation=Strict"), body);
   EXPECT_EQ(strict.status, 400);
   EXPECT_THAT(strict.body, HasSubstr(R"(strict decoding error: unknown field \"spec.unknown\")"));
+  strict = Do("POST", Path("gears", "?fieldValidation=Strict"),
+              R"({"apiVersion":"stable.example.com/v1","kind":"Gear","metadata":{"name":"g","more":1},)"
+              R"("spec":{"color":"red","color":"blue","unknown":1}})");
+  EXPECT_THAT(strict.body, HasSubstr(R"(strict decoding error: duplicate field \"spec.color\", )"
+                                     R"(unknown field \"metadata.more\", unknown field \"spec.unknown\")"));
+  EXPECT_THAT(Do("POST", Path("gears"), R"({"metadata":{"name":"g"}})").body,
+              HasSubstr(R"((must be of type Gear): Object 'Kind' is missing in '{\"metadata\":)"));
+  EXPECT_THAT(Do("POST", Path("gears"), R"({"kind":"Gear","metadata":{"name":"g"}})").body,
+              HasSubstr("the API version in the data () does not match the expected API version "
+                        "(stable.example.com/v1)"));
+  EXPECT_THAT(
+      Do("POST", Path("gears"),
+         R"({"apiVersion":"stable.example.com/v1","kind":"Gea","metadata":{"name":"g"}})")
+          .body,
+      HasSubstr(R"(Gear.stable.example.com \"g\" is invalid: kind: Invalid value: \"Gea\": must be Gear)"));
   http::ClientResponse warned = Do("POST", Path("gears", "?fieldValidation=Warn"), body);
   EXPECT_EQ(warned.status, 201);
   EXPECT_THAT(std::string(warned.headers.Get("Warning")), HasSubstr("unknown field"));
@@ -215,8 +230,9 @@ TEST_F(CustomResource, GoesWithItsDefinition) {
   EXPECT_THAT(
       Kubectl({"get", "crd", "bolts.stable.example.com", "-o", "jsonpath={.status.conditions[*].reason}"}),
       HasSubstr("InstanceDeletionInProgress"));
-  http::ClientResponse create =
-      Do("POST", Path("bolts"), R"({"metadata":{"name":"y"},"spec":{"color":"red"}})");
+  http::ClientResponse create = Do(
+      "POST", Path("bolts"),
+      R"({"apiVersion":"stable.example.com/v1","kind":"Bolt","metadata":{"name":"y"},"spec":{"color":"red"}})");
   EXPECT_EQ(create.status, 405);
   Kubectl({"patch", "bolt", "held", "--type=merge", "-p", R"({"metadata":{"finalizers":null}})"});
   Kubectl({"wait", "--for=delete", "crd/bolts.stable.example.com", "--timeout=20s"});

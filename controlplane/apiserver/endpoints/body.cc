@@ -1,5 +1,8 @@
 #include "controlplane/apiserver/endpoints/body.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 #include <boost/json/parse.hpp>
 
@@ -45,6 +48,11 @@ Result<> CheckType(const api::TypeMeta& type, const api::GroupVersionKind& want)
   return {};
 }
 
+Error CannotBe(const api::GroupVersionKind& want, std::string_view why) {
+  return Error(Code::kBadRequest, fmt::format("{} in version \"{}\" cannot be handled as a {}: {}", want.kind,
+                                              want.version, want.kind, why));
+}
+
 // "managedFields":[] asks to reset them. A message cannot represent an empty list; one empty entry means the
 // same.
 void KeepResetOfManagedFields(std::string_view text, api::Message& object) {
@@ -64,51 +72,53 @@ void KeepResetOfManagedFields(std::string_view text, api::Message& object) {
   if (managed && managed->is_array()) api::MutableMeta(object).add_managed_fields();
 }
 
-Result<> DecodeJsonBody(Context& context, std::string_view json, const api::GroupVersionKind& want,
-                        registry::FieldValidation validation, api::Message& object,
-                        std::vector<std::string> problems = {}) {
-  Result<api::TypeMeta> type = api::PeekTypeMeta(json);
-  if (!type) {
-    return Error(Code::kBadRequest,
-                 fmt::format("the object provided is unrecognized (must be of type {}): {} ({})", want.kind,
-                             type.error().message(), Summary(json)));
-  }
-  KEELSON_RETURN_IF_ERROR(CheckType(*type, want));
-  auto cannot = [&](std::string_view why) {
-    return Error(Code::kBadRequest, fmt::format("{} in version \"{}\" cannot be handled as a {}: {}",
-                                                want.kind, want.version, want.kind, why));
-  };
-  api::DecodeReport report;
-  Result<> decoded = api::DecodeJson(json, object, &report);
-  if (!decoded) return cannot(decoded.error().message());
-  KeepResetOfManagedFields(json, object);
-  for (std::string& problem : report.problems) problems.push_back(std::move(problem));
-  if (problems.empty() || validation == registry::FieldValidation::kIgnore) return {};
-  if (validation == registry::FieldValidation::kStrict) {
-    return cannot("strict decoding error: " + Join(problems, ", "));
-  }
-  for (const std::string& problem : problems) WarnOf(context, problem);
-  return {};
+Error Unrecognized(const api::GroupVersionKind& want, std::string_view why, std::string_view body) {
+  return Error(Code::kBadRequest,
+               fmt::format("the object provided is unrecognized (must be of type {}): {} ({})", want.kind,
+                           why, Summary(body)));
 }
 
-Result<> DecodeInto(Context& context, const api::GroupVersionKind& want, registry::FieldValidation validation,
-                    api::Message& object) {
+// Upstream has no Go type for a custom object that would fill in what is missing. A wrong kind is for validation.
+Result<> CheckCustomType(const api::TypeMeta& type, const api::GroupVersionKind& want,
+                         std::string_view json) {
+  if (type.kind.empty()) {
+    return Unrecognized(want, fmt::format("Object 'Kind' is missing in '{}'", json), json);
+  }
+  if (type.api_version == want.ApiVersion()) return {};
+  return Error(Code::kBadRequest,
+               fmt::format("the API version in the data ({}) does not match the expected API version ({})",
+                           type.api_version, want.ApiVersion()));
+}
+
+// Adds duplicate and unknown fields to `problems`.
+Result<api::TypeMeta> DecodeJsonBody(std::string_view json, const api::GroupVersionKind& want,
+                                     api::Message& object, std::vector<std::string>& problems) {
+  Result<api::TypeMeta> type = api::PeekTypeMeta(json);
+  if (!type) return Unrecognized(want, type.error().message(), json);
+  KEELSON_RETURN_IF_ERROR(api::IsCustom(object.GetDescriptor()) ? CheckCustomType(*type, want, json)
+                                                                : CheckType(*type, want));
+  api::DecodeReport report;
+  Result<> decoded = api::DecodeJson(json, object, &report);
+  if (!decoded) return CannotBe(want, decoded.error().message());
+  KeepResetOfManagedFields(json, object);
+  for (std::string& problem : report.problems) problems.push_back(std::move(problem));
+  return type;
+}
+
+Result<api::TypeMeta> DecodeInto(const Context& context, const api::GroupVersionKind& want,
+                                 api::Message& object, std::vector<std::string>& problems) {
   const std::string& body = context.request->body;
   KEELSON_ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
-  if (encoding == Encoding::kJson) return DecodeJsonBody(context, body, want, validation, object);
+  if (encoding == Encoding::kJson) return DecodeJsonBody(body, want, object, problems);
   if (encoding == Encoding::kYaml) {
-    std::vector<std::string> repeated;
-    KEELSON_ASSIGN_OR_RETURN(std::string json, YamlToJson(body, &repeated));
-    return DecodeJsonBody(context, json, want, validation, object, std::move(repeated));
+    KEELSON_ASSIGN_OR_RETURN(std::string json, YamlToJson(body, &problems));
+    return DecodeJsonBody(json, want, object, problems);
   }
   api::TypeMeta type;
   Result<> decoded = api::DecodeProtobuf(body, object, &type);
-  if (!decoded) {
-    return Error(Code::kBadRequest,
-                 fmt::format("the object provided is unrecognized (must be of type {}): {} ({})", want.kind,
-                             decoded.error().message(), Summary(body)));
-  }
-  return CheckType(type, want);
+  if (!decoded) return Unrecognized(want, decoded.error().message(), body);
+  KEELSON_RETURN_IF_ERROR(CheckType(type, want));
+  return type;
 }
 
 Error NoProtobuf() {
@@ -118,20 +128,26 @@ Error NoProtobuf() {
       "application/yaml");
 }
 
-// Prunes an object of a custom resource; its unknown fields are findings of field validation.
-Result<> FollowSchema(Context& context, registry::FieldValidation validation, api::Message& object) {
+// Prunes an object of a custom resource. Its unknown fields follow those of its metadata, and duplicate ones come first.
+Result<> FollowSchema(const Context& context, api::Message& object, std::vector<std::string>& problems) {
   const api::ResourceInfo& row = *context.resource;
-  auto cannot = [&](std::string_view why) {
-    return Error(Code::kBadRequest, fmt::format("{} in version \"{}\" cannot be handled as a {}: {}",
-                                                row.kind, row.version, row.kind, why));
-  };
   Result<std::vector<std::string>> unknown = apiextensions::Coerce(*apiextensions::CustomOf(row), object);
-  if (!unknown) return cannot(unknown.error().message());
-  if (unknown->empty() || validation == registry::FieldValidation::kIgnore) return {};
+  if (!unknown) return CannotBe(row.Gvk(), unknown.error().message());
+  std::stable_partition(problems.begin(), problems.end(),
+                        [](const std::string& problem) { return !problem.starts_with("unknown field "); });
+  problems.insert(problems.end(), std::make_move_iterator(unknown->begin()),
+                  std::make_move_iterator(unknown->end()));
+  return {};
+}
+
+// What field validation makes of duplicate and unknown fields.
+Result<> Judge(Context& context, registry::FieldValidation validation,
+               const std::vector<std::string>& problems) {
+  if (problems.empty() || validation == registry::FieldValidation::kIgnore) return {};
   if (validation == registry::FieldValidation::kStrict) {
-    return cannot("strict decoding error: " + Join(*unknown, ", "));
+    return CannotBe(context.resource->Gvk(), "strict decoding error: " + Join(problems, ", "));
   }
-  for (const std::string& problem : *unknown) WarnOf(context, problem);
+  for (const std::string& problem : problems) WarnOf(context, problem);
   return {};
 }
 
@@ -159,8 +175,15 @@ Result<std::unique_ptr<api::Message>> DecodeObject(Context& context, registry::F
     KEELSON_ASSIGN_OR_RETURN(Encoding encoding, BodyEncoding(*context.request));
     if (encoding == Encoding::kProtobuf) return NoProtobuf();
   }
-  KEELSON_RETURN_IF_ERROR(DecodeInto(context, context.resource->Gvk(), validation, *object));
-  if (is_custom) KEELSON_RETURN_IF_ERROR(FollowSchema(context, validation, *object));
+  std::vector<std::string> problems;
+  const api::GroupVersionKind want = context.resource->Gvk();
+  KEELSON_ASSIGN_OR_RETURN(const api::TypeMeta type, DecodeInto(context, want, *object, problems));
+  if (is_custom) KEELSON_RETURN_IF_ERROR(FollowSchema(context, *object, problems));
+  KEELSON_RETURN_IF_ERROR(Judge(context, validation, problems));
+  if (is_custom && type.kind != want.kind) {
+    return k8s::ToInvalid(want, api::Meta(*object).name(),
+                          {k8s::Invalid(k8s::Path("kind"), type.kind, "must be " + want.kind)});
+  }
   return object;
 }
 
