@@ -191,7 +191,7 @@ class Faults {
     return Send("DELETE", "/api/v1/namespaces/default/services/down");
   }
 
-  // Once: the objects go in the course of one measurement.
+  // Once: the definition goes in the course of one measurement. No thread waits for the watches.
   Result<> DeletedDefinition() const {
     KEELSON_RETURN_IF_ERROR(Send("POST", kDefinitions, Definition("goners", "Goner")));
     KEELSON_RETURN_IF_ERROR(Served(Collection("goners")));
@@ -200,16 +200,36 @@ class Faults {
     std::vector<std::unique_ptr<client::ApiStream>> watches;
     for (int i = 0; i < options_.watchers; ++i) {
       client::ApiRequest request;
-      request.target = Collection("goners") + "?watch=1&resourceVersion=0";
+      request.target = Collection("goners") + "?watch=1";
       request.accept = "application/json";
       KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<client::ApiStream> stream, transport_.Open(request, {}));
       watches.push_back(std::move(stream));
     }
+    const SteadyTime begin = SteadyTime::clock::now();
     KEELSON_RETURN_IF_ERROR(Send("DELETE", std::string(kDefinitions) + "/goners.faults.example.com"));
     KEELSON_ASSIGN_OR_RETURN(const double with, P99("get, a definition goes"));
     fmt::print("{:<34} p99 of a get is {:.2f} of what it is without\n", "a definition with watchers goes",
                with / without);
+    for (const auto& watch : watches) KEELSON_RETURN_IF_ERROR(AwaitEnd(*watch));
+    fmt::print("{:<34} {:.1f} s until the last of {} watches has told of {} objects and has ended\n",
+               "watches", std::chrono::duration<double>(SteadyTime::clock::now() - begin).count(),
+               watches.size(), options_.objects);
     return {};
+  }
+
+  // Reads a watch that tells of every object, then that it is deleted, and then ends without an error.
+  Result<> AwaitEnd(client::ApiStream& watch) const {
+    std::string text;
+    for (std::string piece = " "; !piece.empty(); text += piece) {
+      KEELSON_ASSIGN_OR_RETURN(piece, watch.Read({}, std::chrono::seconds(60)));
+    }
+    int deleted = 0;
+    constexpr std::string_view kDeleted = R"({"type":"DELETED")";
+    for (size_t at = text.find(kDeleted); at != text.npos; at = text.find(kDeleted, at + 1)) ++deleted;
+    if (deleted == options_.objects && text.find(R"({"type":"ERROR")") == text.npos) return {};
+    return Error(Code::kInternal,
+                 fmt::format("a watch has ended after {} of {} deletions: {}", deleted, options_.objects,
+                             text.substr(text.size() - std::min<size_t>(text.size(), 300))));
   }
 
   const LoadClient& client_;

@@ -8,8 +8,8 @@
 namespace keelson::bench {
 
 struct FaultOptions {
-  int gets = 4000, workers = 4;        // of each measurement
-  int watchers = 200, objects = 2000;  // of the definition that is deleted
+  int gets = 4000, workers = 4;       // of each measurement
+  int watchers = 2000, objects = 50;  // of the definition that is deleted
 };
 
 // Prints the times of reads, with each fault and without it in turns, and how they compare. Makes its own objects and

@@ -1,5 +1,6 @@
 // What extensions of the API take beside built-in types: custom resources beside ConfigMaps of the same size, many
-// definitions at once, admission webhooks, and faulty extensions. On a control plane of its own, whose API server has no controllers.
+// definitions at once, admission webhooks, and faulty extensions. Each part has a control plane of its own, an API server
+// without controllers, so that none measures what another has left behind.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -19,10 +20,12 @@ namespace {
 
 using bench::Json;
 
+constexpr int kRounds = 4;
 constexpr char kDefinitions[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 struct Options {
-  int objects = 3000, workers = 16, lists = 10, definitions = 1000;
+  int objects = 3000, workers = 16, lists = 60, definitions = 1000;
+  std::vector<std::string> parts = {"objects", "webhook", "faults", "definitions"};
 };
 
 // A definition with a schema of about forty fields.
@@ -49,15 +52,13 @@ class Load {
        std::shared_ptr<client::Transport> transport)
       : options_(options), client_(config, {cluster.pid()}), transport_(std::move(transport)) {}
 
-  Result<> Run() {
-    KEELSON_RETURN_IF_ERROR(Send("POST", kDefinitions, Definition("loads", "Load")));
-    KEELSON_RETURN_IF_ERROR(Served("/apis/load.example.com/v1/loads"));
-    KEELSON_RETURN_IF_ERROR(BesideBuiltIn());
-    KEELSON_RETURN_IF_ERROR(Webhook());
+  Result<> Run(const std::string& part) const {
+    if (part == "objects") return BesideBuiltIn();
+    if (part == "webhook") return Webhook();
+    if (part == "definitions") return Definitions();
     bench::FaultOptions faults;
     faults.gets = options_.objects;
-    KEELSON_RETURN_IF_ERROR(bench::RunFaults(client_, *transport_, faults));
-    return Definitions();
+    return bench::RunFaults(client_, *transport_, faults);
   }
 
  private:
@@ -76,19 +77,36 @@ class Load {
 
   struct Kind {
     std::string name, path, head, section;
+    int filling = 300;  // bytes
   };
-  std::string Object(const Kind& kind, int i, const char* value) const {
+  static std::string Object(const Kind& kind, const std::string& name, const char* value) {
     return Json(fmt::format(
-        "{{{},'metadata':{{'name':'c{}','labels':{{'app':'load'}}}},'{}':{{'a':'{}','b':'{:300}'}}}}",
-        kind.head, i, kind.section, value, 'b'));
+        "{{{},'metadata':{{'name':'{}','labels':{{'app':'load'}}}},'{}':{{'a':'{}','b':'{:{}}'}}}}",
+        kind.head, name, kind.section, value, 'b', kind.filling));
+  }
+  // Fills objects of the first kind up to the size that those of the second have in a response.
+  Result<> MakeSameSize(Kind& one, const Kind& other) const {
+    size_t sizes[2] = {0, 0};
+    for (int k = 0; k < 2; ++k) {
+      const Kind& kind = k == 0 ? one : other;
+      KEELSON_ASSIGN_OR_RETURN(const std::string made,
+                               client_.Send("POST", kind.path, Object(kind, "sample", "1")));
+      sizes[k] = made.size();
+      KEELSON_RETURN_IF_ERROR(Send("DELETE", kind.path + "/sample"));
+    }
+    one.filling += static_cast<int>(sizes[1]) - static_cast<int>(sizes[0]);
+    return {};
   }
 
   // Both kinds in turns, so that a slow moment of the machine meets both.
-  Result<> BesideBuiltIn() {
-    const Kind kinds[] = {{"ConfigMap", "/api/v1/namespaces/default/configmaps",
-                           "'apiVersion':'v1','kind':'ConfigMap'", "data"},
-                          {"custom", "/apis/load.example.com/v1/namespaces/default/loads",
-                           "'apiVersion':'load.example.com/v1','kind':'Load'", "spec"}};
+  Result<> BesideBuiltIn() const {
+    KEELSON_RETURN_IF_ERROR(Send("POST", kDefinitions, Definition("loads", "Load")));
+    KEELSON_RETURN_IF_ERROR(Served("/apis/load.example.com/v1/loads"));
+    Kind kinds[] = {{"ConfigMap", "/api/v1/namespaces/default/configmaps",
+                     "'apiVersion':'v1','kind':'ConfigMap'", "data"},
+                    {"custom", "/apis/load.example.com/v1/namespaces/default/loads",
+                     "'apiVersion':'load.example.com/v1','kind':'Load'", "spec"}};
+    KEELSON_RETURN_IF_ERROR(MakeSameSize(kinds[0], kinds[1]));
     struct Verb {
       std::string name;
       int count, workers;
@@ -96,7 +114,9 @@ class Load {
     };
     const Verb verbs[] = {
         {"create", options_.objects, options_.workers,
-         [&](const Kind& kind, int i) { return client_.Request("POST", kind.path, Object(kind, i, "1")); }},
+         [&](const Kind& kind, int i) {
+           return client_.Request("POST", kind.path, Object(kind, fmt::format("c{}", i), "1"));
+         }},
         {"get", options_.objects, options_.workers,
          [&](const Kind& kind, int i) {
            return client_.Request("GET", fmt::format("{}/c{}", kind.path, i), "");
@@ -113,30 +133,31 @@ class Load {
          [&](const Kind& kind, int) { return client_.Request("GET", kind.path + "?resourceVersion=0", ""); }},
     };
     for (const Verb& verb : verbs) {
-      double rates[2] = {0, 0};
-      for (int round = 0; round < 2; ++round) {
-        for (int k = 0; k < 2; ++k) {
-          const int half = verb.count / 2;
-          KEELSON_ASSIGN_OR_RETURN(
-              const double rate,
-              client_.TimeRequests(verb.name + ", " + kinds[k].name, half, verb.workers,
-                                   [&](int i) { return verb.make(kinds[k], round * half + i); }));
-          rates[k] += rate;
-        }
-      }
-      fmt::print("{:<34} {:.2f} of a ConfigMap's rate\n", verb.name, rates[1] / rates[0]);
+      KEELSON_RETURN_IF_ERROR(Compare(verb.name, kinds, [&](const Kind& kind, int round) {
+        const int part = verb.count / kRounds;
+        return client_.MeasureRequests(verb.name + ", " + kind.name, part, verb.workers,
+                                       [&](int i) { return verb.make(kind, round * part + i); });
+      }));
     }
-    double rates[2] = {0, 0};
-    for (int round = 0; round < 2; ++round) {
+    return Compare("watch", kinds, [&](const Kind& kind, int) {
+      return client_.Measure("first events of a watch, " + kind.name, options_.lists / kRounds, 1,
+                             [&](int, int) { return ReadEvents(kind.path + "?watch=1&resourceVersion=0"); });
+    });
+  }
+
+  // Calls `measure` for both kinds in turns, and prints how the second compares with the first.
+  static Result<> Compare(const std::string& name, const Kind (&kinds)[2],
+                          const std::function<Result<bench::Timing>(const Kind&, int round)>& measure) {
+    double rates[2] = {0, 0}, cpu[2] = {0, 0};
+    for (int round = 0; round < kRounds; ++round) {
       for (int k = 0; k < 2; ++k) {
-        KEELSON_ASSIGN_OR_RETURN(
-            const double rate,
-            client_.Time("first events of a watch, " + kinds[k].name, options_.lists, 1,
-                         [&](int, int) { return ReadEvents(kinds[k].path + "?watch=1&resourceVersion=0"); }));
-        rates[k] += rate;
+        KEELSON_ASSIGN_OR_RETURN(const bench::Timing timing, measure(kinds[k], round));
+        rates[k] += timing.per_second;
+        cpu[k] += timing.cpu_seconds;
       }
     }
-    fmt::print("{:<34} {:.2f} of a ConfigMap's rate\n", "watch", rates[1] / rates[0]);
+    fmt::print("{:<34} {:.2f} of a ConfigMap's rate, {:.2f} of the server's CPU\n", name, rates[1] / rates[0],
+               cpu[1] / cpu[0]);
     return {};
   }
 
@@ -147,7 +168,7 @@ class Load {
     request.accept = "application/json";
     KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<client::ApiStream> stream, transport_->Open(request, {}));
     size_t bytes = 0;
-    for (long events = 0; events < options_.objects;) {
+    for (long events = 0; events < options_.objects / kRounds * kRounds;) {
       KEELSON_ASSIGN_OR_RETURN(const std::string part, stream->Read({}, std::chrono::seconds(30)));
       if (part.empty()) return Error(Code::kUnavailable, "the watch has ended");
       bytes += part.size();
@@ -157,7 +178,7 @@ class Load {
   }
 
   // One validating webhook, beside the same requests without it and beside plain calls of the webhook.
-  Result<> Webhook() {
+  Result<> Webhook() const {
     apiserver::HookServer hooks;
     const std::string url = hooks.service().url();
     auto create = [&](const std::string& name, int first) {
@@ -198,7 +219,7 @@ class Load {
     });
   }
 
-  Result<> Definitions() {
+  Result<> Definitions() const {
     const double before = client_.servers().AnonymousMib();
     for (int wanted : {options_.definitions / 2, options_.definitions}) {
       const SteadyTime begin = SteadyTime::clock::now();
@@ -231,6 +252,14 @@ class Load {
   const std::shared_ptr<client::Transport> transport_;
 };
 
+Result<> Measure(const Options& options, const std::string& part) {
+  apiserver::TestCluster cluster({"--roles", "apiserver"});
+  KEELSON_ASSIGN_OR_RETURN(const client::RestConfig config,
+                           client::LoadKubeconfig(cluster.pki().dir() + "/admin.conf"));
+  KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(config));
+  return Load(options, cluster, config, std::move(transport)).Run(part);
+}
+
 }  // namespace
 }  // namespace keelson
 
@@ -241,20 +270,19 @@ int main(int argc, char** argv) {
   app.add_option("--objects", options.objects, "of each kind");
   app.add_option("--workers", options.workers, "requests under way at once");
   app.add_option("--lists", options.lists, "of each kind");
-  app.add_option("--definitions", options.definitions, "at the end");
+  app.add_option("--definitions", options.definitions, "in two halves");
+  app.add_option("--parts", options.parts, "what to measure")
+      ->check(CLI::IsMember({"objects", "webhook", "faults", "definitions"}));
   CLI11_PARSE(app, argc, argv);
   if (const std::string missing = apiserver::TestCluster::Missing(); !missing.empty()) {
     fmt::print(stderr, "extensions_load: {}\n", missing);
     return 1;
   }
-  apiserver::TestCluster cluster({"--roles", "apiserver"});
-  Result<> done = [&]() -> Result<> {
-    KEELSON_ASSIGN_OR_RETURN(const client::RestConfig config,
-                             client::LoadKubeconfig(cluster.pki().dir() + "/admin.conf"));
-    KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(config));
-    return Load(options, cluster, config, std::move(transport)).Run();
-  }();
-  if (done) return 0;
-  fmt::print(stderr, "extensions_load: {}\n", done.error().message());
-  return 1;
+  for (const std::string& part : options.parts) {
+    if (Result<> done = Measure(options, part); !done) {
+      fmt::print(stderr, "extensions_load: {}\n", done.error().message());
+      return 1;
+    }
+  }
+  return 0;
 }

@@ -128,7 +128,7 @@ Result<Timing> LoadClient::Measure(const std::string& name, int count, int worke
   fmt::print("{:<34} {:>6} {:>9.1f}/s p50 {:>8.2f} ms p99 {:>8.2f} ms cpu {:>9.0f} us each {:>11} bytes\n",
              name, count, count / seconds, at(0.5), at(0.99), cpu / count * 1e6, bytes.load() / count);
   std::fflush(stdout);
-  return Timing{count / seconds, at(0.5), at(0.99)};
+  return Timing{count / seconds, at(0.5), at(0.99), cpu};
 }
 
 Result<Timing> LoadClient::MeasureRequests(const std::string& name, int count, int workers,

@@ -27,6 +27,7 @@ class Servers {
 
 struct Timing {
   double per_second = 0, p50_ms = 0, p99_ms = 0;
+  double cpu_seconds = 0;  // of the servers
 };
 
 class LoadClient {  // thread safe
