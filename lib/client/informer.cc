@@ -148,10 +148,12 @@ void InformerBase::Impl::Run(std::stop_token stop, const std::function<void()>& 
   while (!stop.stop_requested()) {
     if (!listed) {
       const Result<> result = Relist(client);
-      // A server need not serve beta resources: then there are no objects, and nobody waits for them.
-      const bool unserved = !result && result.error().Is(Code::kNotFound) && IsPreRelease(info.version);
-      if ((result || unserved) && !synced.exchange(true) && on_synced) on_synced();
-      if (unserved) {
+      // A server need not serve beta resources: then there are no objects, and nothing waits for them. Custom resources
+      // come with their definition.
+      const bool unserved = !result && result.error().Is(Code::kNotFound);
+      const bool optional = unserved && IsPreRelease(info.version);
+      if ((result || optional) && !synced.exchange(true) && on_synced) on_synced();
+      if (optional || (unserved && info.IsCustom())) {
         if (!failed(result.error(), "Not served, will be asked for again", log::Level::kDebug)) return;
         continue;
       }

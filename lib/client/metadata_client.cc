@@ -2,7 +2,7 @@
 
 #include "lib/api/codec/codec.h"
 #include "lib/base/percent.h"
-#include "lib/client/json_metadata.h"
+#include "lib/client/json_objects.h"
 #include "lib/client/request.h"
 
 namespace keelson::client {

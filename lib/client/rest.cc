@@ -3,7 +3,7 @@
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/percent.h"
-#include "lib/client/json_metadata.h"
+#include "lib/client/json_objects.h"
 #include "lib/client/request.h"
 #include "lib/client/watch.h"
 #include "lib/client/wire.h"
@@ -13,7 +13,7 @@ namespace {
 
 using google::protobuf::Message;
 
-constexpr std::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
+constexpr std::string_view kProtobuf = "application/vnd.kubernetes.protobuf", kJson = "application/json";
 constexpr std::string_view kMetadataListOnly =
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
     "application/vnd.kubernetes.protobuf,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
@@ -145,11 +145,16 @@ Result<> RestClient::ListEach(const api::ResourceInfo& info, std::string_view ns
     query.Add("continue", page.continue_token);
     ApiRequest request;
     request.target = ResourcePath(info, ns, "", "") + query.text();
-    if (options.metadata_only) request.accept = kMetadataListOnly;
+    const JsonObjects form = options.metadata_only ? JsonObjects::kMetadata : JsonObjects::kCustom;
+    if (options.metadata_only) {
+      request.accept = kMetadataListOnly;
+    } else if (info.IsCustom()) {
+      request.accept = kJson;
+    }
     KEELSON_ASSIGN_OR_RETURN(ApiResponse response, Answered(*transport_, request, timeout_, stop_));
     metav1::ListMeta meta;
-    if (options.metadata_only && IsJson(response.body)) {
-      KEELSON_RETURN_IF_ERROR(ReadJsonList(response.body, meta, each));
+    if ((options.metadata_only || info.IsCustom()) && IsJson(response.body)) {
+      KEELSON_RETURN_IF_ERROR(ReadJsonList(form, response.body, meta, each));
     } else {
       KEELSON_ASSIGN_OR_RETURN(api::Envelope envelope, api::OpenEnvelope(response.body));
       KEELSON_RETURN_IF_ERROR(ReadList(envelope.raw, meta, each));
@@ -170,9 +175,15 @@ Result<std::unique_ptr<WatchStream>> RestClient::Watch(const api::ResourceInfo& 
       .Add("timeoutSeconds", std::to_string(WatchTimeoutSeconds()));
   ApiRequest request;
   request.target = ResourcePath(info, ns, "", "") + query.text();
-  if (options.metadata_only) request.accept = kMetadataOnly;
+  JsonObjects form = JsonObjects::kMetadata;
+  if (options.metadata_only) {
+    request.accept = kMetadataOnly;
+  } else if (info.IsCustom()) {
+    request.accept = kJson;
+    form = JsonObjects::kCustom;
+  }
   KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<ApiStream> stream, transport_->Open(request, stop_));
-  return NewWatchStream(std::move(stream), stop_);
+  return NewWatchStream(std::move(stream), stop_, form);
 }
 
 Result<> RestClient::DecodeInto(std::string_view raw, Message& out) { return api::DecodeRaw(raw, out); }

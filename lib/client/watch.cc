@@ -2,7 +2,6 @@
 
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
-#include "lib/client/json_metadata.h"
 #include "lib/client/wire.h"
 
 namespace keelson::client {
@@ -14,13 +13,13 @@ constexpr std::chrono::milliseconds kIdle = std::chrono::seconds(150);
 
 class FramedWatchStream : public WatchStream {
  public:
-  FramedWatchStream(std::unique_ptr<ApiStream> stream, std::stop_token stop)
-      : stream_(std::move(stream)), stop_(std::move(stop)) {}
+  FramedWatchStream(std::unique_ptr<ApiStream> stream, std::stop_token stop, JsonObjects form)
+      : stream_(std::move(stream)), stop_(std::move(stop)), form_(form) {}
 
   Result<WatchEvent> Next(std::stop_token stop) override {
     for (;;) {
       KEELSON_ASSIGN_OR_RETURN(std::optional<std::string_view> frame, frames_.Next());
-      if (frame) return DecodeWatchEvent(*frame);
+      if (frame) return DecodeWatchEvent(*frame, form_);
       // Two tokens can end the call: the client's own and the caller's.
       std::stop_source either;
       std::stop_callback on_client(stop_, [&] { either.request_stop(); });
@@ -38,6 +37,7 @@ class FramedWatchStream : public WatchStream {
  private:
   std::unique_ptr<ApiStream> stream_;
   std::stop_token stop_;
+  const JsonObjects form_;
   FrameReader frames_;
 };
 
@@ -79,8 +79,8 @@ Result<WatchEvent::Type> WatchEventType(std::string_view name) {
   return Error(Code::kInternal, "watch: unknown event type " + std::string(name));
 }
 
-Result<WatchEvent> DecodeWatchEvent(std::string_view frame) {
-  if (IsJson(frame)) return DecodeJsonWatchEvent(frame);
+Result<WatchEvent> DecodeWatchEvent(std::string_view frame, JsonObjects form) {
+  if (IsJson(frame)) return DecodeJsonWatchEvent(form, frame);
   // Upstream sends the event bare; accept an enveloped one too.
   if (frame.substr(0, api::kProtobufMagic.size()) == api::kProtobufMagic) {
     KEELSON_ASSIGN_OR_RETURN(api::Envelope outer, api::OpenEnvelope(frame));
@@ -118,8 +118,9 @@ std::string EncodeWatchFrame(std::string_view type, std::string_view enveloped_o
   return frame;
 }
 
-std::unique_ptr<WatchStream> NewWatchStream(std::unique_ptr<ApiStream> stream, std::stop_token stop) {
-  return std::make_unique<FramedWatchStream>(std::move(stream), std::move(stop));
+std::unique_ptr<WatchStream> NewWatchStream(std::unique_ptr<ApiStream> stream, std::stop_token stop,
+                                            JsonObjects form) {
+  return std::make_unique<FramedWatchStream>(std::move(stream), std::move(stop), form);
 }
 
 }  // namespace keelson::client

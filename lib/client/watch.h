@@ -1,5 +1,6 @@
 // Watch responses in protobuf: frames with a 4-byte big-endian length and a meta.v1 WatchEvent, which
-// contains an enveloped object. Watches of metadata also understand JSON, an event a line.
+// contains an enveloped object. Watches of metadata also understand JSON, an event a line; those of custom resources
+// have nothing else.
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/client/json_objects.h"
 #include "lib/client/rest.h"
 #include "lib/client/transport.h"
 
@@ -29,10 +31,12 @@ class FrameReader {
 
 // ADDED, MODIFIED, DELETED or BOOKMARK; kInternal for other words.
 Result<WatchEvent::Type> WatchEventType(std::string_view name);
-// Decodes one frame's payload, or a line of JSON, whose objects become metadata (json_metadata.h). An ERROR event becomes the error that its Status describes.
-Result<WatchEvent> DecodeWatchEvent(std::string_view frame);
+// Decodes one frame's payload, or a line of JSON, whose objects take the given form. An ERROR event becomes the error that
+// its Status describes.
+Result<WatchEvent> DecodeWatchEvent(std::string_view frame, JsonObjects form = JsonObjects::kMetadata);
 std::string EncodeWatchFrame(std::string_view type, std::string_view enveloped_object);
 
-std::unique_ptr<WatchStream> NewWatchStream(std::unique_ptr<ApiStream> stream, std::stop_token stop);
+std::unique_ptr<WatchStream> NewWatchStream(std::unique_ptr<ApiStream> stream, std::stop_token stop,
+                                            JsonObjects form = JsonObjects::kMetadata);
 
 }  // namespace keelson::client

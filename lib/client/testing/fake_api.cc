@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/api/codec/codec.h"
+#include "lib/api/proto/custom_object.pb.h"
 #include "lib/client/testing/fake_api_impl.h"
 #include "lib/client/watch.h"
 
@@ -64,7 +65,7 @@ Result<std::unique_ptr<ApiStream>> FakeApi::Open(const ApiRequest& request, std:
   if (from.empty() || from == "0") {
     for (const Object& object : impl_->store.List(*at.info, at.ns)) {
       if (!selection.Matches(*object)) continue;
-      stream->Queue(EncodeWatchFrame("ADDED", Encode(*object, selection.metadata_only)));
+      stream->Queue(EncodeEvent("ADDED", *at.info, *object, selection.metadata_only));
     }
     stream->StartAt(impl_->store.log_end());
     return std::unique_ptr<ApiStream>(std::move(stream));
@@ -105,7 +106,7 @@ void FakeApi::Serve(const Custom& custom) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
 
 metav1::ObjectMeta FakeApi::PutCustom(std::string_view group, std::string_view resource,
                                       const metav1::ObjectMeta& meta) {
-  metav1::PartialObjectMetadata object;
+  api::custom::CustomObject object;
   *object.mutable_metadata() = meta;
   MutexLock lock(impl_->mutex);
   const size_t before = impl_->store.log_end();

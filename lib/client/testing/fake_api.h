@@ -41,9 +41,9 @@ class FakeApi : public Transport {  // thread safe
   void SetInterceptor(Interceptor interceptor);
   static ApiResponse Answer(const google::protobuf::Message& object, int status = 200);
   static ApiResponse Refuse(const Error& error);
-  // Serves a resource beside the built-in ones, in one or more versions, and shows it in discovery. Objects are
-  // PartialObjectMetadata. Serving it again replaces the versions, the preferred one first; none: it is gone with its
-  // objects, and watches end.
+  // Serves a resource beside the built-in ones, in one or more versions, and shows it in discovery, as of a definition
+  // with the status subresource. Serving it again replaces the versions, the preferred one first; none: it is gone with
+  // its objects, and watches end.
   struct Custom {
     std::string group, resource, kind;
     bool namespaced = true;

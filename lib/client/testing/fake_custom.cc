@@ -49,7 +49,7 @@ void FakeCustom::Serve(const FakeApi::Custom& custom) {
     row.version = row.kind_version = owned.version;
     row.resource = owned.resource;
     row.kind = owned.kind;
-    row.message = metav1::PartialObjectMetadata::descriptor()->full_name();
+    row.message = api::kCustomMessage;
     row.namespaced = custom.namespaced;
     row.verbs = kVerbs;
     rows_.push_back(&row);

@@ -2,6 +2,7 @@
 
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
+#include "lib/client/watch.h"
 
 namespace keelson::client {
 
@@ -29,11 +30,19 @@ metav1::PartialObjectMetadata MetadataOf(const Message& object) {
   return out;
 }
 
-std::string Encode(const Message& object, bool metadata_only) {
+std::string Encode(const api::ResourceInfo& info, const Message& object, bool metadata_only) {
   if (metadata_only) {
     return api::EncodeProtobuf(MetadataOf(object), {"meta.k8s.io", "v1", "PartialObjectMetadata"});
   }
+  if (info.IsCustom()) return api::EncodeJson(object, info.Gvk());
   return api::EncodeProtobuf(object, api::GvkOf(object.GetDescriptor()));
+}
+
+std::string EncodeEvent(std::string_view type, const api::ResourceInfo& info, const Message& object,
+                        bool metadata_only) {
+  const std::string encoded = Encode(info, object, metadata_only);
+  if (metadata_only || !info.IsCustom()) return EncodeWatchFrame(type, encoded);
+  return "{\"type\":\"" + std::string(type) + "\",\"object\":" + encoded + "}\n";
 }
 
 }  // namespace keelson::client

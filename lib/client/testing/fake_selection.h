@@ -24,7 +24,11 @@ struct FakeSelection {
 };
 
 metav1::PartialObjectMetadata MetadataOf(const google::protobuf::Message& object);
-// As protobuf in its envelope.
-std::string Encode(const google::protobuf::Message& object, bool metadata_only);
+// As the API shows it: protobuf in its envelope, or the JSON of a custom resource's whole object.
+std::string Encode(const api::ResourceInfo& info, const google::protobuf::Message& object,
+                   bool metadata_only);
+// The same in a watch's event: a frame, or a line.
+std::string EncodeEvent(std::string_view type, const api::ResourceInfo& info,
+                        const google::protobuf::Message& object, bool metadata_only);
 
 }  // namespace keelson::client

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
+#include <boost/json.hpp>
 
+#include "lib/api/codec/custom_object.h"
 #include "lib/api/meta.h"
 #include "lib/base/wall_time.h"
 
@@ -37,11 +39,25 @@ constexpr std::string_view kModified =
     "the object has been modified; please apply your changes to the latest version and try again";
 
 bool HasStatus(const api::ResourceInfo& info) {
+  if (info.IsCustom()) return true;  // with the subresource, as nearly all definitions
   return api::FindResource(info.group, info.version, std::string(info.resource) + "/status") != nullptr;
+}
+
+// The same in the content of custom objects.
+void CopyMember(const std::string& name, const Message& from, Message& to) {
+  Result<boost::json::object> source = api::ContentOf(from), target = api::ContentOf(to);
+  if (!source || !target) return;
+  if (const boost::json::value* member = source->if_contains(name)) {
+    (*target)[name] = *member;
+  } else {
+    target->erase(name);
+  }
+  api::SetContent(to, *target);
 }
 
 // Copies field `name` from `from` to `to`, if the kind has it.
 void CopyField(const std::string& name, const Message& from, Message& to) {
+  if (api::IsCustom(to.GetDescriptor()) && name != "metadata") return CopyMember(name, from, to);
   const FieldDescriptor* field = from.GetDescriptor()->FindFieldByName(name);
   if (!field || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_repeated()) return;
   if (!from.GetReflection()->HasField(from, field)) {

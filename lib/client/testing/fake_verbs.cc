@@ -14,17 +14,33 @@ namespace {
 using google::protobuf::Message;
 using Object = FakeStore::Object;
 
+constexpr char kJson[] = "application/json";
+
 // The object alone, or what of it the request asks for.
-ApiResponse AnswerTo(const ApiRequest& request, const Message& object) {
-  const bool metadata = request.accept.find("as=PartialObjectMetadata") != std::string::npos ||
-                        object.GetDescriptor() == metav1::PartialObjectMetadata::descriptor();
-  return {200, kProtobuf, Encode(object, metadata)};
+ApiResponse AnswerTo(const FakeRequest& at, const ApiRequest& request, const Message& object,
+                     int status = 200) {
+  const bool metadata = request.accept.find("as=PartialObjectMetadata") != std::string::npos;
+  return {status, !metadata && at.info->IsCustom() ? kJson : kProtobuf, Encode(*at.info, object, metadata)};
 }
 
-Result<std::unique_ptr<Message>> DecodeBody(const api::Descriptor* type, const std::string& body) {
-  std::unique_ptr<Message> object = api::NewObject(type);
-  KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf(body, *object));
+Result<std::unique_ptr<Message>> DecodeBody(const api::ResourceInfo& info, const ApiRequest& request) {
+  std::unique_ptr<Message> object = api::NewObject(info.descriptor());
+  if (!info.IsCustom()) {
+    KEELSON_RETURN_IF_ERROR(api::DecodeProtobuf(request.body, *object));
+    return object;
+  }
+  if (request.content_type != kJson) return Error(Code::kUnsupportedMediaType, "custom resources are JSON");
+  KEELSON_RETURN_IF_ERROR(api::DecodeJson(request.body, *object));
   return object;
+}
+
+// One page in JSON.
+std::string EncodeCustomList(const api::ResourceInfo& info, const metav1::ListMeta& meta,
+                             const std::vector<Object>& items) {
+  std::string out = fmt::format(R"({{"kind":"{}List","apiVersion":"{}","metadata":{},"items":[)", info.kind,
+                                info.ApiVersion(), api::EncodeJson(meta));
+  for (const Object& item : items) out += (item == items.front() ? "" : ",") + Encode(info, *item, false);
+  return out + "]}";
 }
 
 Result<std::unique_ptr<Message>> Patched(const Message& object, const ApiRequest& request) {
@@ -51,10 +67,10 @@ Result<std::unique_ptr<Message>> Patched(const Message& object, const ApiRequest
 }  // namespace
 
 Result<ApiResponse> FakeApi::Impl::Post(const FakeRequest& at, const ApiRequest& request) {
-  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> object, DecodeBody(at.info->descriptor(), request.body));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> object, DecodeBody(*at.info, request));
   if (at.info->namespaced) api::MutableMeta(*object).set_namespace_(at.ns);
   KEELSON_ASSIGN_OR_RETURN(Object stored, store.Create(*at.info, *object));
-  return Answer(*stored, 201);
+  return AnswerTo(at, {}, *stored, 201);
 }
 
 Result<ApiResponse> FakeApi::Impl::PostSub(const FakeRequest& at, const ApiRequest& request) {
@@ -85,19 +101,19 @@ Result<ApiResponse> FakeApi::Impl::PostSub(const FakeRequest& at, const ApiReque
 }
 
 Result<ApiResponse> FakeApi::Impl::Put(const FakeRequest& at, const ApiRequest& request) {
-  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> object, DecodeBody(at.info->descriptor(), request.body));
+  KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> object, DecodeBody(*at.info, request));
   if (api::KeyOf(*object) != at.Key()) {
     return Error(Code::kBadRequest, "the name of the object does not match the name on the URL");
   }
   KEELSON_ASSIGN_OR_RETURN(Object stored, store.Update(*at.info, at.subresource, *object));
-  return Answer(*stored);
+  return AnswerTo(at, {}, *stored);
 }
 
 Result<ApiResponse> FakeApi::Impl::Patch(const FakeRequest& at, const ApiRequest& request) {
   KEELSON_ASSIGN_OR_RETURN(Object before, store.Get(*at.info, at.Key()));
   KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> after, Patched(*before, request));
   KEELSON_ASSIGN_OR_RETURN(Object stored, store.Update(*at.info, at.subresource, *after));
-  return AnswerTo(request, *stored);
+  return AnswerTo(at, request, *stored);
 }
 
 Result<ApiResponse> FakeApi::Impl::Delete(const FakeRequest& at, const ApiRequest& request) {
@@ -109,7 +125,7 @@ Result<ApiResponse> FakeApi::Impl::Delete(const FakeRequest& at, const ApiReques
   }
   if (!at.name.empty()) {
     KEELSON_ASSIGN_OR_RETURN(Object last, store.Delete(*at.info, at.Key(), options));
-    return AnswerTo(request, *last);
+    return AnswerTo(at, request, *last);
   }
   KEELSON_ASSIGN_OR_RETURN(FakeSelection selection, FakeSelection::From(at, request));
   for (const Object& object : store.List(*at.info, at.ns)) {
@@ -134,8 +150,10 @@ Result<ApiResponse> FakeApi::Impl::List(const FakeRequest& at, const ApiRequest&
   api::GroupVersionKind gvk = at.info->Gvk();
   if (selection.metadata_only) gvk = {"meta.k8s.io", "v1", "PartialObjectMetadata"};
   gvk.kind += "List";
-  const api::Descriptor* type = selection.metadata_only ? metav1::PartialObjectMetadataList::descriptor()
-                                                        : api::FindMessage(gvk.group, gvk.version, gvk.kind);
+  // Custom objects have no list type.
+  const api::Descriptor* type = selection.metadata_only || at.info->IsCustom()
+                                    ? metav1::PartialObjectMetadataList::descriptor()
+                                    : api::FindMessage(gvk.group, gvk.version, gvk.kind);
   if (!type) return Error(Code::kInternal, "no list type for " + gvk.kind);
   std::unique_ptr<Message> list = api::NewObject(type);
   const auto* items = type->FindFieldByName("items");
@@ -143,6 +161,7 @@ Result<ApiResponse> FakeApi::Impl::List(const FakeRequest& at, const ApiRequest&
   meta.set_resource_version(std::to_string(store.version()));
   size_t count = 0;
   std::string last;
+  std::vector<Object> custom_items;
   for (const Object& object : store.List(*at.info, at.ns)) {
     const std::string key = api::KeyOf(*object);
     if (key <= after || !selection.Matches(*object)) continue;
@@ -150,13 +169,20 @@ Result<ApiResponse> FakeApi::Impl::List(const FakeRequest& at, const ApiRequest&
       meta.set_continue_(last);
       break;
     }
+    last = key;
+    if (at.info->IsCustom() && !selection.metadata_only) {
+      custom_items.push_back(object);
+      continue;
+    }
     Message* item = list->GetReflection()->AddMessage(list.get(), items);
     if (selection.metadata_only) {
       item->CopyFrom(MetadataOf(*object));
     } else {
       item->CopyFrom(*object);
     }
-    last = key;
+  }
+  if (at.info->IsCustom() && !selection.metadata_only) {
+    return ApiResponse{200, kJson, EncodeCustomList(*at.info, meta, custom_items)};
   }
   return ApiResponse{200, kProtobuf, api::EncodeProtobuf(*list, gvk)};
 }
@@ -171,7 +197,7 @@ Result<ApiResponse> FakeApi::Impl::Serve(const ApiRequest& request) {
   if (request.method != "GET") return Error(Code::kMethodNotAllowed, "method not allowed");
   if (at.name.empty()) return List(at, request);
   KEELSON_ASSIGN_OR_RETURN(Object object, store.Get(*at.info, at.Key()));
-  return AnswerTo(request, *object);
+  return AnswerTo(at, request, *object);
 }
 
 }  // namespace keelson::client

@@ -99,13 +99,13 @@ void FakeApi::Stream::Collect() {
     std::unique_ptr<Message> shown(info_->prototype().New());
     shown->CopyFrom(is ? *entry.after : *entry.before);
     api::MutableMeta(*shown).set_resource_version(std::to_string(entry.version));
-    pending_ += EncodeWatchFrame(type, Encode(*shown, selection_.metadata_only));
+    pending_ += EncodeEvent(type, *info_, *shown, selection_.metadata_only);
   }
   if (bookmark_epoch_ != impl_->bookmark_epoch) {
     bookmark_epoch_ = impl_->bookmark_epoch;
     std::unique_ptr<Message> mark(info_->prototype().New());
     api::MutableMeta(*mark).set_resource_version(std::to_string(impl_->store.version()));
-    pending_ += EncodeWatchFrame("BOOKMARK", Encode(*mark, selection_.metadata_only));
+    pending_ += EncodeEvent("BOOKMARK", *info_, *mark, selection_.metadata_only);
   }
 }
 
