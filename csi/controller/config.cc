@@ -11,15 +11,8 @@ namespace {
 
 Error Wrong(std::string message) { return Error(Code::kInvalid, std::move(message)); }
 
-const std::set<std::string> kAll{kAttacher, kModifier, kProvisioner, kResizer};
-// Sidecars of upstream's that have no counterpart here yet.
-const std::set<std::string> kMissing{"health-monitor", "snapshotter", "snapshot-controller"};
-
-std::string Replaced(std::string text, const auto& keep) {
-  std::replace_if(
-      text.begin(), text.end(), [&](char c) { return !keep(c); }, '-');
-  return text;
-}
+const std::set<std::string> kAll{kAttacher, kHealthMonitor,      kModifier,   kProvisioner,
+                                 kResizer,  kSnapshotController, kSnapshotter};
 
 Result<> ValidateNode(const Config& config) {
   if (config.node_deployment_immediate_binding) {
@@ -27,6 +20,9 @@ Result<> ValidateNode(const Config& config) {
   }
   if (!config.node_deployment) return {};
   if (config.node_name.empty()) return Wrong("--node-deployment needs --node-name or the variable NODE_NAME");
+  if (config.enable_node_watcher) {
+    return Wrong("--enable-node-watcher and --node-deployment exclude each other");
+  }
   if (config.leader_election) {
     return Wrong(
         "--leader-election and --node-deployment exclude each other: every node has work of its own");
@@ -43,9 +39,7 @@ Result<std::set<std::string>> ChosenControllers(const Config& config) {
     const std::string name = off ? word.substr(1) : word;
     if (name == "*" && !off) {
       out = kAll;
-    } else if (kMissing.count(name) > 0 && !off) {
-      return Wrong("--controllers: " + name + " is not supported; the stock sidecar does it");
-    } else if (kAll.count(name) == 0 && kMissing.count(name) == 0) {
+    } else if (kAll.count(name) == 0) {
       return Wrong("--controllers: " + name + " is unknown");
     } else if (off) {
       out.erase(name);
@@ -55,6 +49,11 @@ Result<std::set<std::string>> ChosenControllers(const Config& config) {
   }
   if (out.empty()) return Wrong("--controllers: none is left");
   return out;
+}
+
+std::vector<std::string> AddressesOf(const Config& config, const std::set<std::string>& chosen) {
+  const bool any = chosen.size() > chosen.count(kSnapshotController);
+  return any ? config.addresses : std::vector<std::string>();
 }
 
 Result<HostPort> ParseEndpoint(const std::string& text) {
@@ -104,22 +103,42 @@ Result<> Validate(const Config& config) {
       config.volume_name_uuid_length > 32) {
     return Wrong("--volume-name-uuid-length has to be -1 or 1 to 32");
   }
+  if (config.snapshot_name_prefix.empty()) return Wrong("--snapshot-name-prefix is empty");
+  if (config.snapshot_name_uuid_length < -1 || config.snapshot_name_uuid_length == 0 ||
+      config.snapshot_name_uuid_length > 32) {
+    return Wrong("--snapshot-name-uuid-length has to be -1 or 1 to 32");
+  }
+  if (config.monitor_interval.count() <= 0) return Wrong("--monitor-interval has to be positive");
+  if (config.list_volumes_interval.count() <= 0) return Wrong("--list-volumes-interval has to be positive");
+  if (config.enable_node_watcher && chosen.count(kHealthMonitor) == 0) {
+    return Wrong("--enable-node-watcher needs the health-monitor among --controllers");
+  }
+  if (config.distributed_snapshotting && chosen.count(kSnapshotController) == 0) {
+    return Wrong("--enable-distributed-snapshotting needs the snapshot-controller among --controllers");
+  }
   client::LeaderElectionOptions election;
   election.name = election.identity = "x";
   election.lease_duration = config.lease_duration;
   election.renew_deadline = config.renew_deadline;
   election.retry_period = config.retry_period;
-  return config.leader_election ? client::ValidateLeaderElection(election) : Result<>();
+  const bool elects =
+      config.leader_election || (config.node_deployment && chosen.count(kSnapshotController) > 0);
+  return elects ? client::ValidateLeaderElection(election) : Result<>();
 }
 
 std::string LeaseName(const std::string& controller, const std::string& driver) {
-  std::string plain = Replaced(driver, [](char c) { return c != '/'; });
-  if (controller == kAttacher) return "external-attacher-leader-" + plain;
-  if (controller == kProvisioner) return plain;
-  std::string strict =
-      Replaced(driver, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-'; });
-  if (strict.back() == '-') strict += 'X';
-  return "external-resizer-" + strict;
+  if (controller == kSnapshotController) return "snapshot-controller-leader";
+  std::string name = driver;
+  if (controller == kAttacher) name = "external-attacher-leader-" + driver;
+  if (controller == kResizer) name = "external-resizer-" + driver;
+  if (controller == kSnapshotter) name = "external-snapshotter-leader-" + driver;
+  if (controller == kHealthMonitor) name = "external-health-monitor-leader-" + driver;
+  // csi-lib-utils does this to all names.
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-'; }, '-');
+  if (!name.empty() && name.back() == '-') name += 'X';
+  return name;
 }
 
 }  // namespace keelson::csi::controller

@@ -38,13 +38,25 @@ struct Config {
   std::chrono::milliseconds capacity_poll{std::chrono::minutes(1)};
   int capacity_ownerref_level = -1;
   std::string capacity_namespace;  // empty: the pod's, else default
+
+  std::string snapshot_name_prefix = "snapshot";
+  int snapshot_name_uuid_length = -1;
+  bool distributed_snapshotting = false;
+
+  std::chrono::milliseconds monitor_interval{std::chrono::minutes(1)};
+  std::chrono::milliseconds list_volumes_interval{std::chrono::minutes(5)};
+  bool enable_node_watcher = false;
 };
 
 inline constexpr char kProvisioner[] = "provisioner", kAttacher[] = "attacher", kResizer[] = "resizer",
-                      kModifier[] = "modifier";
+                      kModifier[] = "modifier", kSnapshotter[] = "snapshotter",
+                      kSnapshotController[] = "snapshot-controller", kHealthMonitor[] = "health-monitor";
 
 // The names of the controllers to run: `*` is all, `-NAME` all but that one. kInvalid: an unknown name.
 Result<std::set<std::string>> ChosenControllers(const Config& config);
+
+// The sockets of the drivers that are served: none for the snapshot-controller alone.
+std::vector<std::string> AddressesOf(const Config& config, const std::set<std::string>& chosen);
 
 struct HostPort {
   std::string host;  // empty: none
@@ -56,7 +68,8 @@ Result<HostPort> ParseEndpoint(const std::string& text);
 // kInvalid: what does not go together, and what is not there.
 Result<> Validate(const Config& config);
 
-// The Lease under which the stock sidecar of this controller elects: both may be candidates of one election.
+// The Lease under which the stock sidecar of this controller elects: both may be candidates of one election. The
+// snapshot-controller has no driver.
 std::string LeaseName(const std::string& controller, const std::string& driver);
 
 }  // namespace keelson::csi::controller

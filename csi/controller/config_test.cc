@@ -10,19 +10,19 @@ using ::testing::HasSubstr;
 
 TEST(ConfigTest, Controllers) {
   Config config;
-  EXPECT_THAT(*ChosenControllers(config), ElementsAre("attacher", "modifier", "provisioner", "resizer"));
-  config.controllers = {"*", "-attacher", "-modifier", "-snapshotter"};
-  EXPECT_THAT(*ChosenControllers(config), ElementsAre("provisioner", "resizer"));
+  EXPECT_THAT(*ChosenControllers(config), ElementsAre("attacher", "health-monitor", "modifier", "provisioner",
+                                                      "resizer", "snapshot-controller", "snapshotter"));
+  EXPECT_EQ(AddressesOf(config, *ChosenControllers(config)).size(), 1U);
+  config.controllers = {"*", "-attacher", "-modifier", "-health-monitor", "-snapshot-controller"};
+  EXPECT_THAT(*ChosenControllers(config), ElementsAre("provisioner", "resizer", "snapshotter"));
+  config.controllers = {"snapshot-controller"};
+  EXPECT_TRUE(AddressesOf(config, *ChosenControllers(config)).empty());
   config.controllers = {"resizer"};
   EXPECT_THAT(*ChosenControllers(config), ElementsAre("resizer"));
   config.controllers = {"else"};
   EXPECT_FALSE(ChosenControllers(config));
   config.controllers = {"-resizer"};
   EXPECT_FALSE(ChosenControllers(config));
-  for (const char* missing : {"snapshotter", "snapshot-controller", "health-monitor"}) {
-    config.controllers = {missing};
-    EXPECT_THAT(ChosenControllers(config).error().message(), HasSubstr("is not supported")) << missing;
-  }
 }
 
 TEST(ConfigTest, Endpoints) {
@@ -63,14 +63,32 @@ TEST(ConfigTest, Validate) {
       "exclude each other");
   refuses([](Config& c) { c.node_deployment_immediate_binding = true; }, "is not supported");
   refuses([](Config& c) { c.volume_name_uuid_length = 33; }, "--volume-name-uuid-length");
+  refuses([](Config& c) { c.snapshot_name_prefix = ""; }, "--snapshot-name-prefix");
+  refuses([](Config& c) { c.snapshot_name_uuid_length = 0; }, "--snapshot-name-uuid-length");
+  refuses([](Config& c) { c.monitor_interval = std::chrono::milliseconds(0); }, "--monitor-interval");
+  refuses(
+      [](Config& c) {
+        c.enable_node_watcher = true;
+        c.controllers = {"resizer"};
+      },
+      "needs the health-monitor");
+  refuses(
+      [](Config& c) {
+        c.node_deployment = c.enable_node_watcher = true;
+        c.node_name = "n";
+      },
+      "exclude each other");
   refuses([](Config& c) { c.worker_threads = 0; }, "--worker-threads");
   refuses([](Config& c) { c.retry_start = c.retry_max * 2; }, "--retry-interval");
 }
 
 TEST(ConfigTest, LeasesOfTheStockSidecars) {
-  EXPECT_EQ(LeaseName(kProvisioner, "a/b.example.com"), "a-b.example.com");
-  EXPECT_EQ(LeaseName(kAttacher, "disk.example.com"), "external-attacher-leader-disk.example.com");
+  EXPECT_EQ(LeaseName(kProvisioner, "a/b.example.com"), "a-b-example-com");
+  EXPECT_EQ(LeaseName(kAttacher, "disk.example.com"), "external-attacher-leader-disk-example-com");
   EXPECT_EQ(LeaseName(kResizer, "disk.example.com"), "external-resizer-disk-example-com");
+  EXPECT_EQ(LeaseName(kSnapshotter, "disk.example.com"), "external-snapshotter-leader-disk-example-com");
+  EXPECT_EQ(LeaseName(kHealthMonitor, "a."), "external-health-monitor-leader-a-X");
+  EXPECT_EQ(LeaseName(kSnapshotController, ""), "snapshot-controller-leader");
 }
 
 }  // namespace

@@ -36,28 +36,8 @@ class ControllerKillTest : public ControllerTest {
       controllers_.push_back(std::make_unique<Resizer>(environment));
     });
   }
-  // Runs controllers whose first `writes` writes arrive, until the next one or until `done`; then others, until
-  // `done`. Returns whether the first ones were cut short.
   bool CutAfter(int writes, const std::function<bool()>& done) {
-    std::atomic<int> count = 0;
-    std::atomic<bool> cut = false;
-    fake_->SetInterceptor(
-        [&](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
-          if (request.method == "GET" || request.target.find("/events") != std::string::npos) {
-            return std::nullopt;
-          }
-          if (count++ < writes) return std::nullopt;
-          cut = true;
-          return client::FakeApi::Refuse(Error(Code::kUnavailable, "the process is dead"));
-        });
-    Start();
-    EXPECT_TRUE(Eventually([&] { return cut || done(); }));
-    StopControllers();
-    fake_->SetInterceptor(nullptr);
-    Start();
-    EXPECT_TRUE(Eventually(done));
-    StopControllers();
-    return cut;
+    return ControllerTest::CutAfter([&] { Start(); }, writes, done);
   }
 };
 

@@ -24,7 +24,7 @@ void AddProvisionerFlags(const keelson::component::FlagAdder& add, controller::C
       "How much of the claim's UID the name has; -1: all of it, with its dashes");
   add("--default-fstype", config.default_fs_type, "File system of classes that name none");
   add("--extra-create-metadata", config.extra_create_metadata,
-      "Tell the driver the names of claim and volume as parameters");
+      "Tell the driver the names of claim and volume, or of snapshot and content, as parameters");
   add("--controller-publish-readonly", config.publish_read_only,
       "Make volumes of claims that are ReadOnlyMany alone read-only");
   add("--strict-topology", config.strict_topology,
@@ -47,13 +47,33 @@ void AddProvisionerFlags(const keelson::component::FlagAdder& add, controller::C
       ->envname("NAMESPACE");
 }
 
+void AddSnapshotFlags(const keelson::component::FlagAdder& add, controller::Config& config) {
+  add("--snapshot-name-prefix", config.snapshot_name_prefix, "First part of the names of snapshots");
+  add("--snapshot-name-uuid-length", config.snapshot_name_uuid_length,
+      "How much of the snapshot's UID the name has; -1: all of it, with its dashes");
+  add("--enable-distributed-snapshotting", config.distributed_snapshotting,
+      "Label contents with the node of their volume, for a snapshotter on each node; --node-deployment "
+      "implies it");
+}
+
+void AddHealthFlags(const keelson::component::FlagAdder& add, controller::Config& config) {
+  add("--list-volumes-interval", config.list_volumes_interval,
+      "How often ListVolumes is called for the volumes' conditions");
+  add("--monitor-interval", config.monitor_interval,
+      "How often each volume is asked for where the driver has no ListVolumes; how often failing nodes are "
+      "looked at");
+  add("--enable-node-watcher", config.enable_node_watcher,
+      "Tell claims in events that the node of their pods has failed");
+}
+
 void AddFlags(CLI::App& app, Flags& flags) {
   const keelson::component::FlagAdder add{app};
   controller::Config& config = flags.config;
   add("--kubeconfig", config.kubeconfig, "How to reach the API server; empty: as the pod's ServiceAccount");
   add("--csi-address", config.addresses, "Socket of the driver; several drivers by repetition");
   add("--controllers", config.controllers,
-      "Which to run: provisioner, attacher, resizer, modifier; * is all, -NAME all but that");
+      "Which to run: provisioner, attacher, resizer, modifier, snapshotter, snapshot-controller, "
+      "health-monitor; * is all, -NAME all but that");
   add("--timeout", config.timeout, "Limit of each call of the driver");
   add("--worker-threads", config.worker_threads, "Most operations of one kind at a time");
   add("--retry-interval-start", config.retry_start,
@@ -68,6 +88,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   add("--leader-election-renew-deadline", config.renew_deadline, "How long a leader tries to renew");
   add("--leader-election-retry-period", config.retry_period, "Period of renewals");
   AddProvisionerFlags(add, config);
+  AddSnapshotFlags(add, config);
+  AddHealthFlags(add, config);
   add("--logging-format", flags.log_format, "Log format: text or json");
   add("-v,--v", flags.verbosity, "Log verbosity; 4 and above show debugging messages");
 }
@@ -83,7 +105,7 @@ Result<int> Run(const Flags& flags) {
 int main(int argc, char** argv) {
   keelson::BlockSignals();
   keelson::event::LoopsOfProcess loops;
-  CLI::App app{"keelson-csi-controller provisions, attaches and expands volumes of CSI drivers",
+  CLI::App app{"keelson-csi-controller provisions, attaches, expands and snapshots volumes of CSI drivers",
                "keelson-csi-controller"};
   Flags flags;
   AddFlags(app, flags);

@@ -1,25 +1,18 @@
 #include "csi/controller/services.h"
 
 #include <malloc.h>
-#include <unistd.h>
 
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "csi/controller/api_access.h"
-#include "csi/controller/attacher/attacher.h"
-#include "csi/controller/capacity/capacity.h"
 #include "csi/controller/common/controller.h"
-#include "csi/controller/modifier/modifier.h"
-#include "csi/controller/provisioner/clone_protection.h"
-#include "csi/controller/provisioner/deleter.h"
-#include "csi/controller/provisioner/provisioner.h"
-#include "csi/controller/resizer/resizer.h"
-#include "lib/api/meta.h"
+#include "csi/controller/election.h"
+#include "csi/controller/roles.h"
+#include "csi/controller/snapshotter/snapshot_controller.h"
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
-#include "lib/client/leader_election.h"
+#include "lib/client/custom/custom_informers.h"
 #include "lib/http/server/metrics_page.h"
 #include "lib/http/server/server_service.h"
 #include "lib/linux/notify.h"
@@ -27,32 +20,6 @@
 
 namespace keelson::csi::controller {
 namespace {
-
-constexpr std::chrono::seconds kElectionTolerance{20};
-
-// Electors at work, for /healthz.
-class Elections {
- public:
-  void Add(const client::LeaderElector* elector) {
-    MutexLock lock(mutex_);
-    electors_.insert(elector);
-  }
-  void Remove(const client::LeaderElector* elector) {
-    MutexLock lock(mutex_);
-    electors_.erase(elector);
-  }
-  Result<> Healthy() const {
-    MutexLock lock(mutex_);
-    for (const client::LeaderElector* elector : electors_) {
-      KEELSON_RETURN_IF_ERROR(elector->Healthy(kElectionTolerance));
-    }
-    return {};
-  }
-
- private:
-  mutable Mutex mutex_;
-  std::set<const client::LeaderElector*> electors_ KEELSON_GUARDED_BY(mutex_);
-};
 
 http::Handler Pages(const std::string& metrics_path, const Elections& elections) {
   return [metrics_path, &elections](std::shared_ptr<const http::ServerRequest> request,
@@ -67,75 +34,6 @@ http::Handler Pages(const std::string& metrics_path, const Elections& elections)
       writer->Reply(404, text, "404 page not found\n");
     }
   };
-}
-
-struct Role {
-  std::string name;
-  std::vector<std::unique_ptr<Controller>> controllers;
-};
-
-std::vector<Role> MakeRoles(const std::set<std::string>& chosen, const Config& config,
-                            const Environment& environment) {
-  std::vector<Role> out;
-  if (chosen.count(kProvisioner) > 0) {
-    ProvisionerOptions options;
-    options.identity = api::NewUid() + "-" + environment.driver.name() +
-                       (config.node_deployment ? "-" + config.node_name : std::string());
-    options.name_prefix = config.volume_name_prefix;
-    options.name_uuid_length = config.volume_name_uuid_length;
-    options.default_fs_type = config.default_fs_type;
-    options.extra_create_metadata = config.extra_create_metadata;
-    options.publish_read_only = config.publish_read_only;
-    options.topology = {config.strict_topology, config.immediate_topology};
-    Role& role = out.emplace_back();
-    role.name = kProvisioner;
-    role.controllers.push_back(std::make_unique<Provisioner>(environment, std::move(options)));
-    role.controllers.push_back(std::make_unique<Deleter>(environment));
-    role.controllers.push_back(std::make_unique<CloneProtection>(environment));
-  }
-  // A part of external-provisioner, under its Lease.
-  if (chosen.count(kProvisioner) > 0 && config.enable_capacity) {
-    CapacityOptions options;
-    options.ns = config.capacity_namespace.empty() ? OwnNamespace() : config.capacity_namespace;
-    options.poll = config.capacity_poll;
-    options.immediate = config.capacity_immediate;
-    options.default_fs_type = config.default_fs_type;
-    out.back().controllers.push_back(std::make_unique<Capacity>(environment, std::move(options)));
-  }
-  if (chosen.count(kAttacher) > 0) {
-    Role& role = out.emplace_back();
-    role.name = kAttacher;
-    role.controllers.push_back(std::make_unique<Attacher>(environment, config.default_fs_type));
-    role.controllers.push_back(std::make_unique<AttachedVolumes>(environment));
-  }
-  // external-resizer does both, under one Lease.
-  if (chosen.count(kResizer) > 0 || chosen.count(kModifier) > 0) {
-    Role& role = out.emplace_back();
-    role.name = kResizer;
-    if (chosen.count(kResizer) > 0) role.controllers.push_back(std::make_unique<Resizer>(environment));
-    if (chosen.count(kModifier) > 0) role.controllers.push_back(std::make_unique<Modifier>(environment));
-  }
-  return out;
-}
-
-Result<> RunRole(const Role& role, std::stop_token stop) {
-  std::vector<std::jthread> threads;
-  for (size_t i = 1; i < role.controllers.size(); ++i) {
-    threads.emplace_back([&, i] { role.controllers[i]->Run(stop); });
-  }
-  role.controllers.front()->Run(stop);
-  return {};
-}
-
-client::LeaderElectionOptions ElectionOf(const Config& config, const Role& role, const std::string& driver) {
-  client::LeaderElectionOptions out;
-  out.ns = config.leader_election_namespace.empty() ? OwnNamespace() : config.leader_election_namespace;
-  out.name = LeaseName(role.name, driver);
-  out.identity = client::NewIdentity();
-  out.lease_duration = config.lease_duration;
-  out.renew_deadline = config.renew_deadline;
-  out.retry_period = config.retry_period;
-  return out;
 }
 
 class DriverService {
@@ -170,7 +68,8 @@ class DriverService {
                                   Clock::Real(),
                                   {config_.worker_threads, {config_.retry_start, config_.retry_max}},
                                   config_.node_deployment ? config_.node_name : std::string()};
-    const std::vector<Role> roles = MakeRoles(chosen_, config_, environment);
+    client::CustomInformers snapshots(api);
+    const std::vector<Role> roles = MakeRoles(chosen_, config_, environment, snapshots);
     log::Info("Serving a driver", {{"driver", driver.name()}, {"address", address_}});
     ServiceGroup group;
     group.Add({"events", {}, [&](std::stop_token s, ServiceGroup::Ready ready) -> Result<> {
@@ -181,8 +80,13 @@ class DriverService {
     group.Add({"informers", {"events"}, [&](std::stop_token s, ServiceGroup::Ready ready) {
                  return informers.Run(s, ready);
                }});
+    // The definitions of snapshots may never come: only the snapshotter waits for them.
+    group.Add({"snapshot informers", {"events"}, [&](std::stop_token s, ServiceGroup::Ready ready) {
+                 return snapshots.Run(s, ready);
+               }});
     for (const Role& role : roles) {
-      group.Add({role.name, {"informers"}, [&, this](std::stop_token s, ServiceGroup::Ready ready) {
+      const char* needed = role.name == kSnapshotter ? "snapshot informers" : "informers";
+      group.Add({role.name, {needed}, [&, this](std::stop_token s, ServiceGroup::Ready ready) {
                    ready();
                    return Lead(role, driver.name(), events, s);
                  }});
@@ -194,18 +98,8 @@ class DriverService {
   Result<> Lead(const Role& role, const std::string& driver, client::EventRecorder& events,
                 std::stop_token stop) {
     if (!config_.leader_election) return RunRole(role, stop);
-    const client::RestClient api(transport_, config_.renew_deadline / 2);
-    client::LeaderElector elector(api, events, ElectionOf(config_, role, driver));
-    elections_.Add(&elector);
-    Result<> result = elector.Run(
-        stop, [&](std::stop_token s) { return RunRole(role, s); },
-        [&] {
-          log::Error("The Lease is lost; another process may lead",
-                     {{"role", role.name}, {"driver", driver}});
-          ::_exit(1);
-        });
-    elections_.Remove(&elector);
-    return result;
+    return elections_.Lead(LeaseName(role.name, driver), events, stop,
+                           [&](std::stop_token s) { return RunRole(role, s); });
   }
 
   const Config& config_;
@@ -214,6 +108,49 @@ class DriverService {
   const std::string address_;
   Elections& elections_;
 };
+
+// Snapshots of all drivers, as far as no driver is needed for them.
+Result<> RunSnapshotController(const Config& config, const client::RestClient& api,
+                               client::EventRecorder& events, std::stop_token stop) {
+  client::CustomInformers informers(api);
+  SnapshotController controller({api,
+                                 informers,
+                                 events,
+                                 Clock::Real(),
+                                 {config.worker_threads, {config.retry_start, config.retry_max}},
+                                 config.distributed_snapshotting || config.node_deployment});
+  ServiceGroup group;
+  group.Add({"informers", {}, [&](std::stop_token s, ServiceGroup::Ready ready) {
+               return informers.Run(s, ready);
+             }});
+  group.Add(
+      {kSnapshotController, {"informers"}, [&](std::stop_token s, ServiceGroup::Ready ready) -> Result<> {
+         ready();
+         controller.Run(s);
+         return {};
+       }});
+  return group.Run(stop);
+}
+
+// With --node-deployment each node has a candidate, which watches nothing until it leads.
+Result<> LeadSnapshotController(const Config& config, const std::shared_ptr<client::Transport>& transport,
+                                Elections& elections, std::stop_token stop) {
+  const client::RestClient api(transport);
+  client::EventRecorder events(api, kSnapshotController);
+  auto work = [&](std::stop_token s) { return RunSnapshotController(config, api, events, s); };
+  ServiceGroup group;
+  group.Add({"events", {}, [&](std::stop_token s, ServiceGroup::Ready ready) -> Result<> {
+               ready();
+               events.Run(s);
+               return {};
+             }});
+  group.Add({"leader", {"events"}, [&](std::stop_token s, ServiceGroup::Ready ready) {
+               ready();
+               if (!config.leader_election && !config.node_deployment) return work(s);
+               return elections.Lead(LeaseName(kSnapshotController, ""), events, s, work);
+             }});
+  return group.Run(stop);
+}
 
 }  // namespace
 
@@ -226,12 +163,19 @@ Result<int> RunController(const Config& config) {
   ::mallopt(M_MMAP_THRESHOLD, 64 << 10);
   KEELSON_ASSIGN_OR_RETURN(const client::RestConfig access, ApiAccess(config.kubeconfig));
   KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(access));
-  Elections elections;
+  Elections elections(config, transport);
   std::vector<std::unique_ptr<DriverService>> drivers;
   ServiceGroup group;
   http::AddServer(group, "pages", pages.host, pages.port, Pages(config.metrics_path, elections));
   std::vector<std::string> names;
-  for (const std::string& address : config.addresses) {
+  if (chosen.count(kSnapshotController) > 0) {
+    names.push_back(kSnapshotController);
+    group.Add({kSnapshotController, {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
+                 ready();
+                 return LeadSnapshotController(config, transport, elections, stop);
+               }});
+  }
+  for (const std::string& address : AddressesOf(config, chosen)) {
     drivers.push_back(std::make_unique<DriverService>(config, chosen, transport, address, elections));
     names.push_back("driver " + address);
     group.Add(

@@ -4,13 +4,16 @@
 
 namespace keelson::csi::controller {
 
-Controller::Controller(std::string name, const Environment& environment)
-    : environment_(environment), queue_(std::move(name), environment.clock, environment.retry.backoff) {}
+Reconciler::Reconciler(std::string name, Clock& clock, const RetryOptions& retry)
+    : workers_(retry.workers), queue_(std::move(name), clock, retry.backoff) {}
 
-void Controller::Run(std::stop_token stop) {
-  client::RunWorkers(queue_, environment_.retry.workers, stop,
+void Reconciler::Run(std::stop_token stop) {
+  client::RunWorkers(queue_, workers_, stop,
                      [this](const std::string& key, std::stop_token s) { return Reconcile(key, s); });
 }
+
+Controller::Controller(std::string name, const Environment& environment)
+    : Reconciler(std::move(name), environment.clock, environment.retry), environment_(environment) {}
 
 Result<Strings> ReadSecret(const client::RestClient& api, const corev1::SecretReference& reference) {
   Result<corev1::Secret> secret = api.Get<corev1::Secret>(reference.namespace_(), reference.name());

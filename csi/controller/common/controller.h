@@ -35,12 +35,12 @@ struct Environment {
   std::string node;  // --node-deployment: only what belongs to this node; empty: all nodes
 };
 
-class Controller {
+class Reconciler {
  public:
-  Controller(std::string name, const Environment& environment);
-  virtual ~Controller() = default;
-  Controller(const Controller&) = delete;
-  Controller& operator=(const Controller&) = delete;
+  Reconciler(std::string name, Clock& clock, const RetryOptions& retry);
+  virtual ~Reconciler() = default;
+  Reconciler(const Reconciler&) = delete;
+  Reconciler& operator=(const Reconciler&) = delete;
 
   // Runs the workers until `stop`. Constructors register informer handlers; call Run() after the informers have
   // synced. A failed key is tried again with back-off.
@@ -50,6 +50,16 @@ class Controller {
 
   client::WorkQueue& queue() { return queue_; }
 
+ private:
+  const int workers_;
+  client::WorkQueue queue_;
+};
+
+// A controller of one driver.
+class Controller : public Reconciler {
+ public:
+  Controller(std::string name, const Environment& environment);
+
  protected:
   const Environment& environment() const { return environment_; }
   Driver& driver() const { return environment_.driver; }
@@ -57,7 +67,6 @@ class Controller {
 
  private:
   const Environment environment_;
-  client::WorkQueue queue_;
 };
 
 // The values of a secret, for a request. Errors have the sidecars' words; an absent reference gives none.

@@ -228,6 +228,44 @@ Result<> Driver::Modify(const v1::ControllerModifyVolumeRequest& request, std::s
                 "/csi.v1.Controller/ControllerModifyVolume", request, reply, stop);
 }
 
+Result<v1::CreateSnapshotResponse> Driver::CreateSnapshot(const v1::CreateSnapshotRequest& request,
+                                                          std::stop_token stop) {
+  v1::CreateSnapshotResponse reply;
+  KEELSON_RETURN_IF_ERROR(Invoke(*stubs_->controller, &v1::Controller::Stub::CreateSnapshot,
+                                 "/csi.v1.Controller/CreateSnapshot", request, reply, stop));
+  return reply;
+}
+
+Result<> Driver::DeleteSnapshot(const v1::DeleteSnapshotRequest& request, std::stop_token stop) {
+  v1::DeleteSnapshotResponse reply;
+  return Invoke(*stubs_->controller, &v1::Controller::Stub::DeleteSnapshot,
+                "/csi.v1.Controller/DeleteSnapshot", request, reply, stop);
+}
+
+Result<v1::ListSnapshotsResponse> Driver::ListSnapshots(const v1::ListSnapshotsRequest& request,
+                                                        std::stop_token stop) {
+  v1::ListSnapshotsResponse reply;
+  KEELSON_RETURN_IF_ERROR(Invoke(*stubs_->controller, &v1::Controller::Stub::ListSnapshots,
+                                 "/csi.v1.Controller/ListSnapshots", request, reply, stop));
+  return reply;
+}
+
+Result<v1::ListVolumesResponse> Driver::ListVolumes(const v1::ListVolumesRequest& request,
+                                                    std::stop_token stop) {
+  v1::ListVolumesResponse reply;
+  KEELSON_RETURN_IF_ERROR(Invoke(*stubs_->controller, &v1::Controller::Stub::ListVolumes,
+                                 "/csi.v1.Controller/ListVolumes", request, reply, stop));
+  return reply;
+}
+
+Result<v1::ControllerGetVolumeResponse> Driver::GetVolume(const v1::ControllerGetVolumeRequest& request,
+                                                          std::stop_token stop) {
+  v1::ControllerGetVolumeResponse reply;
+  KEELSON_RETURN_IF_ERROR(Invoke(*stubs_->controller, &v1::Controller::Stub::ControllerGetVolume,
+                                 "/csi.v1.Controller/ControllerGetVolume", request, reply, stop));
+  return reply;
+}
+
 Result<v1::GetCapacityResponse> Driver::GetCapacity(const v1::GetCapacityRequest& request,
                                                     std::stop_token stop) {
   v1::GetCapacityResponse reply;

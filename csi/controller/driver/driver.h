@@ -65,6 +65,14 @@ class Driver {  // thread safe
   Result<v1::ControllerExpandVolumeResponse> Expand(const v1::ControllerExpandVolumeRequest& request,
                                                     std::stop_token stop);
   Result<> Modify(const v1::ControllerModifyVolumeRequest& request, std::stop_token stop);
+  Result<v1::CreateSnapshotResponse> CreateSnapshot(const v1::CreateSnapshotRequest& request,
+                                                    std::stop_token stop);
+  Result<> DeleteSnapshot(const v1::DeleteSnapshotRequest& request, std::stop_token stop);
+  Result<v1::ListSnapshotsResponse> ListSnapshots(const v1::ListSnapshotsRequest& request,
+                                                  std::stop_token stop);
+  Result<v1::ListVolumesResponse> ListVolumes(const v1::ListVolumesRequest& request, std::stop_token stop);
+  Result<v1::ControllerGetVolumeResponse> GetVolume(const v1::ControllerGetVolumeRequest& request,
+                                                    std::stop_token stop);
   Result<v1::GetCapacityResponse> GetCapacity(const v1::GetCapacityRequest& request, std::stop_token stop);
 
  private:

@@ -38,6 +38,18 @@ constexpr std::array<Keys, 7> kKeys{{
     {"Default", "csi.storage.k8s.io/secret-name", "csi.storage.k8s.io/secret-namespace", nullptr, nullptr},
 }};
 
+// In the order of SnapshotSecretUse.
+constexpr std::array<Keys, 2> kSnapshotKeys{{
+    {"Snapshotter", "csi.storage.k8s.io/snapshotter-secret-name",
+     "csi.storage.k8s.io/snapshotter-secret-namespace", nullptr, nullptr},
+    {"SnapshotterList", "csi.storage.k8s.io/snapshotter-list-secret-name",
+     "csi.storage.k8s.io/snapshotter-list-secret-namespace", nullptr, nullptr},
+}};
+
+constexpr std::string_view kPrefix = "csi.storage.k8s.io/";
+
+using Values = std::map<std::string, std::string>;
+
 Error Wrong(std::string message) { return Error(Code::kInvalid, std::move(message)); }
 
 struct Templates {
@@ -115,6 +127,18 @@ Result<> CheckResolved(const std::string& from, const std::string& to, const api
       fmt::format("{} resolved to {} which is not a valid {} name", JsonQuoted(from), JsonQuoted(to), kind));
 }
 
+Result<std::optional<corev1::SecretReference>> Resolve(const Templates& templates,
+                                                       const Values& for_namespace, const Values& for_name) {
+  KEELSON_ASSIGN_OR_RETURN(const std::string ns, Expand(templates.ns, for_namespace));
+  KEELSON_RETURN_IF_ERROR(CheckResolved(templates.ns, ns, api::CheckDns1123Label(ns), "namespace"));
+  KEELSON_ASSIGN_OR_RETURN(const std::string name, Expand(templates.name, for_name));
+  KEELSON_RETURN_IF_ERROR(CheckResolved(templates.name, name, api::CheckDns1123Subdomain(name), "secret"));
+  corev1::SecretReference reference;
+  reference.set_name(name);
+  reference.set_namespace_(ns);
+  return std::optional(reference);
+}
+
 }  // namespace
 
 Result<std::optional<corev1::SecretReference>> ResolveSecret(SecretUse use, const Strings& parameters,
@@ -126,18 +150,43 @@ Result<std::optional<corev1::SecretReference>> ResolveSecret(SecretUse use, cons
     if (!found) return found.error().Wrap("failed to get default name and namespace template from params");
     if (found->empty()) return std::optional<corev1::SecretReference>();
   }
-  std::map<std::string, std::string> values{{"pv.name", subject.volume_name},
-                                            {"pvc.namespace", subject.claim_namespace}};
-  KEELSON_ASSIGN_OR_RETURN(const std::string ns, Expand(found->ns, values));
-  KEELSON_RETURN_IF_ERROR(CheckResolved(found->ns, ns, api::CheckDns1123Label(ns), "namespace"));
-  values["pvc.name"] = subject.claim_name;
-  for (const auto& [key, value] : subject.claim_annotations) values["pvc.annotations['" + key + "']"] = value;
-  KEELSON_ASSIGN_OR_RETURN(const std::string name, Expand(found->name, values));
-  KEELSON_RETURN_IF_ERROR(CheckResolved(found->name, name, api::CheckDns1123Subdomain(name), "secret"));
-  corev1::SecretReference reference;
-  reference.set_name(name);
-  reference.set_namespace_(ns);
-  return std::optional(reference);
+  const Values for_namespace{{"pv.name", subject.volume_name}, {"pvc.namespace", subject.claim_namespace}};
+  Values for_name = for_namespace;
+  for_name["pvc.name"] = subject.claim_name;
+  for (const auto& [key, value] : subject.claim_annotations) {
+    for_name["pvc.annotations['" + key + "']"] = value;
+  }
+  return Resolve(*found, for_namespace, for_name);
+}
+
+Result<std::optional<corev1::SecretReference>> ResolveSnapshotSecret(SnapshotSecretUse use,
+                                                                     const Strings& parameters,
+                                                                     const SnapshotSecretSubject& subject) {
+  const auto found = FindTemplates(kSnapshotKeys[static_cast<size_t>(use)], parameters);
+  if (!found) return found.error().Wrap("failed to get name and namespace template from params");
+  if (found->empty()) return std::optional<corev1::SecretReference>();
+  Values for_namespace{{"volumesnapshotcontent.name", subject.content_name}};
+  if (!subject.snapshot_name.empty()) for_namespace["volumesnapshot.namespace"] = subject.snapshot_namespace;
+  Values for_name = for_namespace;
+  if (!subject.snapshot_name.empty()) for_name["volumesnapshot.name"] = subject.snapshot_name;
+  return Resolve(*found, for_namespace, for_name);
+}
+
+Result<Strings> SnapshotParameters(const Strings& parameters) {
+  Strings out;
+  for (const auto& [key, value] : parameters) {
+    if (key.compare(0, kPrefix.size(), kPrefix) != 0) {
+      out[key] = value;
+      continue;
+    }
+    bool known = false;
+    for (const Keys& keys : kSnapshotKeys) known |= key == keys.name || key == keys.ns;
+    if (!known) {
+      return Wrong(
+          fmt::format("found unknown parameter key {} with reserved namespace {}", JsonQuoted(key), kPrefix));
+    }
+  }
+  return out;
 }
 
 bool IsSecretParameter(const std::string& key) {

@@ -34,6 +34,22 @@ struct SecretSubject {
 Result<std::optional<corev1::SecretReference>> ResolveSecret(SecretUse use, const Strings& parameters,
                                                              const SecretSubject& subject);
 
+enum class SnapshotSecretUse { kSnapshotter, kSnapshotterList };
+
+struct SnapshotSecretSubject {
+  std::string content_name;
+  // Of the VolumeSnapshot; empty: templates that mention it are errors.
+  std::string snapshot_namespace, snapshot_name;
+};
+
+// The same for the parameters of a VolumeSnapshotClass, as external-snapshotter resolves them: without a default secret,
+// with ${volumesnapshotcontent.name}, ${volumesnapshot.namespace} and, in names, ${volumesnapshot.name}.
+Result<std::optional<corev1::SecretReference>> ResolveSnapshotSecret(SnapshotSecretUse use,
+                                                                     const Strings& parameters,
+                                                                     const SnapshotSecretSubject& subject);
+// The parameters for the driver: without the prefix csi.storage.k8s.io/. kInvalid: an unknown key with the prefix.
+Result<Strings> SnapshotParameters(const Strings& parameters);
+
 // Whether the parameter is one of those that name secrets with the prefix csi.storage.k8s.io/.
 bool IsSecretParameter(const std::string& key);
 

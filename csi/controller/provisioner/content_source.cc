@@ -1,17 +1,16 @@
 #include "csi/controller/provisioner/content_source.h"
 
 #include <fmt/format.h>
-#include <boost/json.hpp>
 
 #include "csi/controller/model/capability.h"
 #include "csi/controller/model/new_volume.h"
+#include "csi/controller/model/snapshots.h"
 #include "lib/api/quantity.h"
-#include "lib/client/request.h"
+#include "lib/client/custom/custom_client.h"
 
 namespace keelson::csi::controller {
 namespace {
 
-constexpr char kSnapshotGroup[] = "snapshot.storage.k8s.io";
 constexpr char kModeChange[] = "snapshot.storage.kubernetes.io/allow-volume-mode-change";
 
 Error Wrong(std::string message) { return Error(Code::kInvalid, std::move(message)); }
@@ -61,91 +60,61 @@ Result<v1::VolumeContentSource> FindClone(const client::RestClient& api, const C
   return out;
 }
 
-// An object of a custom resource. kNotFound also when the resource is not served.
-Result<boost::json::value> Fetch(const client::RestClient& api, const std::string& path,
-                                 std::stop_token stop = {}) {
-  client::ApiRequest request;
-  request.target = std::string("/apis/") + kSnapshotGroup + "/v1/" + path;
-  request.accept = "application/json";
-  KEELSON_ASSIGN_OR_RETURN(
-      const client::ApiResponse response,
-      client::Answered(api.transport(), request, std::chrono::seconds(30), std::move(stop)));
-  boost::system::error_code failed;
-  boost::json::value out = boost::json::parse(response.body, failed);
-  if (failed || !out.is_object()) return Error(Code::kBadRequest, path + ": not an object");
-  return out;
-}
-
-// The value at "a/b/c", or null.
-const boost::json::value* At(const boost::json::value& object, std::string_view path) {
-  const boost::json::value* value = &object;
-  while (!path.empty()) {
-    const size_t slash = path.find('/');
-    const boost::json::object* here = value->if_object();
-    value = here ? here->if_contains(path.substr(0, slash)) : nullptr;
-    if (!value) return nullptr;
-    path = slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
-  }
-  return value;
-}
-
-std::string Text(const boost::json::value& object, std::string_view path) {
-  const boost::json::value* value = At(object, path);
-  return value && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
-Result<> CheckMode(const Claim& claim, const boost::json::value& content, const std::string& content_name) {
-  const std::string mode = Text(content, "spec/sourceVolumeMode");
+Result<> CheckMode(const Claim& claim, const SnapshotContent& content) {
+  const std::string& mode = content.source_volume_mode;
   if (mode.empty() || mode == (IsBlock(claim) ? "Block" : "Filesystem")) return {};
-  const boost::json::value* annotations = At(content, "metadata/annotations");
-  const boost::json::value* allowed =
-      annotations && annotations->is_object() ? annotations->get_object().if_contains(kModeChange) : nullptr;
+  const auto& annotations = content.meta.annotations();
+  const auto allowed = annotations.find(kModeChange);
   const std::string refusal = fmt::format(
       "requested volume {}/{} modifies the mode of the source volume but does not have permission to do "
       "so. ",
       claim.metadata().namespace_(), claim.metadata().name());
-  if (!allowed || !allowed->is_string()) {
+  if (allowed == annotations.end()) {
     return Wrong(refusal + fmt::format("{} annotation is not present on snapshotcontent {}", kModeChange,
-                                       content_name));
+                                       content.meta.name()));
   }
-  if (allowed->get_string() == "true") return {};
-  return Wrong(refusal + fmt::format("{} is set to false on snapshotcontent {}", kModeChange, content_name));
+  if (allowed->second == "true") return {};
+  return Wrong(refusal +
+               fmt::format("{} is set to false on snapshotcontent {}", kModeChange, content.meta.name()));
 }
 
 Result<v1::VolumeContentSource> FindSnapshot(const client::RestClient& api, const Claim& claim,
                                              const std::string& name, const std::string& driver) {
   const std::string& ns = claim.metadata().namespace_();
-  Result<boost::json::value> snapshot = Fetch(api, "namespaces/" + ns + "/volumesnapshots/" + name);
-  if (!snapshot) return snapshot.error().Wrap("error getting snapshot " + name + " from api server");
-  if (At(*snapshot, "metadata/deletionTimestamp")) {
+  const client::CustomClient objects(api);
+  const auto snapshot_object = objects.Get(SnapshotRow(), ns, name);
+  if (!snapshot_object) {
+    return snapshot_object.error().Wrap("error getting snapshot " + name + " from api server");
+  }
+  KEELSON_ASSIGN_OR_RETURN(const Snapshot snapshot, ReadSnapshot(*snapshot_object));
+  if (snapshot.meta.has_deletion_timestamp()) {
     return Wrong(fmt::format("snapshot {} is currently being deleted", name));
   }
   const Error not_bound = Wrong(fmt::format("snapshot {} not bound", name));
-  const std::string content_name = Text(*snapshot, "status/boundVolumeSnapshotContentName");
-  if (content_name.empty()) return not_bound;
-  Result<boost::json::value> content = Fetch(api, "volumesnapshotcontents/" + content_name);
-  if (!content) return content.error().Is(Code::kNotFound) ? not_bound : content.error();
-  if (Text(*content, "spec/volumeSnapshotRef/uid") != Text(*snapshot, "metadata/uid") ||
-      Text(*content, "spec/volumeSnapshotRef/namespace") != ns ||
-      Text(*content, "spec/volumeSnapshotRef/name") != name || Text(*content, "spec/driver") != driver) {
+  if (!snapshot.status || !snapshot.status->bound_content) return not_bound;
+  const auto content_object = objects.Get(SnapshotContentRow(), "", *snapshot.status->bound_content);
+  if (!content_object) {
+    return content_object.error().Is(Code::kNotFound) ? not_bound : content_object.error();
+  }
+  KEELSON_ASSIGN_OR_RETURN(const SnapshotContent content, ReadSnapshotContent(*content_object));
+  if (content.snapshot_uid != snapshot.meta.uid() || content.snapshot_ns != ns ||
+      content.snapshot_name != name || content.driver != driver) {
     return not_bound;
   }
-  const boost::json::value* ready = At(*snapshot, "status/readyToUse");
-  if (!ready || !ready->is_bool() || !ready->get_bool()) {
-    return Wrong(fmt::format("snapshot {} is not Ready", name));
+  if (!snapshot.IsReady()) return Wrong(fmt::format("snapshot {} is not Ready", name));
+  if (!content.status || !content.status->handle) {
+    return Wrong(fmt::format("snapshot handle {} is not available", name));
   }
-  const std::string handle = Text(*content, "status/snapshotHandle");
-  if (handle.empty()) return Wrong(fmt::format("snapshot handle {} is not available", name));
-  if (const std::string size = Text(*snapshot, "status/restoreSize"); !size.empty()) {
-    KEELSON_ASSIGN_OR_RETURN(const api::Amount least, api::Amount::Parse(size));
+  if (snapshot.status->restore_size) {
+    KEELSON_ASSIGN_OR_RETURN(const api::Amount least, api::Amount::Parse(*snapshot.status->restore_size));
     if (RequestedBytes(claim) < least.Value()) {
       return Wrong(fmt::format("requested volume size {} is less than the size {} for the source snapshot {}",
                                RequestedBytes(claim), least.Value(), name));
     }
   }
-  KEELSON_RETURN_IF_ERROR(CheckMode(claim, *content, content_name));
+  KEELSON_RETURN_IF_ERROR(CheckMode(claim, content));
   v1::VolumeContentSource out;
-  out.mutable_snapshot()->set_snapshot_id(handle);
+  out.mutable_snapshot()->set_snapshot_id(*content.status->handle);
   return out;
 }
 

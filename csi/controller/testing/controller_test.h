@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "lib/api/codec/codec.h"
 #include "lib/base/file.h"
 #include "lib/base/testing/eventually.h"
+#include "lib/client/custom/custom_informers.h"
 #include "lib/client/testing/fake_api.h"
 
 namespace keelson::csi::controller {
@@ -51,13 +53,17 @@ class ControllerTest : public ::testing::Test {
         Clock::Real(),
         {.workers = 4, .backoff = {std::chrono::milliseconds(5), std::chrono::milliseconds(50)}},
         node};
+    custom_ = std::make_unique<client::CustomInformers>(api);
     make(environment);
     if (before) before();
-    std::atomic<bool> synced = false;
+    std::atomic<bool> synced = false, custom_synced = false;
+    threads_.emplace_back([&, this](std::stop_token stop) {
+      (void)custom_->Run(stop, [&custom_synced] { custom_synced = true; });
+    });
     threads_.emplace_back(
         [&, this](std::stop_token stop) { (void)informers_->Run(stop, [&synced] { synced = true; }); });
     threads_.emplace_back([this](std::stop_token stop) { events_->Run(stop); });
-    while (!synced) std::this_thread::yield();
+    while (!synced || !custom_synced) std::this_thread::yield();
     for (const auto& controller : controllers_) {
       threads_.emplace_back([one = controller.get()](std::stop_token stop) { one->Run(stop); });
     }
@@ -66,9 +72,39 @@ class ControllerTest : public ::testing::Test {
     for (std::jthread& thread : threads_) thread.request_stop();
     threads_.clear();
     controllers_.clear();
+    custom_.reset();
     events_.reset();
     informers_.reset();
     client_.reset();
+  }
+
+  // Runs controllers whose first `writes` writes arrive, until the next one or until `done`. Returns whether they were cut
+  // short.
+  bool RunUntilCut(const std::function<void()>& start, int writes, const std::function<bool()>& done) {
+    std::atomic<int> count = 0;
+    std::atomic<bool> cut = false;
+    fake_->SetInterceptor(
+        [&](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+          if (request.method == "GET" || request.target.find("/events") != std::string::npos) {
+            return std::nullopt;
+          }
+          if (count++ < writes) return std::nullopt;
+          cut = true;
+          return client::FakeApi::Refuse(Error(Code::kUnavailable, "the process is dead"));
+        });
+    start();
+    EXPECT_TRUE(Eventually([&] { return cut || done(); }));
+    StopControllers();
+    fake_->SetInterceptor(nullptr);
+    return cut;
+  }
+  // The same, then runs others until `done`.
+  bool CutAfter(const std::function<void()>& start, int writes, const std::function<bool()>& done) {
+    const bool cut = RunUntilCut(start, writes, done);
+    start();
+    EXPECT_TRUE(Eventually(done));
+    StopControllers();
+    return cut;
   }
 
   template <typename T>
@@ -97,7 +133,8 @@ class ControllerTest : public ::testing::Test {
   std::shared_ptr<client::FakeApi> fake_ = std::make_shared<client::FakeApi>();
   client::RestClient api_{fake_};
   std::unique_ptr<FakeDriver> driver_;
-  std::vector<std::unique_ptr<Controller>> controllers_;
+  std::unique_ptr<client::CustomInformers> custom_;  // while controllers are made and run
+  std::vector<std::unique_ptr<Reconciler>> controllers_;
 
  private:
   std::unique_ptr<Driver> client_;

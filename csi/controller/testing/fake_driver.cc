@@ -42,6 +42,13 @@ struct FakeDriver::Impl : public v1::Identity::Service,
   std::map<std::string, Made> volumes KEELSON_GUARDED_BY(mutex);  // by name
   std::set<std::string> published KEELSON_GUARDED_BY(mutex);
   std::map<std::string, int64_t> capacities KEELSON_GUARDED_BY(mutex);  // by zone
+  struct Taken {
+    std::string volume;
+    int64_t bytes = 0;
+  };
+  std::map<std::string, Taken> snapshots KEELSON_GUARDED_BY(mutex);  // by id
+  bool snapshots_ready KEELSON_GUARDED_BY(mutex) = true;
+  std::map<std::string, std::string> abnormal KEELSON_GUARDED_BY(mutex);  // by volume id
 
   std::optional<grpc::Status> TakeFailure(const std::string& method, bool after) KEELSON_REQUIRES(mutex) {
     auto it = failures.find(method);
@@ -197,6 +204,69 @@ struct FakeDriver::Impl : public v1::Identity::Service,
     return Do("ControllerModifyVolume", request->volume_id(), *request, *reply,
               [&]() KEELSON_REQUIRES(mutex) { return grpc::Status::OK; });
   }
+  void Describe(const std::string& id, v1::Snapshot& out) KEELSON_REQUIRES(mutex) {
+    out.set_snapshot_id(id);
+    out.set_source_volume_id(snapshots[id].volume);
+    out.set_size_bytes(snapshots[id].bytes);
+    out.set_ready_to_use(snapshots_ready);
+    out.mutable_creation_time()->set_seconds(1'700'000'000);
+  }
+  grpc::Status CreateSnapshot(grpc::ServerContext*, const v1::CreateSnapshotRequest* request,
+                              v1::CreateSnapshotResponse* reply) override {
+    return Do("CreateSnapshot", request->name(), *request, *reply, [&]() KEELSON_REQUIRES(mutex) {
+      const std::string id = "id-" + request->name();
+      const Made* made = ById(request->source_volume_id());
+      if (!made) return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such volume");
+      snapshots.try_emplace(id, Taken{request->source_volume_id(), made->bytes});
+      Describe(id, *reply->mutable_snapshot());
+      return grpc::Status::OK;
+    });
+  }
+  grpc::Status DeleteSnapshot(grpc::ServerContext*, const v1::DeleteSnapshotRequest* request,
+                              v1::DeleteSnapshotResponse* reply) override {
+    return Do("DeleteSnapshot", request->snapshot_id(), *request, *reply, [&]() KEELSON_REQUIRES(mutex) {
+      snapshots.erase(request->snapshot_id());
+      return grpc::Status::OK;
+    });
+  }
+  grpc::Status ListSnapshots(grpc::ServerContext*, const v1::ListSnapshotsRequest* request,
+                             v1::ListSnapshotsResponse* reply) override {
+    return Do("ListSnapshots", request->snapshot_id(), *request, *reply, [&]() KEELSON_REQUIRES(mutex) {
+      if (snapshots.count(request->snapshot_id()) > 0) {
+        Describe(request->snapshot_id(), *reply->add_entries()->mutable_snapshot());
+      }
+      return grpc::Status::OK;
+    });
+  }
+  template <typename Status>
+  void Diagnose(const std::string& id, Status& status) KEELSON_REQUIRES(mutex) {
+    const auto found = abnormal.find(id);
+    status.mutable_volume_condition()->set_abnormal(found != abnormal.end());
+    if (found != abnormal.end()) status.mutable_volume_condition()->set_message(found->second);
+  }
+  // Pages of one volume.
+  grpc::Status ListVolumes(grpc::ServerContext*, const v1::ListVolumesRequest* request,
+                           v1::ListVolumesResponse* reply) override {
+    return Do("ListVolumes", request->starting_token(), *request, *reply, [&]() KEELSON_REQUIRES(mutex) {
+      auto it = volumes.begin();
+      while (it != volumes.end() && it->first <= request->starting_token()) ++it;
+      if (it == volumes.end()) return grpc::Status::OK;
+      auto& entry = *reply->add_entries();
+      entry.mutable_volume()->set_volume_id(it->second.id);
+      Diagnose(it->second.id, *entry.mutable_status());
+      if (std::next(it) != volumes.end()) reply->set_next_token(it->first);
+      return grpc::Status::OK;
+    });
+  }
+  grpc::Status ControllerGetVolume(grpc::ServerContext*, const v1::ControllerGetVolumeRequest* request,
+                                   v1::ControllerGetVolumeResponse* reply) override {
+    return Do("ControllerGetVolume", request->volume_id(), *request, *reply, [&]() KEELSON_REQUIRES(mutex) {
+      if (!ById(request->volume_id())) return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such volume");
+      reply->mutable_volume()->set_volume_id(request->volume_id());
+      Diagnose(request->volume_id(), *reply->mutable_status());
+      return grpc::Status::OK;
+    });
+  }
   grpc::Status GetCapacity(grpc::ServerContext*, const v1::GetCapacityRequest* request,
                            v1::GetCapacityResponse* reply) override {
     const auto& segments = request->accessible_topology().segments();
@@ -293,6 +363,28 @@ std::map<std::string, int64_t> FakeDriver::Volumes() const {
 std::set<std::string> FakeDriver::Published() const {
   MutexLock lock(impl_->mutex);
   return impl_->published;
+}
+std::map<std::string, std::string> FakeDriver::Snapshots() const {
+  MutexLock lock(impl_->mutex);
+  std::map<std::string, std::string> out;
+  for (const auto& [id, taken] : impl_->snapshots) out[id] = taken.volume;
+  return out;
+}
+void FakeDriver::AddSnapshot(const std::string& id, int64_t bytes) {
+  MutexLock lock(impl_->mutex);
+  impl_->snapshots[id] = {"", bytes};
+}
+void FakeDriver::SetSnapshotsReady(bool ready) {
+  MutexLock lock(impl_->mutex);
+  impl_->snapshots_ready = ready;
+}
+void FakeDriver::SetAbnormal(const std::string& volume_id, const std::string& message) {
+  MutexLock lock(impl_->mutex);
+  if (message.empty()) {
+    impl_->abnormal.erase(volume_id);
+  } else {
+    impl_->abnormal[volume_id] = message;
+  }
 }
 void FakeDriver::AddVolume(const std::string& id, int64_t bytes) {
   MutexLock lock(impl_->mutex);

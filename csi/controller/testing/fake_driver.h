@@ -52,6 +52,14 @@ class FakeDriver {  // thread safe
   std::set<std::string> Published() const;         // "id@node"
   void AddVolume(const std::string& id, int64_t bytes);
 
+  // Snapshots by id, with the volume that each is of.
+  std::map<std::string, std::string> Snapshots() const;
+  void AddSnapshot(const std::string& id, int64_t bytes);
+  // Whether snapshots are ready to use. At first they are.
+  void SetSnapshotsReady(bool ready);
+  // The condition of a volume; empty: fine.
+  void SetAbnormal(const std::string& volume_id, const std::string& message);
+
  private:
   struct Impl;
   const std::unique_ptr<Impl> impl_;
