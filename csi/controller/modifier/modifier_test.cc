@@ -111,7 +111,8 @@ TEST_F(ModifierTest, FinishesWhatMayBeUnderWay) {
   driver_->Calls();
   Start();
   ASSERT_TRUE(AwaitCurrent("silver"));
-  EXPECT_EQ(driver_->Calls().size(), 2U);
+  // One of each wish; an informer that is behind may lead to another.
+  EXPECT_GE(driver_->Calls().size(), 2U);
   EXPECT_EQ(Get<Volume>("", "v")->spec().volume_attributes_class_name(), "silver");
 }
 

@@ -139,7 +139,7 @@ Result<> Provisioner::Store(const Claim& claim, const Volume& volume, std::stop_
   return Error(Code::kInvalid, "volume " + volume.metadata().name() + " exists and belongs to another claim");
 }
 
-Result<> Provisioner::Unselect(const Claim& claim, std::stop_token stop) {
+Result<> Provisioner::Reselect(const Claim& claim, const std::string& node, std::stop_token stop) {
   const auto& meta = claim.metadata();
   // Not by another claim of this name, nor when the scheduler has chosen anew.
   auto changed = client::UpdateWithRetry<Claim>(
@@ -148,7 +148,12 @@ Result<> Provisioner::Unselect(const Claim& claim, std::stop_token stop) {
             Annotation(live, kSelectedNode) != Annotation(claim, kSelectedNode)) {
           return false;
         }
-        live.mutable_metadata()->mutable_annotations()->erase(kSelectedNode);
+        auto& annotations = *live.mutable_metadata()->mutable_annotations();
+        if (node.empty()) {
+          annotations.erase(kSelectedNode);
+        } else {
+          annotations[kSelectedNode] = node;
+        }
         return true;
       });
   if (changed || changed.error().Is(Code::kNotFound)) return {};
@@ -182,10 +187,11 @@ Result<Requeue> Provisioner::Fail(const Task& task, const Failure& failure, std:
     SetInProgress(task.claim, false);
   }
   if (failure.state == State::kReschedule && !task.node.empty()) {
-    KEELSON_RETURN_IF_ERROR(Unselect(claim, stop));
-    log::Info(
-        "Another node has to be found for a claim",
-        {{"claim", claim.metadata().namespace_() + "/" + claim.metadata().name()}, {"node", task.node}});
+    KEELSON_RETURN_IF_ERROR(Reselect(claim, failure.node, stop));
+    log::Info("Another node has to be found for a claim",
+              {{"claim", claim.metadata().namespace_() + "/" + claim.metadata().name()},
+               {"node", task.node},
+               {"instead", failure.node}});
     return Requeue{};
   }
   return failure.error;

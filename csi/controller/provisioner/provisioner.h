@@ -44,6 +44,7 @@ class Provisioner : public Controller {
   struct Failure {
     State state;
     Error error;
+    std::string node = {};  // kReschedule: the one that does; empty: the scheduler finds one
   };
   template <typename T>
   using Attempt = tl::expected<T, Failure>;
@@ -74,7 +75,10 @@ class Provisioner : public Controller {
   Result<> ProtectSource(const Claim& claim, const std::string& source, std::stop_token stop);
   Result<> Store(const Claim& claim, const Volume& volume, std::stop_token stop);
   Result<Requeue> Fail(const Task& task, const Failure& failure, std::stop_token stop);
-  Result<> Unselect(const Claim& claim, std::stop_token stop);
+  // What an answer without a volume leads to.
+  Failure Judge(const Task& task, const DriverInfo& info, const Error& error, std::stop_token stop);
+  // Selects the node, or none, in place of the one that was selected.
+  Result<> Reselect(const Claim& claim, const std::string& node, std::stop_token stop);
   ProvisionOptions PlanOptions(const DriverInfo& info) const;
 
   const ProvisionerOptions options_;

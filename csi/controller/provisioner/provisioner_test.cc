@@ -307,6 +307,35 @@ TEST_F(ProvisionerTest, ClonesAClaimAndKeepsItMeanwhile) {
       [&] { return !HasFinalizer(Get<Claim>("default", "origin")->metadata(), kCloningProtection); }));
 }
 
+// A driver whose volumes belong to nodes does not find what another node has.
+TEST_F(ProvisionerTest, ACopyGoesToTheNodeOfItsSource) {
+  driver_->SetCapabilities({"CREATE_DELETE_VOLUME", "CLONE_VOLUME"}, true);
+  PutNode("n1", "a");
+  PutNode("n2", "b");
+  Put<Volume>(
+      R"({"metadata":{"name":"v"},"spec":{"claimRef":{"uid":"uid-origin","name":"origin","namespace":"default"},
+      "csi":{"driver":"disk.example.com","volumeHandle":"id-v"},"nodeAffinity":{"required":{"nodeSelectorTerms":[
+      {"matchExpressions":[{"key":"zone","operator":"In","values":["b"]}]}]}}},"status":{"phase":"Bound"}})");
+  Claim origin;
+  ASSERT_TRUE(api::DecodeJson(ClaimJson("origin", "late", R"(,"volumeName":"v")"), origin));
+  origin.mutable_status()->set_phase("Bound");
+  fake_->Put(origin);
+  driver_->Fail("CreateVolume", grpc::StatusCode::NOT_FOUND, "no such source");
+  Start();
+  Put<Claim>(ClaimJson("copy", "late", R"(,"dataSource":{"kind":"PersistentVolumeClaim","name":"origin"})",
+                       R"(,"volume.kubernetes.io/selected-node":"n1")"));
+  ASSERT_TRUE(AwaitVolume("copy"));
+  EXPECT_EQ(Get<Claim>("default", "copy")->metadata().annotations().at(kSelectedNode), "n2");
+  EXPECT_TRUE(Eventually([&] { return HasEvent("ProvisioningFailed", "no such source"); }));
+
+  // From a node that the source can be reached from, nothing moves.
+  driver_->Fail("CreateVolume", grpc::StatusCode::NOT_FOUND, "gone", 2);
+  Put<Claim>(ClaimJson("other", "late", R"(,"dataSource":{"kind":"PersistentVolumeClaim","name":"origin"})",
+                       R"(,"volume.kubernetes.io/selected-node":"n2")"));
+  ASSERT_TRUE(AwaitVolume("other"));
+  EXPECT_EQ(Get<Claim>("default", "other")->metadata().annotations().at(kSelectedNode), "n2");
+}
+
 TEST_F(ProvisionerTest, RestoresASnapshot) {
   driver_->SetCapabilities({"CREATE_DELETE_VOLUME", "CREATE_DELETE_SNAPSHOT"});
   std::atomic<bool> ready = false;

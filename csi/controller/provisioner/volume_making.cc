@@ -4,6 +4,7 @@
 #include "csi/controller/model/names.h"
 #include "csi/controller/provisioner/content_source.h"
 #include "csi/controller/provisioner/provisioner.h"
+#include "csi/controller/provisioner/source_node.h"
 
 namespace keelson::csi::controller {
 namespace {
@@ -122,13 +123,7 @@ Provisioner::Attempt<Volume> Provisioner::Provision(const Task& task, const Driv
   v1::CreateVolumeRequest request = plan->request;
   *request.mutable_secrets() = secrets;
   const Result<v1::CreateVolumeResponse> reply = driver().CreateVolume(request, stop);
-  if (!reply) {
-    const Error& error = reply.error();
-    if (!IsFinal(error)) return fail(State::kInBackground, error);
-    if (error.Is(Code::kBadRequest)) return fail(State::kInfeasible, error);
-    const bool elsewhere = error.Is(Code::kTooManyRequests) && info.topology && !task.node.empty();
-    return fail(elsewhere ? State::kReschedule : State::kFinished, error);
-  }
+  if (!reply) return tl::unexpected(Judge(task, info, reply.error(), stop));
   const v1::Volume& created = reply->volume();
   const int64_t requested = request.capacity_range().required_bytes();
   if (created.volume_id().empty()) {
@@ -146,6 +141,21 @@ Provisioner::Attempt<Volume> Provisioner::Provision(const Task& task, const Driv
                                   Error(Code::kInternal, "volume content source missing"), stop));
   }
   return FinishVolume(*plan, created, PlanOptions(info), info.topology);
+}
+
+Provisioner::Failure Provisioner::Judge(const Task& task, const DriverInfo& info, const Error& error,
+                                        std::stop_token stop) {
+  if (!IsFinal(error)) return {State::kInBackground, error};
+  if (error.Is(Code::kBadRequest)) return {State::kInfeasible, error};
+  if (!info.topology || task.node.empty()) return {State::kFinished, error};
+  if (error.Is(Code::kTooManyRequests)) return {State::kReschedule, error};
+  // A driver whose volumes belong to nodes does not find a source that another node has. The scheduler knows of no
+  // sources, but goes where a claim's node is selected.
+  if (const Result<DataSource> source = SourceOf(*task.claim); source && error.Is(Code::kNotFound)) {
+    const Result<std::string> node = NodeOfSource(Api(stop), *task.claim, *source, task.node);
+    if (node && !node->empty()) return {State::kReschedule, error, *node};
+  }
+  return {State::kFinished, error};
 }
 
 Provisioner::Failure Provisioner::Discard(const ProvisionPlan& plan, const Strings& secrets,
