@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -71,6 +73,10 @@ class CsiControllerTest : public ::testing::Test {
                                   "--csi-address=" + dir_ + "/csi.sock",
                                   "--retry-interval-start=100ms",
                                   "--retry-interval-max=1s",
+                                  "--leader-election-namespace=kube-system",
+                                  "--leader-election-lease-duration=4s",
+                                  "--leader-election-renew-deadline=3s",
+                                  "--leader-election-retry-period=1s",
                                   "--enable-capacity",
                                   "--capacity-namespace=kube-system"};
     argv.insert(argv.end(), more.begin(), more.end());
@@ -98,24 +104,38 @@ class CsiControllerTest : public ::testing::Test {
     return Eventually([&] { return Get("pvc/" + claim, "{.status.phase}") == "Bound"; });
   }
   // The claim, and a pod that uses it.
-  void Use(const std::string& name) {
+  void Use(const std::string& name, const std::string& more = "") {
     Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":")" + name +
           R"("},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"local","resources":{"requests":
-          {"storage":"64Mi"}}}})");
+          {"storage":"64Mi"}})" +
+          more + "}}");
     Apply(
         R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
         R"("},"spec":{"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"i","volumeMounts":[{"name":
           "d","mountPath":"/d"}]}],"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":")" +
         name + R"("}}]}})");
   }
-  // Files of volumes that the driver has.
-  size_t Volumes() {
-    size_t out = 0;
+  // Files below one of the driver's directories.
+  std::set<std::filesystem::path> Files(const std::string& kind) {
+    std::set<std::filesystem::path> out;
     std::error_code failed;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ + "/data/volumes", failed)) {
-      out += entry.is_regular_file() ? 1 : 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ + "/data/" + kind, failed)) {
+      if (entry.path().extension() == ".img") out.insert(entry.path());
     }
     return out;
+  }
+  size_t Volumes() { return Files("volumes").size(); }
+  void DefineSnapshots() {
+    Apply(*ReadFile(KEELSON_CSI_SNAPSHOT_CRDS));
+    Kubectl({"wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"});
+    Apply(kSnapshotClasses);
+  }
+  void TakeSnapshot(const std::string& name, const std::string& source, const std::string& more = "") {
+    Apply(R"({"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshot","metadata":{"name":")" +
+          name + R"("},"spec":{"source":{)" + source + "}" + more + "}}");
+  }
+  bool AwaitSnapshot(const std::string& name) {
+    return Eventually([&] { return Get("volumesnapshot/" + name, "{.status.readyToUse}") == "true"; });
   }
 
   static constexpr char kObjects[] = R"(
@@ -148,6 +168,19 @@ reclaimPolicy: Delete
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: default, namespace: default}
+)";
+  static constexpr char kSnapshotClasses[] = R"(
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshotClass
+metadata: {name: brief, annotations: {snapshot.storage.kubernetes.io/is-default-class: "true"}}
+driver: local.csi.keelson.dev
+deletionPolicy: Delete
+---
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshotClass
+metadata: {name: kept}
+driver: local.csi.keelson.dev
+deletionPolicy: Retain
 )";
   std::string dir_;
   std::unique_ptr<TestCluster> cluster_;
@@ -189,19 +222,84 @@ TEST_F(CsiControllerTest, FromClaimToVolumeAndBack) {
   EXPECT_TRUE(Eventually([&] { return Volumes() == 0; }));
 }
 
+TEST_F(CsiControllerTest, SnapshotsAreTakenRestoredAndDeleted) {
+  Use("data");
+  ASSERT_TRUE(AwaitBound("data"));
+  // The controllers wait for the definitions.
+  DefineSnapshots();
+  ASSERT_EQ(Volumes(), 1U);
+  const std::filesystem::path source = *Files("volumes").begin();
+  constexpr std::string_view kWord = "a word";
+  constexpr std::streamoff kPlace = 1 << 20;
+  {
+    std::fstream file(source, std::ios::in | std::ios::out | std::ios::binary);
+    ASSERT_TRUE(file.seekp(kPlace).write(kWord.data(), kWord.size()));
+  }
+  TakeSnapshot("s", R"("persistentVolumeClaimName":"data")");
+  Stop(controller_, SIGKILL);
+  StartController();
+  ASSERT_TRUE(AwaitSnapshot("s"));
+  EXPECT_EQ(Get("volumesnapshot/s", "{.spec.volumeSnapshotClassName} {.status.restoreSize}"), "brief 64Mi");
+  const std::string content = Get("volumesnapshot/s", "{.status.boundVolumeSnapshotContentName}");
+  EXPECT_EQ(Get("volumesnapshotcontent/" + content,
+                "{.metadata.labels.snapshot\\.storage\\.kubernetes\\.io/managed-by}"),
+            "node-1");
+  EXPECT_EQ(Files("snapshots").size(), 1U);
+  const Output changed = cluster_->Kubectl({"patch", "volumesnapshot", "s", "--type=merge", "-p",
+                                            R"({"spec":{"source":{"persistentVolumeClaimName":"else"}}})"});
+  EXPECT_NE(changed.code, 0);
+  EXPECT_NE(changed.err.find("persistentVolumeClaimName is immutable"), std::string::npos) << changed.err;
+
+  Use("copy", R"(,"dataSource":{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"s"})");
+  ASSERT_TRUE(AwaitBound("copy"));
+  for (const std::filesystem::path& file : Files("volumes")) {
+    std::ifstream copy(file, std::ios::binary);
+    std::string word(kWord.size(), '\0');
+    EXPECT_TRUE(copy.seekg(kPlace).read(word.data(), static_cast<std::streamsize>(word.size())));
+    EXPECT_EQ(word, kWord) << file;
+  }
+
+  Kubectl({"delete", "volumesnapshot/s"});
+  EXPECT_EQ(Kubectl({"get", "volumesnapshotcontents", "-o", "name"}), "");
+  EXPECT_TRUE(Files("snapshots").empty());
+  Kubectl({"delete", "pod/data", "pvc/data", "pod/copy", "pvc/copy", "--wait=false"});
+  EXPECT_TRUE(Eventually([&] { return Volumes() == 0; }));
+}
+
+TEST_F(CsiControllerTest, ARetainedSnapshotIsTakenOver) {
+  DefineSnapshots();
+  Use("data");
+  ASSERT_TRUE(AwaitBound("data"));
+  TakeSnapshot("s", R"("persistentVolumeClaimName":"data")", R"(,"volumeSnapshotClassName":"kept")");
+  ASSERT_TRUE(AwaitSnapshot("s"));
+  const std::string content = Get("volumesnapshot/s", "{.status.boundVolumeSnapshotContentName}");
+  const std::string handle = Get("volumesnapshotcontent/" + content, "{.status.snapshotHandle}");
+  Kubectl({"delete", "volumesnapshot/s"});
+  EXPECT_EQ(Kubectl({"get", "volumesnapshotcontents", "-o", "jsonpath={.items[*].metadata.name}"}), content);
+  Kubectl({"delete", "volumesnapshotcontent/" + content});
+  EXPECT_EQ(Files("snapshots").size(), 1U);
+
+  Apply(R"({"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshotContent","metadata":{"name":"old",
+      "labels":{"snapshot.storage.kubernetes.io/managed-by":"node-1"}},"spec":{"driver":"local.csi.keelson.dev",
+      "deletionPolicy":"Delete","source":{"snapshotHandle":")" +
+        handle + R"("},"volumeSnapshotRef":{"name":"t","namespace":"default"}}})");
+  TakeSnapshot("t", R"("volumeSnapshotContentName":"old")");
+  ASSERT_TRUE(AwaitSnapshot("t"));
+  Kubectl({"delete", "volumesnapshot/t"});
+  EXPECT_EQ(Kubectl({"get", "volumesnapshotcontents", "-o", "name"}), "");
+  EXPECT_TRUE(Files("snapshots").empty());
+  Kubectl({"delete", "pod/data", "pvc/data", "--wait=false"});
+  EXPECT_TRUE(Eventually([&] { return Volumes() == 0; }));
+}
+
 TEST_F(CsiControllerTest, OneOfTwoLeads) {
   Stop(controller_, SIGTERM);
   // The lease of external-provisioner: a stock sidecar would wait for it as well.
-  const std::vector<std::string> flags{"--leader-election",
-                                       "--leader-election-namespace=kube-system",
-                                       "--leader-election-lease-duration=4s",
-                                       "--leader-election-renew-deadline=3s",
-                                       "--leader-election-retry-period=1s",
-                                       "--controllers=provisioner"};
+  const std::vector<std::string> flags{"--leader-election", "--controllers=provisioner"};
   StartController(flags);
   std::optional<event::Process> first = std::exchange(controller_, std::nullopt);
   auto holder = [&] {
-    return Kubectl({"-n", "kube-system", "get", "lease", "local.csi.keelson.dev", "-o",
+    return Kubectl({"-n", "kube-system", "get", "lease", "local-csi-keelson-dev", "-o",
                     "jsonpath={.spec.holderIdentity}"},
                    "", false);
   };
