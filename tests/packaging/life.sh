@@ -61,7 +61,7 @@ dpkg --verify "${parts[@]}" | grep . && fail "files differ from what the package
 [ "$(stat -c '%U %G %a' /etc/kubernetes/pki)" = "root kube-controlplane 750" ] || fail "/etc/kubernetes/pki: $(stat -c '%U %G %a' /etc/kubernetes/pki)"
 [ "$(stat -c %a /var/lib/kubelet)" = 750 ] || fail "/var/lib/kubelet: $(stat -c %a /var/lib/kubelet)"
 [ -d /etc/kubernetes/manifests ] && [ -d /etc/cni/net.d ] && [ -d /var/lib/cni ] || fail "directories are missing"
-for example in csi-local/examples/driver.yaml csi-controller/examples/rbac.yaml controlplane/examples/make-pki.sh; do
+for example in csi-local/examples/driver.yaml csi-controller/examples/rbac.yaml csi-controller/examples/snapshot-crds.yaml controlplane/examples/make-pki.sh; do
   [ -s "/usr/share/doc/keelson-$example" ] || fail "no /usr/share/doc/keelson-$example"
 done
 for file in "${settings[@]}"; do
