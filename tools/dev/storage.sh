@@ -26,7 +26,8 @@ storage_command() {
     keelson-csi-controller)
       COMMAND=("$BIN/keelson-csi-controller" --csi-address "$NODE_RUN/csi.sock" --kubeconfig "$CONF/keelson-csi-controller.kubeconfig"
         --node-deployment --node-name "$NODE" --strict-topology --immediate-topology=false
-        --enable-capacity --capacity-namespace kube-system --http-endpoint "127.0.0.1:$KEELSON_CSI_HEALTHZ_PORT")
+        --enable-capacity --capacity-namespace kube-system --leader-election-namespace kube-system
+        --http-endpoint "127.0.0.1:$KEELSON_CSI_HEALTHZ_PORT")
       # shellcheck disable=SC2206
       COMMAND+=(${KEELSON_STORAGE_CONTROLLER_FLAGS:-})
       ;;
@@ -47,7 +48,11 @@ storage_pki() {
 }
 
 storage_objects() {
-  ! storage_is_on || run_kubectl apply -f "$ROOT/csi/controller/deploy/rbac.yaml" -f "$ROOT/tools/dev/storage.yaml" >/dev/null
+  storage_is_on || return 0
+  local deploy=$ROOT/csi/controller/deploy
+  run_kubectl apply -f "$deploy/rbac.yaml" -f "$deploy/snapshot-crds.yaml" -f "$ROOT/tools/dev/storage.yaml" >/dev/null
+  run_kubectl wait --for condition=Established --timeout 60s crd volumesnapshotclasses.snapshot.storage.k8s.io >/dev/null
+  run_kubectl apply -f "$ROOT/csi/local/deploy/snapshot-class.yaml" >/dev/null
 }
 
 # Raw devices stay attached until their volume is unstaged: without a kubelet nothing does that.
