@@ -102,8 +102,8 @@ class StorageTest(unittest.TestCase):
     def phase(self, name):
         return self.cluster.jsonpath(".status.phase", "pvc", name)
 
-    def images(self):
-        return [file for node in self.cluster.nodes for file in (self.storage(node) / "volumes").iterdir()]
+    def images(self, kind="volumes"):
+        return [file for node in self.cluster.nodes for file in (self.storage(node) / kind).iterdir()]
 
     def why(self, name):
         kubeconfig = self.cluster.dev("kubeconfig").stdout.strip()
@@ -185,16 +185,35 @@ class StorageTest(unittest.TestCase):
         self.apply(claim("source"), pod("source"))
         self.await_running("source")
         self.shell("source", "echo first > /data/word && sync")
-        # A volume is copied where it is, which the scheduler does not know.
-        here = self.node_of("source")
-        self.apply(claim("copy", dataSource={"kind": "PersistentVolumeClaim", "name": "source"}), pod("copy", node=here))
+        self.apply(claim("copy", dataSource={"kind": "PersistentVolumeClaim", "name": "source"}), pod("copy"))
         self.await_running("copy")
+        # A volume is copied where it is. The scheduler does not know; the provisioner moves it there.
+        self.assertEqual(self.node_of("copy"), self.node_of("source"))
         self.shell("source", "echo second > /data/word")
         self.assertEqual(self.shell("copy", "cat /data/word"), "first\n")
         self.delete("pod", "source")
         self.delete("pvc", "source")
         self.renew("copy")
         self.assertEqual(self.shell("copy", "cat /data/word"), "first\n")
+
+    def test_a_snapshot_is_restored(self):
+        self.apply(claim("origin"), pod("origin"))
+        self.await_running("origin")
+        self.shell("origin", "echo first > /data/word && sync")
+        # The class is the driver's default.
+        self.cluster.kubectl("annotate", "volumesnapshotclass", "local", "snapshot.storage.kubernetes.io/is-default-class=true", "--overwrite")
+        self.apply({"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot", "metadata": {"name": "monday"},
+                    "spec": {"source": {"persistentVolumeClaimName": "origin"}}})
+        self.eventually("the snapshot to be ready", lambda: self.cluster.jsonpath(".status.readyToUse", "volumesnapshot", "monday") == "true")
+        self.shell("origin", "echo second > /data/word && sync")
+        self.apply(claim("restored", dataSource={"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "monday"}),
+                   pod("restored"))
+        self.await_running("restored")
+        self.assertEqual(self.shell("restored", "cat /data/word"), "first\n")
+        self.assertEqual(self.node_of("restored"), self.node_of("origin"))
+        self.delete("volumesnapshot", "monday")
+        self.assertEqual(self.images("snapshots"), [])
+        self.assertEqual(self.cluster.get("volumesnapshotcontents")["items"], [])
 
     def test_a_raw_block_volume(self):
         self.apply(claim("raw", volumeMode="Block"), pod("raw", use="volumeDevices"))

@@ -16,7 +16,7 @@ ROW = re.compile(r"^\| (.+) \| (\d+) \+ (\d+) \| (.*) \|$", re.MULTILINE)
 
 
 def tests():
-    for folder in ("cni", "controlplane", "kubelet", "lib", "proxy", "tests"):
+    for folder in ("cni", "controlplane", "csi", "kubelet", "lib", "proxy", "tests"):
         for file in (ROOT / folder).rglob("*_test.cc"):
             for suite, name in re.findall(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", file.read_text(), re.MULTILINE):
                 yield f"{suite}.{name}"
