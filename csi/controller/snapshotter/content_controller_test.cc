@@ -10,7 +10,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 class ContentControllerTest : public SnapshotTest {
  protected:
