@@ -24,7 +24,8 @@ SnapshotController::SnapshotController(const SnapshotEnvironment& environment)
       environment_(environment),
       snapshots_(environment.informers.Get(SnapshotRow())),
       contents_(environment.informers.Get(SnapshotContentRow())),
-      classes_(environment.informers.Get(SnapshotClassRow())) {
+      classes_(environment.informers.Get(SnapshotClassRow())),
+      times_(environment.clock) {
   snapshots_.AddIndex(kByClaim, ClaimIndex);
   snapshots_.AddHandler([this](const client::Change<CustomObject>& change) {
     queue().Add(change.key);
@@ -52,7 +53,10 @@ Result<Requeue> SnapshotController::Reconcile(const std::string& key, std::stop_
     return Requeue{};
   }
   const auto object = snapshots_.Get(key);
-  if (!object) return Requeue{};
+  if (!object) {
+    times_.Forget(key);
+    return Requeue{};
+  }
   KEELSON_ASSIGN_OR_RETURN(const Snapshot snapshot, ReadSnapshot(*object));
   return snapshot.meta.has_deletion_timestamp() ? Delete(snapshot, stop) : Live(snapshot, stop);
 }
@@ -61,6 +65,11 @@ Result<Requeue> SnapshotController::Live(const Snapshot& known, std::stop_token 
   if (const auto problem = CheckSource(known)) {
     KEELSON_RETURN_IF_ERROR(Report(known, *problem, true, stop));
     return Requeue{};  // the source never changes
+  }
+  if (!known.IsReady()) {
+    const bool taken = known.status && known.status->creation_time;
+    if (!taken) times_.Begin(kCreateSnapshot, known, "");
+    times_.Begin(kCreateSnapshotAndReady, known, "");
   }
   KEELSON_ASSIGN_OR_RETURN(const Snapshot snapshot, Prepare(known, stop));
   if (snapshot.meta.has_deletion_timestamp()) return Requeue{};  // the event of this comes
@@ -148,6 +157,7 @@ Result<Requeue> SnapshotController::Delete(const Snapshot& snapshot, std::stop_t
       return Requeue{std::min<std::chrono::nanoseconds>(kRestorePoll, environment_.retry.backoff.max)};
     }
   }
+  times_.Begin(kDeleteSnapshot, snapshot, content ? content->driver : std::string());
   const bool cascade = content && content->deletion_policy == "Delete";
   if (content) {
     auto marked = Custom(stop).UpdateWithRetry(
@@ -186,6 +196,7 @@ Result<Requeue> SnapshotController::Delete(const Snapshot& snapshot, std::stop_t
         return changed;
       });
   if (!freed && !freed.error().Is(Code::kNotFound)) return freed.error().Wrap("remove the finalizers");
+  if (!cascade) times_.Succeed(kDeleteSnapshot, snapshot, "");
   return Requeue{};
 }
 

@@ -13,6 +13,7 @@
 
 #include "csi/controller/common/controller.h"
 #include "csi/controller/model/snapshots.h"
+#include "csi/controller/snapshotter/operation_metrics.h"
 #include "csi/controller/snapshotter/plan.h"
 #include "lib/client/custom/custom_informers.h"
 
@@ -79,6 +80,7 @@ class SnapshotController : public Reconciler {
   client::Informer<CustomObject>& snapshots_;
   client::Informer<CustomObject>& contents_;
   client::Informer<CustomObject>& classes_;
+  OperationMetrics times_;
   Mutex claims_;  // held while a claim's finalizer is decided on and changed
 };
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "csi/controller/testing/snapshot_test.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::csi::controller {
 namespace {
@@ -12,7 +13,16 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-class SnapshotControllerTest : public SnapshotTest {};
+class SnapshotControllerTest : public SnapshotTest {
+ protected:
+  static bool HasTime(const std::string& operation, const std::string& status) {
+    return metrics::Print().find(
+               "snapshot_controller_operation_total_seconds_count{driver_name=\"disk.example.com\","
+               "operation_name=\"" +
+               operation + "\",snapshot_type=\"dynamic\",operation_status=\"" + status + "\"}") !=
+           std::string::npos;
+  }
+};
 
 TEST_F(SnapshotControllerTest, FromClaimToSnapshotAndBack) {
   PutClass("fast");
@@ -45,6 +55,9 @@ TEST_F(SnapshotControllerTest, FromClaimToSnapshotAndBack) {
   EXPECT_TRUE(AwaitGone("s"));
   EXPECT_FALSE(GetContent("snapcontent-" + uid));
   EXPECT_THAT(driver_->Snapshots(), IsEmpty());
+  for (const char* operation : {kCreateSnapshot, kCreateSnapshotAndReady, kDeleteSnapshot}) {
+    EXPECT_TRUE(Eventually([&] { return HasTime(operation, "success"); })) << operation;
+  }
 }
 
 TEST_F(SnapshotControllerTest, RetainedContentStays) {
@@ -131,6 +144,7 @@ TEST_F(SnapshotControllerTest, ASnapshotThatGoesEarlyFreesTheClaim) {
   ASSERT_TRUE(AwaitGone("s"));
   EXPECT_FALSE(IsProtected("data"));
   EXPECT_TRUE(Eventually([&] { return !GetContent(content); }));
+  EXPECT_TRUE(Eventually([&] { return HasTime(kCreateSnapshot, "cancel"); }));
 }
 
 TEST_F(SnapshotControllerTest, BindsAContentThatWasThereBefore) {

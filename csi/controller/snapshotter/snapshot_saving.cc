@@ -130,10 +130,14 @@ Result<> SnapshotController::ShowStatus(const Snapshot& snapshot, const Snapshot
                                std::move(message));
   };
   if (created) {
+    times_.Succeed(kCreateSnapshot, snapshot, content.driver);
     tell("SnapshotCreated",
          fmt::format("Snapshot {} was successfully created by the CSI driver.", snapshot.Key()));
   }
-  if (ready) tell("SnapshotReady", fmt::format("Snapshot {} is ready to use.", snapshot.Key()));
+  if (ready) {
+    times_.Succeed(kCreateSnapshotAndReady, snapshot, content.driver);
+    tell("SnapshotReady", fmt::format("Snapshot {} is ready to use.", snapshot.Key()));
+  }
   return {};
 }
 
