@@ -5,6 +5,7 @@
 #include <future>
 
 #include "controlplane/apiserver/admission/webhook/testing/webhook_plugins.h"
+#include "lib/http/testing/fixture.h"
 
 namespace keelson::apiserver {
 namespace {
@@ -145,6 +146,27 @@ TEST_F(WebhookPlugins, SlowWebhooksEndWithTheRequest) {
               HasSubstr("?timeout=1s\": context deadline exceeded"));
   EXPECT_EQ(code_, 500);
   release.set_value();
+}
+
+TEST_F(WebhookPlugins, AnswersWithoutAnEndTimeOut) {
+  crypto::TestPki pki;
+  std::shared_ptr<http::ResponseWriter> kept;
+  http::RunningServer server(
+      [&kept](auto, const auto& writer) {
+        writer->Start(200, {{"Content-Type", "application/json"}});
+        writer->Write(std::make_shared<const std::string>(R"({"kind":"AdmissionReview",)"));
+        kept = writer;
+      },
+      http::TlsOptions(pki));
+  Validating("v", {{"endless.example.com", "/endless",
+                    R"(,"clientConfig":{"url":")" + server.Url("https") + R"(/endless","caBundle":")" +
+                        EncodeBase64(pki.ca_pem()) + "\"}"}});
+  Map();
+  const SteadyTime deadline = SteadyTime::clock::now() + std::chrono::milliseconds(300);
+  EXPECT_THAT(Admit(Operation::kCreate, false, deadline),
+              HasSubstr("/endless?timeout=1s\": context deadline exceeded"));
+  EXPECT_EQ(code_, 500);
+  server.Stop();
 }
 
 TEST_F(WebhookPlugins, ValidatingWebhooksRunSideBySide) {
