@@ -123,7 +123,8 @@ std::unique_ptr<Message> Clone(const Message& message);
 Result<> Admit(const WriteOptions& options, Operation operation, const ResourceInfo& info, Message* object,
                const Message* old_object);
 // Runs `attempt` on the cached object; on the stored one if that fails; and again on each version that
-// others have written in the meantime. `attempt` fills `newer` when it has lost a race.
+// others have written in the meantime. `attempt` fills `newer` when it has lost a race. A write without an answer is not
+// repeated: it would meet what it has itself written, and a patch could take effect twice.
 template <typename T>
 Result<T> WithRetries(storage::Store& store, const ResourceInfo& info, std::string_view key,
                       const storage::Limits& limits,
@@ -135,6 +136,12 @@ Result<std::unique_ptr<Message>> ApplyPatch(const Message& current, const Resour
                                             std::vector<std::string>& warnings);
 
 inline constexpr int kMaxAttempts = 24;
+
+// Whether a write that has failed so may still have happened, or may happen yet.
+inline bool IsOutcomeUnknown(const Error& error) {
+  return error.Is(Code::kUnavailable) || error.Is(Code::kTimeout) || error.Is(Code::kCancelled) ||
+         error.Is(Code::kInternal);
+}
 
 template <typename T>
 Result<T> WithRetries(storage::Store& store, const ResourceInfo& info, std::string_view key,
@@ -156,7 +163,8 @@ Result<T> WithRetries(storage::Store& store, const ResourceInfo& info, std::stri
       current = newer;
       continue;
     }
-    if (!current.from_cache) return outcome;
+    // After a write without an answer the stored version may be the one that it has made.
+    if (!current.from_cache || IsOutcomeUnknown(outcome.error())) return outcome;
     // The error may come from an outdated copy: read etcd before reporting it.
     KEELSON_ASSIGN_OR_RETURN(ObjectPtr stored, store.Get(info, key, "", limits));
     if (stored && current.object && stored->revision() == current.object->revision()) return outcome;

@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "controlplane/registry/impl.h"
 #include "controlplane/registry/testing/fixture.h"
 #include "lib/base/mutex.h"
 
@@ -209,6 +210,37 @@ TEST_F(RegistryFaults, RubbishInEtcdHurtsNobodyElse) {
     ASSERT_TRUE(Delete(Row<corev1::ConfigMap>(), name, unsafe)) << name;
   }
   EXPECT_EQ(Names(*plane_), (std::set<std::string>{"after", "good"}));
+}
+
+// An attempt from the cache is made again when the stored object is newer, unless it may have made that object itself.
+TEST_F(RegistryFaults, AWriteWithoutAnAnswerIsNotRepeated) {
+  const struct {
+    Code code;
+    int attempts;
+  } cases[] = {{Code::kUnavailable, 1}, {Code::kTimeout, 1}, {Code::kInternal, 1}, {Code::kInvalid, 2}};
+  storage::Store& store = (*plane_)->store();
+  for (const auto& [code, attempts] : cases) {
+    const std::string name = "map-" + std::to_string(static_cast<int>(code));
+    ASSERT_TRUE(Create(ConfigMap(name)));
+    ASSERT_TRUE(Get<corev1::ConfigMap>(name));  // the cache has it now
+    int made = 0;
+    const auto attempt = [&, code = code](const Current& current, Current&) -> Result<int> {
+      EXPECT_TRUE(current.object);
+      if (++made == 1) {
+        // It has an effect, and its answer is lost.
+        corev1::ConfigMap changed = static_cast<const corev1::ConfigMap&>(*current.object->Decode());
+        (*changed.mutable_data())["a"] = "changed";
+        EXPECT_TRUE(Update(changed));
+      }
+      return Error(code, "lost");
+    };
+    const Result<int> outcome =
+        WithRetries<int>(store, Row<corev1::ConfigMap>(), "default/" + name,
+                         {std::chrono::steady_clock::now() + seconds(30), {}}, attempt);
+    ASSERT_FALSE(outcome);
+    EXPECT_TRUE(outcome.error().Is(code));
+    EXPECT_EQ(made, attempts) << name;
+  }
 }
 
 }  // namespace
