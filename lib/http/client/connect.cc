@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cstring>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -38,42 +40,143 @@ Result<std::vector<SocketAddress>> Resolve(const Endpoint& endpoint, bool numeri
   return out;
 }
 
-void TuneTcp(int fd) {
-  // Detects a peer that vanished silently within a minute, even in the middle of a long watch.
-  int one = 1, idle = 15, interval = 5, probes = 6;
-  unsigned user_timeout = 45000;
+// How soon a peer that has vanished silently is found out, even in the middle of a long watch.
+struct Patience {
+  int idle, interval, probes;  // seconds, seconds, number
+  unsigned user_timeout;       // milliseconds
+};
+constexpr Patience kOfOne{15, 5, 6, 45000};
+// Where a name has further addresses, there is another server to turn to.
+constexpr Patience kOfSeveral{2, 1, 2, 3000};
+
+void TuneTcp(int fd, const Patience& patience) {
+  const int one = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout, sizeof user_timeout);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &patience.idle, sizeof patience.idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &patience.interval, sizeof patience.interval);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &patience.probes, sizeof patience.probes);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience.user_timeout, sizeof patience.user_timeout);
 }
 
+// The resolver orders families (RFC 6724). Within one, clients spread over the servers.
+void Spread(std::vector<SocketAddress>& addresses) {
+  static thread_local std::minstd_rand random{std::random_device{}()};
+  for (auto begin = addresses.begin(); begin != addresses.end();) {
+    const auto end = std::find_if(begin, addresses.end(), [&](const SocketAddress& one) {
+      return one.storage.ss_family != begin->storage.ss_family;
+    });
+    std::shuffle(begin, end, random);
+    begin = end;
+  }
+}
+
+// What all attempts of one Connect() share.
+struct Target {
+  std::shared_ptr<event::Loop> loop;
+  std::shared_ptr<const crypto::TlsContext> context;
+  std::string server_name, what;  // `what`: for errors
+  bool verify;
+  std::chrono::milliseconds timeout;
+};
+
+// Connects and shakes hands with one address. On the loop's thread.
+class Attempt : public std::enable_shared_from_this<Attempt> {
+ public:
+  using Done = std::function<void(const Attempt* self, Result<std::shared_ptr<Channel>>)>;
+  Attempt(const Target& target, Done done) : target_(target), done_(std::move(done)) {}
+
+  void Begin(const SocketAddress& address, const Patience& patience) {
+    fd_.Reset(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd_) return Fail(errno);
+    if (address.storage.ss_family != AF_UNIX) TuneTcp(fd_.get(), patience);
+    if (connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0) {
+      return Connected();
+    }
+    if (errno != EINPROGRESS) return Fail(errno);
+    watch_ = std::make_unique<event::FdWatch>(*target_.loop, fd_.get());
+    watch_->AwaitWritable([self = shared_from_this()] { self->Outcome(); });
+  }
+  // No call of `done` follows.
+  void Cancel() {
+    done_ = nullptr;
+    watch_.reset();
+    if (channel_) channel_->Close();
+  }
+
+ private:
+  void Fail(int number) {
+    const Error error = Error::FromErrno(number, "connect to " + target_.what);
+    End(Error(Code::kUnavailable, error.message(), number));
+  }
+
+  void Outcome() {
+    if (!done_) return;
+    watch_.reset();
+    int number = 0;
+    socklen_t size = sizeof number;
+    getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &number, &size);
+    if (number != 0) return Fail(number);
+    Connected();
+  }
+
+  void Connected() {
+    std::unique_ptr<crypto::TlsStream> tls;
+    if (target_.context) {
+      Result<std::unique_ptr<crypto::TlsStream>> made =
+          crypto::TlsStream::Connect(*target_.context, fd_.get(), target_.server_name, target_.verify);
+      if (!made) return End(made.error());
+      tls = std::move(*made);
+    }
+    channel_ = std::make_shared<Channel>(target_.loop, std::move(fd_), std::move(tls));
+    channel_->Handshake(target_.timeout, [self = shared_from_this()](Result<> result) {
+      if (!result) return self->End(result.error().Wrap("connect to " + self->target_.what));
+      self->End(self->channel_);
+    });
+  }
+
+  void End(Result<std::shared_ptr<Channel>> result) {
+    if (!done_) return;
+    if (!result && channel_) channel_->Close();
+    const auto self = shared_from_this();
+    std::exchange(done_, nullptr)(this, std::move(result));
+  }
+
+  const Target target_;
+  Done done_;
+  std::unique_ptr<event::FdWatch> watch_;
+  UniqueFd fd_;
+  std::shared_ptr<Channel> channel_;
+};
+
+// Tries the addresses one after the other, each as soon as the one before has failed or is late: the first that is
+// connected is taken (RFC 8305).
 class Connecting : public std::enable_shared_from_this<Connecting> {
  public:
   Connecting(std::shared_ptr<event::Loop> loop, Endpoint endpoint,
              std::shared_ptr<const crypto::TlsContext> context, const crypto::TlsClientOptions& tls,
              std::chrono::milliseconds timeout, std::function<void(Result<std::shared_ptr<Channel>>)> done)
-      : loop_(std::move(loop)),
-        endpoint_(std::move(endpoint)),
-        context_(std::move(context)),
-        server_name_(tls.server_name.empty() ? endpoint_.host : tls.server_name),
-        verify_(!tls.insecure_skip_verify),
-        timeout_(timeout),
+      : endpoint_(std::move(endpoint)),
+        target_{std::move(loop),
+                std::move(context),
+                tls.server_name.empty() ? endpoint_.host : tls.server_name,
+                endpoint_.unix_path.empty() ? endpoint_.host + ":" + endpoint_.port : endpoint_.unix_path,
+                !tls.insecure_skip_verify,
+                timeout},
         done_(std::move(done)),
-        timer_(std::make_unique<event::Timer>(*loop_)) {}
+        timer_(std::make_unique<event::Timer>(*target_.loop)),
+        late_(std::make_unique<event::Timer>(*target_.loop)) {}
 
   void Begin() {
-    timer_->Start(timeout_, [self = shared_from_this()] {
-      self->End(Error(Code::kUnavailable, "connect to " + self->Name() + ": timed out"));
+    timer_->Start(target_.timeout, [self = shared_from_this()] {
+      self->End(Error(Code::kUnavailable, "connect to " + self->target_.what + ": timed out"));
     });
     if (!endpoint_.unix_path.empty()) return BeginUnix();
     if (Result<std::vector<SocketAddress>> literal = Resolve(endpoint_, true)) {
       return Resolved(std::move(literal));
     }
     // getaddrinfo blocks and cannot be cancelled: run it in a detached thread.
-    std::thread([self = shared_from_this(), loop = loop_, endpoint = endpoint_]() mutable {
+    std::thread([self = shared_from_this(), loop = target_.loop, endpoint = endpoint_]() mutable {
       auto result = Resolve(endpoint, false);
       loop->Post([self = std::move(self), result = std::move(result)]() mutable {
         self->Resolved(std::move(result));
@@ -82,9 +185,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   }
 
  private:
-  std::string Name() const {
-    return endpoint_.unix_path.empty() ? endpoint_.host + ":" + endpoint_.port : endpoint_.unix_path;
-  }
+  static constexpr std::chrono::milliseconds kLate{250};
 
   void BeginUnix() {
     SocketAddress address;
@@ -103,54 +204,37 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     if (!done_) return;
     if (!addresses) return End(addresses.error());
     addresses_ = std::move(*addresses);
+    Spread(addresses_);
     Next();
   }
 
   void Next() {
-    while (next_ < addresses_.size()) {
-      SocketAddress& address = addresses_[next_++];
-      fd_.Reset(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-      if (!fd_) {
-        last_errno_ = errno;
-        continue;
-      }
-      if (address.storage.ss_family != AF_UNIX) TuneTcp(fd_.get());
-      if (connect(fd_.get(), reinterpret_cast<sockaddr*>(&address.storage), address.size) == 0) {
-        return Connected();
-      }
-      if (errno == EINPROGRESS) {
-        watch_ = std::make_unique<event::FdWatch>(*loop_, fd_.get());
-        watch_->AwaitWritable([self = shared_from_this()] { self->Outcome(); });
-        return;
-      }
-      last_errno_ = errno;
+    if (next_ == addresses_.size()) {
+      if (attempts_.empty()) End(last_error_);
+      return;
     }
-    Error error = Error::FromErrno(last_errno_, "connect to " + Name());
-    End(Error(Code::kUnavailable, error.message(), last_errno_));
+    const SocketAddress& address = addresses_[next_++];
+    auto attempt = std::make_shared<Attempt>(
+        target_, [self = shared_from_this()](const Attempt* one, Result<std::shared_ptr<Channel>> result) {
+          self->Ended(one, std::move(result));
+        });
+    attempts_.push_back(attempt);
+    if (next_ < addresses_.size()) {
+      late_->Start(kLate, [self = shared_from_this()] { self->Next(); });
+    }
+    attempt->Begin(address, addresses_.size() > 1 ? kOfSeveral : kOfOne);
   }
 
-  void Outcome() {
-    if (!done_) return;
-    watch_.reset();
-    socklen_t size = sizeof last_errno_;
-    getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &last_errno_, &size);
-    if (last_errno_ == 0) return Connected();
+  void Ended(const Attempt* attempt, Result<std::shared_ptr<Channel>> result) {
+    std::erase_if(attempts_, [&](const auto& one) { return one.get() == attempt; });
+    if (!done_) {
+      if (result) (*result)->Close();
+      return;
+    }
+    if (result) return End(std::move(result));
+    last_error_ = result.error();
+    late_->Cancel();
     Next();
-  }
-
-  void Connected() {
-    std::unique_ptr<crypto::TlsStream> tls;
-    if (context_) {
-      Result<std::unique_ptr<crypto::TlsStream>> made =
-          crypto::TlsStream::Connect(*context_, fd_.get(), server_name_, verify_);
-      if (!made) return End(made.error());
-      tls = std::move(*made);
-    }
-    channel_ = std::make_shared<Channel>(loop_, std::move(fd_), std::move(tls));
-    channel_->Handshake(timeout_, [self = shared_from_this()](Result<> result) {
-      if (!result) return self->End(result.error().Wrap("connect to " + self->Name()));
-      self->End(self->channel_);
-    });
   }
 
   void End(Result<std::shared_ptr<Channel>> result) {
@@ -158,26 +242,19 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     auto done = std::exchange(done_, nullptr);
     auto self = shared_from_this();
     timer_->Cancel();
-    watch_.reset();
-    if (!result && channel_) channel_->Close();
-    channel_ = nullptr;
+    late_->Cancel();
+    for (const auto& attempt : std::exchange(attempts_, {})) attempt->Cancel();
     done(std::move(result));
   }
 
-  std::shared_ptr<event::Loop> loop_;
   const Endpoint endpoint_;
-  std::shared_ptr<const crypto::TlsContext> context_;
-  const std::string server_name_;
-  const bool verify_;
-  const std::chrono::milliseconds timeout_;
+  const Target target_;
   std::function<void(Result<std::shared_ptr<Channel>>)> done_;
-  std::unique_ptr<event::Timer> timer_;
-  std::unique_ptr<event::FdWatch> watch_;
+  std::unique_ptr<event::Timer> timer_, late_;
   std::vector<SocketAddress> addresses_;
   size_t next_ = 0;
-  UniqueFd fd_;
-  std::shared_ptr<Channel> channel_;
-  int last_errno_ = EADDRNOTAVAIL;
+  std::vector<std::shared_ptr<Attempt>> attempts_;
+  Error last_error_{Code::kUnavailable, "no address"};
 };
 
 }  // namespace

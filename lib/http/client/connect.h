@@ -22,7 +22,9 @@ struct Endpoint {
 // Parses ClientOptions::base_url. kBadRequest when it is malformed.
 Result<Endpoint> ParseBaseUrl(const std::string& url);
 
-// Resolves, connects and, with a `context`, shakes hands. Runs on `loop`; `done` too, exactly once.
+// Resolves, connects and, with a `context`, shakes hands. A name may have the addresses of several servers: the first that
+// answers is taken, and a connection that dies silently is given up within four seconds. Runs on `loop`; `done` too,
+// exactly once.
 void Connect(std::shared_ptr<event::Loop> loop, const Endpoint& endpoint,
              std::shared_ptr<const crypto::TlsContext> context, const crypto::TlsClientOptions& tls,
              std::chrono::milliseconds timeout, std::function<void(Result<std::shared_ptr<Channel>>)> done);
