@@ -31,12 +31,14 @@ class NamespaceLifecycle : public AdmissionPlugin {
       return {};
     }
     const api::ResourceInfo& namespaces = api::ResourceOf<corev1::Namespace>();
-    KEELSON_ASSIGN_OR_RETURN(storage::ObjectPtr found, Find(namespaces, request.ns));
+    const storage::ObjectPtr cached = store_.Peek(namespaces, request.ns);
+    if (cached && !IsTerminating(*cached)) return {};
+    // The cache may not have a new namespace yet, or still have an old one of the name: read consistently.
+    KEELSON_ASSIGN_OR_RETURN(
+        const storage::ObjectPtr found,
+        store_.Get(namespaces, request.ns, "", {SteadyTime::clock::now() + std::chrono::seconds(10), {}}));
     if (!found) return registry::NotFoundError(namespaces, request.ns);
-    auto object = std::static_pointer_cast<const corev1::Namespace>(found->Decode());
-    bool terminating =
-        object->metadata().has_deletion_timestamp() || object->status().phase() == "Terminating";
-    if (!terminating) return {};
+    if (!IsTerminating(*found)) return {};
     std::string why = fmt::format(
         "unable to create new content in namespace {} because it is being terminated", request.ns);
     Error error = NotAdmitted(request, why);
@@ -48,10 +50,9 @@ class NamespaceLifecycle : public AdmissionPlugin {
   }
 
  private:
-  // The cache may not have a new namespace yet: read consistently.
-  Result<storage::ObjectPtr> Find(const api::ResourceInfo& namespaces, std::string_view name) {
-    if (storage::ObjectPtr cached = store_.Peek(namespaces, name)) return cached;
-    return store_.Get(namespaces, name, "", {SteadyTime::clock::now() + std::chrono::seconds(10), {}});
+  static bool IsTerminating(const storage::Object& stored) {
+    auto object = std::static_pointer_cast<const corev1::Namespace>(stored.Decode());
+    return object->metadata().has_deletion_timestamp() || object->status().phase() == "Terminating";
   }
 
   storage::Store& store_;

@@ -40,7 +40,7 @@ class Priority : public AdmissionPlugin {
     int32_t value = 0;
     std::string policy = "PreemptLowerPriority";
     if (!spec.priority_class_name().empty()) {
-      ClassPtr found = Find(spec.priority_class_name());
+      KEELSON_ASSIGN_OR_RETURN(const ClassPtr found, Find(spec.priority_class_name()));
       value = found ? found->value() : SystemPriority(spec.priority_class_name());
       if (!found && value == 0) {
         return NotAdmitted(
@@ -85,8 +85,14 @@ class Priority : public AdmissionPlugin {
   }
 
  private:
-  ClassPtr Find(std::string_view name) const {
-    storage::ObjectPtr object = store_.Peek(api::ResourceOf<schedulingv1::PriorityClass>(), name);
+  // The cache may not have a new class yet: read consistently.
+  Result<ClassPtr> Find(std::string_view name) const {
+    const api::ResourceInfo& classes = api::ResourceOf<schedulingv1::PriorityClass>();
+    storage::ObjectPtr object = store_.Peek(classes, name);
+    if (!object) {
+      KEELSON_ASSIGN_OR_RETURN(
+          object, store_.Get(classes, name, "", {SteadyTime::clock::now() + std::chrono::seconds(10), {}}));
+    }
     return object ? std::static_pointer_cast<const schedulingv1::PriorityClass>(object->Decode()) : nullptr;
   }
   // With several defaults the lowest counts.

@@ -79,9 +79,8 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
     if (!lock.held()) {
       return Error(Code::kInternal, "Internal error occurred: resource quota evaluation timed out");
     }
-    quotas = QuotasOf(request.ns);
     std::vector<Charge> charges;
-    KEELSON_RETURN_IF_ERROR(Judge(request, *kind, quotas, !limited_.empty(), charges));
+    KEELSON_RETURN_IF_ERROR(JudgeWithNewest(request, *kind, charges));
     if (request.dry_run) return {};
     for (const Charge& charge : charges) KEELSON_RETURN_IF_ERROR(Write(request, *kind, charge));
     return {};
@@ -100,6 +99,19 @@ class ResourceQuotaAdmission : public AdmissionPlugin {
     if (request.Creates()) return &info;
     const bool measured = request.Is("", "services") || request.Is("", "persistentvolumeclaims");
     return request.Updates() && measured ? &info : nullptr;
+  }
+
+  // A refusal must not come from a quota that another server, or the controller, has changed meanwhile.
+  Result<> JudgeWithNewest(const AdmissionRequest& request, const api::ResourceInfo& kind,
+                           std::vector<Charge>& charges) {
+    const std::vector<ObjectPtr> quotas = QuotasOf(request.ns);
+    Result<> judged = Judge(request, kind, quotas, !limited_.empty(), charges);
+    if (judged || quotas.empty()) return judged;
+    // A consistent read of any quota waits until the cache has all of them.
+    KEELSON_RETURN_IF_ERROR(
+        store_.Get(Quotas(), quotas.front()->key(), "", {SteadyTime::clock::now() + kPatience, {}}));
+    charges.clear();
+    return Judge(request, kind, QuotasOf(request.ns), !limited_.empty(), charges);
   }
 
   // Returns the charge for each quota, or why the request is rejected. `covering`: `quotas` is complete, so
