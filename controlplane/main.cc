@@ -30,6 +30,7 @@ void AddEtcdCommands(CLI::App& app, keelson::controlplane::EtcdCommand& command)
   add(snapshot, "status", "Check a snapshot; print its hash, revision, keys and size", Verb::kStatus)
       ->add_option("file", command.path, "The snapshot")
       ->required();
+  add(etcd, "check", "Read all of etcd, and name what this server would not understand", Verb::kCheck);
   add(etcd, "defragment", "Give etcd's free space back to the file system", Verb::kDefragment);
 }
 

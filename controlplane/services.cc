@@ -11,8 +11,10 @@
 #include "controlplane/apiserver/server.h"
 #include "controlplane/apiserver_options.h"
 #include "controlplane/auth_services.h"
+#include "controlplane/etcd/alarms.h"
 #include "controlplane/etcd/client.h"
 #include "controlplane/etcd/supervisor.h"
+#include "controlplane/etcd_events.h"
 #include "controlplane/options/flags.h"
 #include "controlplane/options/option_values.h"
 #include "controlplane/options/options.h"
@@ -45,6 +47,7 @@ constexpr size_t kMaxBody = 16u << 20;
 struct ControlPlane {
   std::unique_ptr<etcd::Supervisor> etcd;
   std::shared_ptr<etcd::Client> etcd_client;
+  std::unique_ptr<etcd::AlarmFollower> etcd_alarms;
   std::unique_ptr<storage::Store> store;
   std::unique_ptr<registry::Registry> registry;
   std::unique_ptr<apiserver::ApiServer> apiserver;
@@ -65,6 +68,8 @@ Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
     KEELSON_ASSIGN_OR_RETURN(client, EtcdClientOptionsOf(options));
   }
   KEELSON_ASSIGN_OR_RETURN(client.prefix, EtcdPrefix(options.etcd_prefix));
+  plane.etcd_alarms =
+      std::make_unique<etcd::AlarmFollower>(client, plane.etcd ? etcd::kQuotaBytes : int64_t{0});
   plane.etcd_client = std::make_shared<etcd::Client>(std::move(client));
   storage::TellDatabaseSize(plane.etcd_client);
   return {};
@@ -97,6 +102,12 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
   KEELSON_ASSIGN_OR_RETURN(apiserver::ApiServerOptions api, ApiServerOptionsOf(options));
   KEELSON_ASSIGN_OR_RETURN(storage::Store::Options storage, StoreOptionsOf(options));
   if (storage.encryption) api.check_kms = [encryption = storage.encryption] { return encryption->Health(); };
+  api.etcd_alarms = [&alarms = *plane.etcd_alarms]() -> Result<std::vector<std::string>> {
+    KEELSON_ASSIGN_OR_RETURN(const std::vector<etcd::Alarm> all, alarms.Alarms());
+    std::vector<std::string> out;
+    for (const etcd::Alarm& alarm : all) out.push_back(etcd::AlarmText(alarm));
+    return out;
+  };
   plane.store = std::make_unique<storage::Store>(plane.etcd_client, std::move(storage));
   plane.registry = std::make_unique<registry::Registry>(*plane.store, std::move(config));
   plane.apiserver = std::make_unique<apiserver::ApiServer>(std::move(api), *plane.registry, *plane.store);
@@ -229,6 +240,8 @@ int RunControlPlane(const Options& options) {
       return component::ExitCode(made, "Cannot start the API server");
     }
     AddApiServer(group, options, plane);
+    AddEtcdEvents(group, *plane.etcd_alarms,
+                  plane.apiserver->TransportFor(apiserver::ApiServerUser(), "kube-apiserver"));
   }
   if (Result<> added = AddRoles(group, options, plane.apiserver.get(), plane.roles); !added) {
     return component::ExitCode(added, kCannotStart);

@@ -17,6 +17,11 @@ Result<> SetAddress(const Options& options, etcd::SupervisorOptions& supervisor)
   supervisor.address = options.etcd_address;
   supervisor.name = options.etcd_name;
   supervisor.initial_cluster = options.etcd_initial_cluster;
+  const std::string& state = options.etcd_initial_cluster_state;
+  if (state != "new" && state != "existing") {
+    return Error(Code::kInvalid, "--etcd-initial-cluster-state is 'new' or 'existing', not '" + state + "'");
+  }
+  supervisor.bootstraps = state == "new";
   const std::string& pki = options.etcd_pki_dir;
   supervisor.pki = {
       pki + "/ca.crt",       pki + "/server.crt", pki + "/server.key", options.etcd_certificate_file,

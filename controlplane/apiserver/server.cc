@@ -226,7 +226,11 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
   return group.Run(stop);
 }
 
-void ApiServer::BeginShutdown() { impl_->stopping.store(true); }
+// New connections must find another server before this one stops to serve.
+void ApiServer::BeginShutdown() {
+  impl_->stopping.store(true);
+  impl_->Withdraw();
+}
 void ApiServer::EndWatches() { impl_->watches.EndAll(); }
 
 }  // namespace keelson::apiserver

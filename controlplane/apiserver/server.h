@@ -67,7 +67,9 @@ struct ApiServerOptions {
   ServiceResolver::Routing service_routing = ServiceResolver::Routing::kEndpoints;
   ProxyCertificate proxy_certificate;  // for extension API servers
   bool reject_extension_redirects = true;
-  std::function<Result<>()> check_kms;         // for /readyz; may be empty
+  std::function<Result<>()> check_kms;  // for /readyz; may be empty
+  // The alarms of etcd, a sentence each, for ComponentStatus; may be empty.
+  std::function<Result<std::vector<std::string>>()> etcd_alarms;
   std::vector<std::string> flags;              // "name=value", for /flagz
   bool statusz = true, flagz = true;           // serve these pages
   bool profiling = true;                       // /debug/pprof/
@@ -101,7 +103,8 @@ class ApiServer {
   void SetAuthorizers(std::vector<ApiServerOptions::AuthorizerEntry> authorizers);
   void SetProxyCertificate(ProxyCertificate certificate);
 
-  // Makes /readyz fail; requests are still served.
+  // Makes /readyz fail, and takes this server out of the endpoints of the Service kubernetes; requests are still served.
+  // Blocks until etcd has answered, or some seconds.
   void BeginShutdown();
   // Ends all open watches.
   void EndWatches();

@@ -54,6 +54,27 @@ Result<> ApiServer::Impl::Bootstrap(std::stop_token stop) {
   return {};
 }
 
+Result<> ApiServer::Impl::Publish(std::stop_token outer) {
+  MutexLock lock(publish_mutex);
+  if (withdrawn) return {};
+  const std::stop_callback forward(outer, [this] { publish_stop.request_stop(); });
+  const std::stop_token stop = publish_stop.get_token();
+  KEELSON_RETURN_IF_ERROR(EnsureKubernetesService(registry, options.kubernetes_service, stop));
+  if (!options.gate_on("APIServerIdentity")) return {};
+  const WallTime now = Clock::Real().Now();
+  KEELSON_RETURN_IF_ERROR(EnsureIdentityLease(registry, identity_holder, now, stop));
+  return RemoveExpiredIdentityLeases(registry, now, stop);
+}
+
+void ApiServer::Impl::Withdraw() {
+  publish_stop.request_stop();
+  MutexLock lock(publish_mutex);
+  if (std::exchange(withdrawn, true)) return;
+  if (Result<> gone = WithdrawKubernetesEndpoint(registry, options.kubernetes_service); !gone) {
+    log::Warn("Cannot take this server out of the Service kubernetes", {{"err", gone.error()}});
+  }
+}
+
 // After ready(): an invalid advertise address must not prevent the start.
 Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready) {
   KEELSON_RETURN_IF_ERROR(registry.Start(stop));
@@ -72,14 +93,14 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
   if (stop.stop_requested()) return {};
   bool failing = false, correct = false;
   for (bool first = true; !stop.stop_requested(); first = false) {
-    Result<> done = EnsureKubernetesService(registry, options.kubernetes_service, stop);
+    Result<> done = Publish(stop);
     if (done && !correct) {
       done = CorrectKubernetesService(registry, options.kubernetes_service, stop);
       correct = static_cast<bool>(done);
     }
     if (done) done = EnsureAuthenticationInfo(registry, options.authentication, stop);
     if (done) done = EnsureLegacyTokenTracking(registry, Clock::Real().Now(), stop);
-    if (!done && !std::exchange(failing, true)) {
+    if (!done && !publish_stop.stop_requested() && !std::exchange(failing, true)) {
       log::Warn("Cannot keep what others find this server by", {{"err", done.error()}});
     }
     if (done) failing = false;
@@ -97,9 +118,7 @@ Result<> ApiServer::Impl::RunBootstrap(std::stop_token stop, const ServiceGroup:
     openapi.DropIdle();
     pause(kServiceCheckPeriod);
   }
-  if (Result<> gone = WithdrawKubernetesEndpoint(registry, options.kubernetes_service); !gone) {
-    log::Warn("Cannot take this server out of the Service kubernetes", {{"err", gone.error()}});
-  }
+  Withdraw();
   return {};
 }
 

@@ -8,9 +8,12 @@
 #include "controlplane/apiserver/handlers/component_status.h"
 #include "controlplane/apiserver/request/held_writer.h"
 #include "controlplane/apiserver/server_impl.h"
+#include "lib/base/text.h"
 
 namespace keelson::apiserver {
 namespace {
+
+constexpr std::chrono::seconds kDefinitionPatience{10};
 
 Error NoSuchPath() {
   return Error(Code::kNotFound, "the server could not find the requested resource").WithDetails({});
@@ -156,10 +159,26 @@ bool ApiServer::Impl::Answer(const std::shared_ptr<Context>& request, std::funct
   return true;
 }
 
+// Another server may have told the client that a definition is established, before this server's cache has it: a
+// consistent read of the definition waits until it has.
+Result<const api::ResourceInfo*> ApiServer::Impl::FindInNewerDefinition(const RequestInfo& info) const {
+  // All groups of custom resources have a dot, and so have few others.
+  if (info.group.find('.') == std::string::npos) return nullptr;
+  KEELSON_ASSIGN_OR_RETURN(
+      const storage::ObjectPtr definition,
+      store.Get(api::ResourceOf<CustomResourceDefinition>(), info.resource + "." + info.group, "",
+                {SteadyTime::clock::now() + kDefinitionPatience, {}}));
+  if (!definition) return nullptr;
+  return registry.FindResource(info.group, info.version, info.FullResource());
+}
+
 Result<> ApiServer::Impl::FindRow(Context& context) const {
   const RequestInfo& info = context.info;
   KEELSON_ASSIGN_OR_RETURN(context.resource,
                            registry.FindResource(info.group, info.version, info.FullResource()));
+  if (!context.resource) {
+    KEELSON_ASSIGN_OR_RETURN(context.resource, FindInNewerDefinition(info));
+  }
   if (!context.resource) return NoSuchPath();
   const api::ResourceInfo& row = *context.resource;
   const apiextensions::CustomRow* custom = apiextensions::CustomOf(row);
@@ -182,11 +201,18 @@ Result<> ApiServer::Impl::FindRow(Context& context) const {
   return {};
 }
 
+std::string ApiServer::Impl::EtcdProblem() const {
+  if (!store.ready()) return "etcd cannot be reached";
+  if (!options.etcd_alarms) return "";
+  const Result<std::vector<std::string>> alarms = options.etcd_alarms();
+  return alarms ? Join(*alarms, "; ") : alarms.error().message();
+}
+
 void ApiServer::Impl::HandleResource(Context& context) {
   const api::ResourceInfo& row = *context.resource;
   if (ReviewHandler::Serves(row)) return reviews->Handle(context);
   if (UsageHandler::Serves(row)) return usage_handler.Handle(context);
-  if (row.kind == "ComponentStatus") return HandleComponentStatus(context, store.ready());
+  if (row.kind == "ComponentStatus") return HandleComponentStatus(context, EtcdProblem());
   if (row.resource == "serviceaccounts/token" && row.group.empty()) {
     if (tokens) return tokens->Handle(context);
     return ReplyError(context, Error(Code::kUnimplemented, "the server has no key to sign tokens with"));

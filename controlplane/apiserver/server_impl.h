@@ -17,6 +17,7 @@
 #include "controlplane/apiserver/authn/impersonation.h"
 #include "controlplane/apiserver/authz/node.h"
 #include "controlplane/apiserver/authz/rbac.h"
+#include "controlplane/apiserver/bootstrap/identity_lease.h"
 #include "controlplane/apiserver/bootstrap/role_aggregation.h"
 #include "controlplane/apiserver/connect/connect.h"
 #include "controlplane/apiserver/crd/definition_controller.h"
@@ -55,15 +56,21 @@ struct ApiServer::Impl {
   bool PassOn(const std::shared_ptr<Context>& context, std::function<void()> done);
   void Refuse(Context& context, SteadyTime came);
   Result<> FindRow(Context& context) const;
+  Result<const api::ResourceInfo*> FindInNewerDefinition(const RequestInfo& info) const;
   // Authorizes the request and answers it. False: the response comes later, and `done` runs then.
   bool Dispatch(const std::shared_ptr<Context>& context, std::function<void()> done);
   // Answers an authorized request of this server. Returns as Dispatch() does.
   bool Answer(const std::shared_ptr<Context>& request, std::function<void()> done);
+  std::string EtcdProblem() const;  // empty: it is healthy
   void HandleResource(Context& context);
   void HandlePath(Context& context);
   std::vector<HealthCheck> HealthChecks();
   Result<> Bootstrap(std::stop_token stop);
   Result<> RunBootstrap(std::stop_token stop, const ServiceGroup::Ready& ready);
+  // Keeps what peers and clients find this server by.
+  Result<> Publish(std::stop_token outer);
+  // Takes this server out of the endpoints, once: it never publishes itself again.
+  void Withdraw();
   UnionAuthorizer::List Authorizers() const;
   Authenticator::Options AuthenticatorOptions() const KEELSON_REQUIRES(reload_mutex);
   flowcontrol::Controller::Options FlowOptions();
@@ -80,6 +87,10 @@ struct ApiServer::Impl {
   storage::Store& store;
   std::atomic<bool> stopping{false};
   PostStartHooks hooks;
+  const std::string identity_holder = IdentityHolder();
+  std::stop_source publish_stop;
+  Mutex publish_mutex;  // one writer of the endpoints at a time
+  bool withdrawn KEELSON_GUARDED_BY(publish_mutex) = false;
 
   std::shared_ptr<RbacAuthorizer> rbac = std::make_shared<RbacAuthorizer>();
   std::shared_ptr<NodeGraph> graph = std::make_shared<NodeGraph>();

@@ -126,7 +126,7 @@ ClientOptions Supervisor::Running(const std::string& data_dir) {
 std::vector<std::string> Supervisor::Arguments() const {
   std::string client = Url();
   std::string peer = PeerUrl();
-  const bool joins = !options_.initial_cluster.empty();
+  const bool alone = options_.initial_cluster.empty(), begins = alone || options_.bootstraps;
   const Pki& pki = options_.pki;
   std::vector<std::string> arguments = {
       options_.binary,
@@ -136,8 +136,8 @@ std::vector<std::string> Supervisor::Arguments() const {
       "--advertise-client-urls=" + client,
       "--listen-peer-urls=" + peer,
       "--initial-advertise-peer-urls=" + peer,
-      "--initial-cluster=" + (joins ? options_.initial_cluster : options_.name + "=" + peer),
-      std::string("--initial-cluster-state=") + (joins ? "existing" : "new"),
+      "--initial-cluster=" + (alone ? options_.name + "=" + peer : options_.initial_cluster),
+      std::string("--initial-cluster-state=") + (begins ? "new" : "existing"),
       "--client-cert-auth=true",
       "--trusted-ca-file=" + pki.ca_file,
       "--cert-file=" + pki.server_certificate_file,
@@ -148,7 +148,7 @@ std::vector<std::string> Supervisor::Arguments() const {
       "--peer-key-file=" + pki.peer_key_file,
       "--logger=zap",
       "--log-outputs=stderr",
-      "--quota-backend-bytes=8589934592",
+      "--quota-backend-bytes=" + std::to_string(kQuotaBytes),
       "--snapshot-count=10000"};
   arguments.insert(arguments.end(), options_.extra_arguments.begin(), options_.extra_arguments.end());
   return arguments;

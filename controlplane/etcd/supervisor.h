@@ -26,6 +26,9 @@
 
 namespace keelson::etcd {
 
+// Of our own etcd's database: at it etcd refuses writes.
+inline constexpr int64_t kQuotaBytes = int64_t{8} << 30;
+
 struct SupervisorOptions {
   std::string binary = "etcd";  // a name is looked up in PATH
   std::string data_dir;
@@ -35,6 +38,7 @@ struct SupervisorOptions {
   // NAME=PEER-URL,... of a cluster that it joins as a member that has been added; empty: it begins one. etcd reads it when it
   // has no data.
   std::string initial_cluster;
+  bool bootstraps = false;             // the members of initial_cluster begin the cluster together
   int client_port = 0, peer_port = 0;  // 0: etcd's ports at `address`; free ones on the loopback interface
   Pki pki;                             // all empty: make them under data_dir
   std::vector<std::string> extra_arguments;

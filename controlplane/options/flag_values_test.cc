@@ -93,6 +93,8 @@ constexpr Case kCases[] = {
     {"--etcd-name=cp-1", [](const Options& o) { return o.etcd_name == "cp-1"; }},
     {"--etcd-initial-cluster=a=https://a:2380,b=https://b:2380",
      [](const Options& o) { return o.etcd_initial_cluster == "a=https://a:2380,b=https://b:2380"; }},
+    {"--etcd-initial-cluster-state=new",
+     [](const Options& o) { return o.etcd_initial_cluster_state == "new"; }},
     {"--etcd-pki-dir=/pki", [](const Options& o) { return o.etcd_pki_dir == "/pki"; }},
     {"--storage-backend=etcd3", [](const Options& o) { return o.storage_backend == "etcd3"; }},
 

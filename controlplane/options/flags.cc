@@ -45,6 +45,10 @@ void AddStorage(const FlagAdder& add, Options& options) {
   add("--etcd-name", options.etcd_name, "Name of our own etcd in its cluster");
   add("--etcd-initial-cluster", options.etcd_initial_cluster,
       "Cluster that our own etcd joins when it has no data, NAME=PEER-URL,...; none: it begins a new one");
+  add("--etcd-initial-cluster-state", options.etcd_initial_cluster_state,
+      "Of --etcd-initial-cluster: 'existing', a cluster that has this etcd as a new member; 'new', all of "
+      "its members "
+      "begin it together");
   add("--etcd-pki-dir", options.etcd_pki_dir,
       "Certificates of our own etcd at --etcd-address: ca.crt, and server and peer with their keys");
   add("--data-dir", options.data_dir, "Where an etcd of our own keeps its data");

@@ -48,7 +48,8 @@ struct Options {
   // An own etcd that others can join: it listens at this address. Empty: on the loopback interface alone.
   std::string etcd_address, etcd_name = "default";
   std::string etcd_initial_cluster;  // NAME=PEER-URL,... of the cluster that it joins; empty: a new one
-  std::string etcd_pki_dir;          // with ca, server and peer
+  std::string etcd_initial_cluster_state = "existing";  // new: the members of that cluster begin it together
+  std::string etcd_pki_dir;                             // with ca, server and peer
   std::string data_dir = "/var/lib/keelson/controlplane";
   std::string storage_backend, etcd_prefix = "/registry";
   std::string storage_media_type = "application/vnd.kubernetes.protobuf";

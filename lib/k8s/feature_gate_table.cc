@@ -16,7 +16,7 @@ constexpr Programs kKubelet = Program::kKubelet, kProxy = Program::kProxy, kApiS
 // Sorted by name.
 constexpr FeatureGate kGates[] = {
     {"APIResponseCompression", kBeta, kOn},
-    {"APIServerIdentity", kBeta, kOn},
+    {"APIServerIdentity", kBeta, kOn, kOpen, kApiServer},
     {"APIServerTracing", kGa, kOn, kLocked},
     {"APIServingWithRoutine", kAlpha, kOff},
     {"AggregatedDiscoveryRemoveBetaType", kDeprecated, kOn, kLocked},

@@ -4,15 +4,15 @@
 
 namespace keelson::apiserver {
 
-void HandleComponentStatus(Context& context, bool etcd_healthy) {
+void HandleComponentStatus(Context& context, const std::string& etcd_problem) {
   constexpr const char* kName = "etcd-0";
   context.warnings.push_back("v1 ComponentStatus is deprecated in v1.19+");
   corev1::ComponentStatus status;
   status.mutable_metadata()->set_name(kName);
   corev1::ComponentCondition& condition = *status.add_conditions();
   condition.set_type("Healthy");
-  condition.set_status(etcd_healthy ? "True" : "False");
-  condition.set_message(etcd_healthy ? "ok" : "etcd cannot be reached");
+  condition.set_status(etcd_problem.empty() ? "True" : "False");
+  condition.set_message(etcd_problem.empty() ? "ok" : etcd_problem);
   registry::ObjectPtr object = storage::Object::FromMessage(*context.resource, status, 0);
   if (context.info.verb == "list") {
     registry::ObjectList list;
