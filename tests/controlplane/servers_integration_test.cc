@@ -1,0 +1,292 @@
+// Three API servers on one etcd, under load: what each of them keeps in its memory must not show.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "lib/base/mutex.h"
+#include "tests/controlplane/servers.h"
+
+namespace keelson::controlplane {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr size_t kCount = 3;
+
+class ServersTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    missing_ = TestCluster::Missing();
+    if (missing_.empty()) {
+      servers_ =
+          std::make_unique<Servers>(kCount, std::vector<std::string>{"--shutdown-delay-duration=500ms"});
+    }
+  }
+  static void TearDownTestSuite() { servers_.reset(); }
+  void SetUp() override {
+    if (!missing_.empty()) GTEST_SKIP() << missing_;
+    ns_ = fmt::format("t{}", ++made_);
+    ASSERT_EQ(
+        Do(0, "POST", "/api/v1/namespaces", fmt::format(R"({{"metadata":{{"name":"{}"}}}})", ns_)).status,
+        201);
+  }
+
+  static Answer Do(size_t server, const std::string& method, const std::string& target,
+                   const std::string& body = "") {
+    return servers_->Do(server, method, target, body);
+  }
+  std::string Path(const std::string& resource, const std::string& name = "") const {
+    return "/api/v1/namespaces/" + ns_ + "/" + resource + (name.empty() ? "" : "/" + name);
+  }
+  static std::string Named(const std::string& name, const std::string& more = "") {
+    return fmt::format(R"({{"metadata":{{"name":"{}"}}{}}})", name, more);
+  }
+  // Threads with a number and a client to each server.
+  using Clients = std::vector<std::unique_ptr<http::Client>>;
+  static void AtOnce(size_t threads, const std::function<void(size_t number, Clients& clients)>& work) {
+    std::vector<std::jthread> running;
+    for (size_t i = 0; i < threads; ++i) {
+      running.emplace_back([i, &work] {
+        Clients clients;
+        for (size_t server = 0; server < kCount; ++server) clients.push_back(servers_->NewClient(server));
+        work(i, clients);
+      });
+    }
+  }
+  static bool Eventually(const std::function<bool()>& condition) {
+    const SteadyTime deadline = SteadyTime::clock::now() + seconds(60);
+    while (!condition()) {
+      if (SteadyTime::clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return true;
+  }
+  // All values of a field in a list.
+  static std::vector<std::string> All(const std::string& text, const std::string& mark) {
+    std::vector<std::string> out;
+    for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
+      const size_t begin = at + mark.size();
+      out.push_back(text.substr(begin, text.find_first_of("\",}", begin) - begin));
+    }
+    return out;
+  }
+
+  inline static std::string missing_;
+  inline static std::unique_ptr<Servers> servers_;
+  inline static int made_ = 0;
+  std::string ns_;
+};
+
+TEST_F(ServersTest, QuotasAreNeverExceeded) {
+  constexpr int kHard = 20;
+  ASSERT_EQ(Do(0, "POST", Path("resourcequotas"),
+               Named("q", fmt::format(R"(,"spec":{{"hard":{{"count/secrets":"{}"}}}})", kHard)))
+                .status,
+            201);
+  // A quota holds once its status names what is used.
+  ASSERT_TRUE(Eventually([&] {
+    return Do(1, "GET", Path("resourcequotas", "q")).body.find("\"used\":{\"count/secrets\"") !=
+           std::string::npos;
+  }));
+  std::atomic<int> admitted{0}, refused{0};
+  AtOnce(6, [&](size_t number, Clients& clients) {
+    for (int i = 0; i < 8; ++i) {
+      Answer answer;
+      do {  // many charges at a time may lose their race with each other
+        answer = Servers::Do(*clients[(number + static_cast<size_t>(i)) % kCount], "POST", Path("secrets"),
+                             Named(fmt::format("s-{}-{}", number, i)));
+      } while (answer.status == 409 && answer.Field("reason") == "Conflict");
+      if (answer.status == 201) {
+        ++admitted;
+      } else {
+        EXPECT_EQ(answer.status, 403) << answer.body << answer.error;
+        EXPECT_THAT(answer.body, HasSubstr("exceeded quota"));
+        ++refused;
+      }
+    }
+  });
+  EXPECT_EQ(admitted.load(), kHard);
+  EXPECT_EQ(refused.load(), 6 * 8 - kHard);
+  // A server refuses by the newest quota, though another one has raised it.
+  for (int more = 1; more <= 10; ++more) {
+    ASSERT_EQ(Do(0, "PATCH", Path("resourcequotas", "q"),
+                 fmt::format(R"({{"spec":{{"hard":{{"count/secrets":"{}"}}}}}})", kHard + more))
+                  .status,
+              200);
+    ASSERT_TRUE(Eventually([&] {
+      return Do(0, "GET", Path("resourcequotas", "q"))
+                 .body.find(fmt::format(R"("status":{{"hard":{{"count/secrets":"{}")", kHard + more)) !=
+             std::string::npos;
+    }));
+    const Answer answer =
+        Do(1 + static_cast<size_t>(more % 2), "POST", Path("secrets"), Named(fmt::format("more-{}", more)));
+    EXPECT_EQ(answer.status, 201) << answer.body;
+  }
+}
+
+TEST_F(ServersTest, AddressesAndPortsAreGivenOnce) {
+  const auto service = [](const std::string& name, int node_port) {
+    return Named(name, fmt::format(R"(,"spec":{{"type":"NodePort","ports":[{{"port":80{}}}]}})",
+                                   node_port ? fmt::format(R"(,"nodePort":{})", node_port) : ""));
+  };
+  AtOnce(6, [&](size_t number, Clients& clients) {
+    for (int i = 0; i < 12; ++i) {
+      const Answer answer = Servers::Do(*clients[(number + static_cast<size_t>(i)) % kCount], "POST",
+                                        Path("services"), service(fmt::format("s-{}-{}", number, i), 0));
+      EXPECT_EQ(answer.status, 201) << answer.body << answer.error;
+    }
+  });
+  const std::string list = Do(2, "GET", Path("services")).body;
+  for (const char* field : {"\"clusterIP\":\"", "\"nodePort\":"}) {
+    const std::vector<std::string> values = All(list, field);
+    EXPECT_THAT(values, SizeIs(72)) << field;
+    EXPECT_THAT((std::set<std::string>(values.begin(), values.end())), SizeIs(72)) << field;
+  }
+  // The same port through all servers at once.
+  for (int port = 32001; port <= 32005; ++port) {
+    std::atomic<int> created{0};
+    AtOnce(kCount, [&](size_t number, Clients& clients) {
+      const Answer answer = Servers::Do(*clients[number], "POST", Path("services"),
+                                        service(fmt::format("p-{}-{}", port, number), port));
+      if (answer.status == 201) {
+        ++created;
+      } else {
+        EXPECT_EQ(answer.status, 422) << answer.body << answer.error;
+      }
+    });
+    EXPECT_EQ(created.load(), 1) << port;
+  }
+}
+
+TEST_F(ServersTest, WhatOneHasWrittenTheOthersRead) {
+  AtOnce(4, [&](size_t number, Clients& clients) {
+    for (size_t i = 0; i < 25; ++i) {
+      http::Client &a = *clients[(number + i) % kCount], &b = *clients[(number + i + 1) % kCount],
+                   &c = *clients[(number + i + 2) % kCount];
+      const std::string name = fmt::format("c-{}-{}", number, i), mark = "\"name\":\"" + name + "\"";
+      const Answer created = Servers::Do(a, "POST", Path("configmaps"), Named(name));
+      ASSERT_EQ(created.status, 201) << created.body << created.error;
+      const std::string revision = created.Field("resourceVersion");
+      EXPECT_THAT(Servers::Do(b, "GET", Path("configmaps")).body, HasSubstr(mark));
+      EXPECT_THAT(Servers::Do(c, "GET", Path("configmaps") + "?resourceVersion=" + revision).body,
+                  HasSubstr(mark));
+      EXPECT_EQ(Servers::Do(c, "GET", Path("configmaps", name) + "?resourceVersion=" + revision).status, 200);
+      // An update by what another server has shown.
+      const std::string body = fmt::format(
+          R"({{"metadata":{{"name":"{}","resourceVersion":"{}"}},"data":{{"a":"1"}}}})", name, revision);
+      EXPECT_EQ(Servers::Do(c, "PUT", Path("configmaps", name), body).status, 200);
+      EXPECT_EQ(Servers::Do(b, "PUT", Path("configmaps", name), body).status, 409) << "an update was lost";
+      EXPECT_EQ(Servers::Do(b, "DELETE", Path("configmaps", name)).status, 200);
+      EXPECT_EQ(Servers::Do(a, "GET", Path("configmaps", name)).status, 404);
+      EXPECT_THAT(Servers::Do(c, "GET", Path("configmaps")).body, Not(HasSubstr(mark)));
+    }
+  });
+}
+
+TEST_F(ServersTest, ANamespaceThatWasMadeAgainIsUsable) {
+  for (size_t i = 0; i < 6; ++i) {
+    const std::string name = ns_ + "-again", path = "/api/v1/namespaces/" + name;
+    ASSERT_EQ(Do(i % kCount, "POST", "/api/v1/namespaces", Named(name)).status, 201);
+    const Answer made = Do((i + 1) % kCount, "POST", path + "/configmaps", Named("x"));
+    EXPECT_EQ(made.status, 201) << made.body;
+    ASSERT_EQ(Do(i % kCount, "DELETE", path).status, 200);
+    ASSERT_TRUE(Eventually([&] { return Do(i % kCount, "GET", path).status == 404; }));
+  }
+}
+
+TEST_F(ServersTest, ADefinitionThatIsEstablishedIsServedByAll) {
+  for (size_t i = 0; i < 12; ++i) {
+    const std::string plural = fmt::format("things{}", i),
+                      crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const std::string name = plural + ".example.com";
+    const std::string body = fmt::format(
+        R"({{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{{"name":"{0}"}},)"
+        R"("spec":{{"group":"example.com","scope":"Namespaced","names":{{"plural":"{1}","singular":"thing{2}",)"
+        R"("kind":"Thing{2}","listKind":"Thing{2}List"}},"versions":[{{"name":"v1","served":true,"storage":true,)"
+        R"("schema":{{"openAPIV3Schema":{{"type":"object"}}}}}}]}}}})",
+        name, plural, i);
+    const size_t a = i % kCount, b = (i + 1) % kCount, c = (i + 2) % kCount;
+    const Answer defined = Do(a, "POST", crds, body);
+    ASSERT_EQ(defined.status, 201) << defined.body;
+    ASSERT_TRUE(Eventually([&] {
+      return Do(a, "GET", crds + "/" + name).body.find("\"InitialNamesAccepted\"") != std::string::npos;
+    }));
+    const std::string path = "/apis/example.com/v1/namespaces/" + ns_ + "/" + plural;
+    const Answer made =
+        Do(b, "POST", path,
+           fmt::format(R"({{"apiVersion":"example.com/v1","kind":"Thing{}","metadata":{{"name":"x"}}}})", i));
+    EXPECT_EQ(made.status, 201) << made.status << made.body;
+    const Answer listed = Do(c, "GET", path);
+    EXPECT_EQ(listed.status, 200);
+    EXPECT_THAT(listed.body, HasSubstr("\"name\":\"x\""));
+  }
+  EXPECT_EQ(Do(0, "GET", "/apis/example.com/v1/namespaces/" + ns_ + "/nothings").status, 404);
+}
+
+TEST_F(ServersTest, TheyKnowOfEachOther) {
+  ASSERT_TRUE(Eventually([&] {
+    const std::string body = Do(0, "GET", "/api/v1/namespaces/default/endpoints/kubernetes").body;
+    return All(body, "\"ip\":\"") == std::vector<std::string>{"192.0.2.10", "192.0.2.11", "192.0.2.12"};
+  }));
+  // All are on one host.
+  const Answer leases = Do(1, "GET",
+                           "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+                           "?labelSelector=apiserver.kubernetes.io/identity%3Dkube-apiserver");
+  EXPECT_THAT(All(leases.body, "\"holderIdentity\":\"apiserver-"), SizeIs(1)) << leases.body;
+}
+
+// Clients that repeat requests as client-go does see no failure, and nothing that was acknowledged is lost.
+TEST_F(ServersTest, ARollingRestartFailsNoRequest) {
+  std::atomic<bool> over{false};
+  Mutex mutex;
+  std::vector<std::string> acknowledged;
+  std::vector<std::jthread> clients;
+  for (size_t i = 0; i < 6; ++i) {
+    clients.emplace_back([&, i] {
+      RetryingClient client(*servers_, i % kCount);
+      for (int n = 0; !over; ++n) {
+        const std::string name = fmt::format("r-{}-{}", i, n);
+        const Answer created = client.Do("POST", Path("configmaps"), Named(name));
+        EXPECT_EQ(created.status, 201) << created.body << created.error;
+        const Answer read = client.Do("GET", Path("configmaps", name));
+        EXPECT_EQ(read.status, 200) << read.body << read.error;
+        if (created.status != 201) continue;
+        MutexLock lock(mutex);
+        acknowledged.push_back(name);
+      }
+    });
+  }
+  const auto count = [&] {
+    MutexLock lock(mutex);
+    return acknowledged.size();
+  };
+  for (size_t server = 0; server < kCount; ++server) {
+    const size_t before = count();
+    ASSERT_TRUE(Eventually([&] { return count() >= before + 20; }));
+    EXPECT_EQ(servers_->End(server, SIGTERM), 0) << servers_->Log(server);
+    const std::string address = fmt::format("\"192.0.2.{}\"", 10 + server);
+    const size_t other = (server + 1) % kCount;
+    EXPECT_THAT(Do(other, "GET", "/api/v1/namespaces/default/endpoints/kubernetes").body,
+                Not(HasSubstr(address)));
+    const size_t without = count();
+    ASSERT_TRUE(Eventually([&] { return count() >= without + 20; })) << "the others do not go on";
+    servers_->Start(server);
+    servers_->Ready(server);
+    ASSERT_TRUE(Eventually([&] {
+      return Do(other, "GET", "/api/v1/namespaces/default/endpoints/kubernetes").body.find(address) !=
+             std::string::npos;
+    }));
+  }
+  over = true;
+  clients.clear();
+  const std::string list = Do(0, "GET", Path("configmaps")).body;
+  for (const std::string& name : acknowledged) EXPECT_THAT(list, HasSubstr("\"name\":\"" + name + "\""));
+}
+
+}  // namespace
+}  // namespace keelson::controlplane
