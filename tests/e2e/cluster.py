@@ -44,15 +44,17 @@ def kill(pid):
 
 
 class Cluster:
-    """`nodes`: their number, each in its own namespaces; None: a single node in the outer namespace."""
+    """`nodes`: their number, each in its own namespaces; None: a single node in the outer namespace. `control_planes`: how
+    many of them run the control plane."""
 
-    def __init__(self, nodes=None, **settings):
+    def __init__(self, nodes=None, control_planes=1, **settings):
         self.name = f"keelson-e2e-{os.getpid()}"
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="keelson-e2e-"))
         self.state = self.dir / "state"
         self.id = hashlib.sha256(str(self.state).encode()).hexdigest()[:8]  # as in tools/dev/common.sh
         self.nodes = [f"node{i + 1}" for i in range(nodes or 1)]
         self._several = nodes is not None
+        self._control_planes = control_planes
         self.env = dict(os.environ, KEELSON_DIR=str(self.state), KEELSON_DEMO="no", **settings)
         if self._several:
             self.env["KEELSON_NODE_SUBNET"] = "192.168.77.0/24"
@@ -70,7 +72,8 @@ class Cluster:
                         ["link", "set", "uplink1", "up"], ["route", "add", "default", "dev", "uplink0"]):
             run(["ip", "-n", self.name, *command])
         self._before = self.traces()
-        self.dev("up", *(["--nodes", len(self.nodes)] if self._several else []))
+        self.dev("up", *(["--nodes", len(self.nodes)] if self._several else []),
+                 *(["--control-planes", self._control_planes] if self._control_planes > 1 else []))
 
     def down(self):
         result = self.dev("down", check=False)
@@ -99,8 +102,8 @@ class Cluster:
         """Uses nsenter, because `ip netns exec` remounts /sys and hides the cgroups."""
         return ["nsenter", f"--net=/run/netns/{self.name}", *map(str, args)]
 
-    def dev(self, *args, check=True, **settings):
-        return run(self.inside([ROOT / "dev", *args]), check=check, env=dict(self.env, **settings))
+    def dev(self, *args, check=True, stdin=None, **settings):
+        return run(self.inside([ROOT / "dev", *args]), check=check, input=stdin, env=dict(self.env, **settings))
 
     def pid(self, daemon, node="node1"):
         return int((self.state / "nodes" / node / "run" / f"{daemon}.pid").read_text().split()[0])

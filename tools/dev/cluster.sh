@@ -16,22 +16,33 @@ forget_previous_boot() {
   echo "$boot" >"$KEELSON_DIR/boot_id"
 }
 
-# up [--nodes N]. Without it a cluster keeps the nodes that it has; nodes can be added but not taken away.
+# up [--nodes N [--control-planes M]]. Without them a cluster keeps the nodes that it has; nodes can be added but not taken
+# away, and control planes stay.
 parse_up() {
-  local nodes=
+  local nodes='' control_planes=''
   while [ $# -gt 0 ]; do
     case $1 in
       --nodes) nodes=${2:-} && shift 2 ;;
       --nodes=*) nodes=${1#*=} && shift ;;
-      *) die "usage: ./dev up [--nodes N]" ;;
+      --control-planes) control_planes=${2:-} && shift 2 ;;
+      --control-planes=*) control_planes=${1#*=} && shift ;;
+      *) die "usage: ./dev up [--nodes N [--control-planes 1|3|5]]" ;;
     esac
-    [[ $nodes =~ ^[1-9][0-9]?$ ]] || die "--nodes takes a number from 1 to 99"
   done
-  [ -n "$nodes" ] || return 0
-  if [ -f "$KEELSON_DIR/cluster" ] && [ "$nodes" -lt "${CLUSTER_NODES:-100}" ]; then
-    die "the cluster in $KEELSON_DIR has ${CLUSTER_NODES:-this machine as its only} node(s): run ./dev down first"
+  [ -n "$nodes$control_planes" ] || return 0
+  [ -n "$nodes" ] || nodes=${CLUSTER_NODES:-$control_planes}
+  [[ $nodes =~ ^[1-9][0-9]?$ ]] || die "--nodes takes a number from 1 to 99"
+  if [ -f "$KEELSON_DIR/cluster" ]; then
+    [ "$nodes" -ge "${CLUSTER_NODES:-100}" ] ||
+      die "the cluster in $KEELSON_DIR has ${CLUSTER_NODES:-this machine as its only} node(s): run ./dev down first"
+    [ "${control_planes:-$CLUSTER_CONTROL_PLANES}" = "$CLUSTER_CONTROL_PLANES" ] ||
+      die "the cluster in $KEELSON_DIR has $CLUSTER_CONTROL_PLANES control plane(s): run ./dev down first"
   fi
+  # Two of two or of four members that must answer are no gain over one of one or two of three.
+  [[ ${control_planes:-1} =~ ^[135]$ ]] || die "--control-planes takes 1, 3 or 5: etcd needs most of its members"
+  [ "${control_planes:-1}" -le "$nodes" ] || die "$control_planes control planes need as many nodes: see --nodes"
   CLUSTER_NODES=$nodes
+  CLUSTER_CONTROL_PLANES=${control_planes:-$CLUSTER_CONTROL_PLANES}
   choose_subnet
 }
 
@@ -47,8 +58,14 @@ node_run() {
   for daemon in $(node_daemons); do daemon_wait "$daemon"; done
 }
 
+# on_control_planes COMMAND...: once a node that runs the control plane.
+on_control_planes() {
+  local name
+  for name in "${CONTROL_PLANES[@]}"; do (node_use "$name"; "$@"); done
+}
+
 control_plane_wait() {
-  daemon_wait kube-controlplane
+  on_control_planes daemon_wait kube-controlplane
   [ "$KEELSON_CNI" = none ] || run_kubectl apply -f "$ROOT/cni/agent/rbac.yaml" >/dev/null
   [ -z "$KEELSON_DNS_IP" ] || sed "s/10\.96\.0\.10/$KEELSON_DNS_IP/" "$ROOT/proxy/dns/kube-dns.yaml" | run_kubectl apply -f - >/dev/null
   storage_objects
@@ -70,10 +87,10 @@ cluster_up() {
   network_make
   each_node node_power_on
   step "control plane"
-  (node_use "${NODES[0]}"; daemon_start kube-controlplane)
+  on_control_planes daemon_start kube-controlplane
   step "images"
   images_make
-  (node_use "${NODES[0]}"; control_plane_wait)
+  control_plane_wait
   each_node_at_once node_run
   if [ "$KEELSON_CNI" != none ]; then
     step "waiting for the nodes to be Ready"

@@ -4,7 +4,7 @@
 # The daemons that this node is to have, in the order they start.
 node_daemons() {
   echo containerd
-  [ "$NODE" != "${NODES[0]}" ] || echo kube-controlplane
+  ! runs_control_plane || echo kube-controlplane
   echo kubelet
   echo kube-proxy
   [ "$KEELSON_CNI" = none ] || echo kube-cni
@@ -19,12 +19,21 @@ daemon_pid() {
   printf '%s' "${pid%% *}"
 }
 
+# The cluster of etcd that the control planes begin together: NAME=PEER-URL,...
+etcd_members() {
+  local name members=()
+  for name in "${CONTROL_PLANES[@]}"; do members+=("$name=https://$(node_ip "$name"):2380"); done
+  (IFS=,; printf %s "${members[*]}")
+}
+
 # daemon_command NAME: sets COMMAND.
 daemon_command() {
+  local data=$KEELSON_DIR/controlplane
+  ! several_control_planes || data=$NODE_DIR/controlplane
   case $1 in
     containerd) COMMAND=(containerd --config "$NODE_CONF/containerd.toml") ;;
     kube-controlplane)
-      COMMAND=("$BIN/kube-controlplane" --data-dir "$KEELSON_DIR/controlplane" --bind-address 0.0.0.0
+      COMMAND=("$BIN/kube-controlplane" --data-dir "$data" --bind-address 0.0.0.0
         --advertise-address "$NODE_IP" --secure-port "$KEELSON_API_PORT"
         --tls-cert-file "$PKI/apiserver.crt" --tls-private-key-file "$PKI/apiserver.key"
         --allow-privileged=true --client-ca-file "$PKI/ca.crt" --root-ca-file "$PKI/ca.crt"
@@ -39,6 +48,9 @@ daemon_command() {
         --requestheader-client-ca-file "$PKI/front-proxy-ca.crt" --requestheader-allowed-names front-proxy-client
         --requestheader-username-headers X-Remote-User --requestheader-uid-headers X-Remote-Uid
         --requestheader-group-headers X-Remote-Group --requestheader-extra-headers-prefix X-Remote-Extra-)
+      ! several_control_planes || COMMAND+=(--etcd-address "$NODE_IP" --etcd-name "$NODE"
+        --etcd-initial-cluster "$(etcd_members)" --etcd-initial-cluster-state new --etcd-pki-dir "$PKI/etcd-$NODE"
+        --etcd-cafile "$PKI/etcd-ca.crt" --etcd-certfile "$PKI/etcd-client.crt" --etcd-keyfile "$PKI/etcd-client.key")
       # shellcheck disable=SC2206
       COMMAND+=(${KEELSON_API_FLAGS:-})
       ;;

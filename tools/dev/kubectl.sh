@@ -36,5 +36,10 @@ admin_kubeconfig() {
 run_kubectl() {
   local kubeconfig
   kubeconfig=$(admin_kubeconfig)
+  # The file names the first control plane.
+  if several_control_planes; then
+    KUBECONFIG=$kubeconfig "$(kubectl_path)" --server "https://$(api_ip):$KEELSON_API_PORT" "$@"
+    return
+  fi
   KUBECONFIG=$kubeconfig "$(kubectl_path)" "$@"
 }

@@ -2,22 +2,25 @@
 # namespace, a cgroup subtree, a containerd and agents of its own, on one bridge (network.sh).
 #
 #   nodes/NAME/conf run log                     of its daemons; run/ is gone after a power-off
-#   nodes/NAME/containerd kubelet pod-logs cni  state that outlives a power-off
+#   nodes/NAME/containerd kubelet pod-logs cni controlplane hosts  state that outlives a power-off
 #   nodes/NAME/ns/mnt, nodes/NAME/ns/uts        hold the mount and UTS namespaces; /run/netns/keelson-ID-NAME the other
 
-# The arguments of `up`. CLUSTER_NODES is empty where the machine itself is the node.
+# The arguments of `up`. CLUSTER_NODES is empty where the machine itself is the node. The first CLUSTER_CONTROL_PLANES
+# nodes run the control plane.
 cluster_load() {
-  CLUSTER_NODES='' CLUSTER_SUBNET=''
+  CLUSTER_NODES='' CLUSTER_SUBNET='' CLUSTER_CONTROL_PLANES=1
   # shellcheck source=/dev/null
   [ ! -f "$KEELSON_DIR/cluster" ] || source "$KEELSON_DIR/cluster"
   NODES=("$KEELSON_NODE_NAME")
   # shellcheck disable=SC2207
   [ -z "$CLUSTER_NODES" ] || NODES=($(seq -f 'node%.0f' "$CLUSTER_NODES"))
+  CONTROL_PLANES=("${NODES[@]:0:$CLUSTER_CONTROL_PLANES}")
 }
 
 cluster_save() {
   mkdir -p "$KEELSON_DIR"
-  printf 'CLUSTER_NODES=%s\nCLUSTER_SUBNET=%s\n' "$CLUSTER_NODES" "$CLUSTER_SUBNET" >"$KEELSON_DIR/cluster"
+  printf 'CLUSTER_NODES=%s\nCLUSTER_SUBNET=%s\nCLUSTER_CONTROL_PLANES=%s\n' "$CLUSTER_NODES" "$CLUSTER_SUBNET" \
+    "$CLUSTER_CONTROL_PLANES" >"$KEELSON_DIR/cluster"
 }
 
 # node_use NAME: all settings of one node, as NODE_*. NODE_ENTER is what a command has in front to run there.
@@ -50,8 +53,34 @@ node_resolve() {
   die "no such node: $1 (${NODES[*]})"
 }
 
-# The control plane runs on the first node.
-api_ip() { (node_use "${NODES[0]}"; printf '%s' "$NODE_IP"); }
+node_ip() { (node_use "$1"; printf '%s' "$NODE_IP"); }
+
+runs_control_plane() { [[ " ${CONTROL_PLANES[*]} " == *" $NODE "* ]]; }
+
+several_control_planes() { [ "${#CONTROL_PLANES[@]}" -gt 1 ]; }
+
+# What clients on the nodes reach the API by. The name of several control planes has an address of each in the nodes' hosts
+# file: a client takes the first that answers, and turns to another when that one does not any more.
+api_host() { if several_control_planes; then printf %s "$API_NAME"; else node_ip "${CONTROL_PLANES[0]}"; fi; }
+
+# An address of the API for this machine: that of the first control plane that answers.
+api_ip() {
+  local name ip
+  if several_control_planes; then
+    for name in "${CONTROL_PLANES[@]}"; do
+      ip=$(node_ip "$name")
+      ! curl -fsS -m 2 --connect-timeout 1 --cacert "$PKI/ca.crt" "https://$ip:$KEELSON_API_PORT/readyz" >/dev/null 2>&1 || { printf %s "$ip"; return; }
+    done
+  fi
+  node_ip "${CONTROL_PLANES[0]}"
+}
+
+# The nodes' hosts file: this machine's, and the name of the API.
+node_hosts() {
+  local name
+  cat /etc/hosts
+  ! several_control_planes || for name in "${CONTROL_PLANES[@]}"; do printf '%s %s\n' "$(node_ip "$name")" "$API_NAME"; done
+}
 
 in_node() { "${NODE_ENTER[@]}" "$@"; }
 
@@ -148,6 +177,7 @@ node_power_on() {
   mount --bind "$NODE_DIR/ns" "$NODE_DIR/ns"
   mount --make-private "$NODE_DIR/ns"  # a file that holds a mount namespace cannot be on a shared mount
   touch "$NODE_DIR/ns/mnt" "$NODE_DIR/ns/uts"
+  node_hosts >"$NODE_DIR/hosts"
   node_make_mounts
 }
 
@@ -168,9 +198,10 @@ node_make_mounts() {
       mount -t tmpfs -o mode=755 run-containerd /run/containerd
       mount -t tmpfs -o mode=755 run-netns /run/netns
       mount --bind "$0" /var/lib/cni
+      mount --bind "$2" /etc/hosts
       echo 1 >/proc/sys/net/ipv4/ip_forward
       echo "$1" >/proc/sys/kernel/hostname
-      mount --make-rshared /' "$NODE_DIR/cni" "$NODE" 2>&1) || return 0
+      mount --make-rshared /' "$NODE_DIR/cni" "$NODE" "$NODE_DIR/hosts" 2>&1) || return 0
     ! is_namespace "$NODE_DIR/ns/uts" || umount "$NODE_DIR/ns/uts"
     [[ $error == *"Invalid argument"* ]] || break
   done

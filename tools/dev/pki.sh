@@ -29,16 +29,17 @@ pki_cert() {
   rm -f "$PKI/$name.ext" "$PKI/$name.csr"
 }
 
-# pki_kubeconfig NAME FILE: a kubeconfig with the credentials of that name inside.
+# pki_kubeconfig NAME FILE [HOST]: a kubeconfig with the credentials of that name inside, for clients on the nodes, or of HOST.
 pki_kubeconfig() {
-  local name=$1 file=$2
+  local name=$1 file=$2 host=${3:-}
+  [ -n "$host" ] || host=$(api_host)
   (umask 077 && cat >"$file.new") <<CONFIG
 apiVersion: v1
 kind: Config
 clusters:
 - name: keelson
   cluster:
-    server: https://$(api_ip):$KEELSON_API_PORT
+    server: https://$host:$KEELSON_API_PORT
     certificate-authority-data: $(base64 -w0 "$PKI/ca.crt")
 users:
 - name: $name
@@ -56,14 +57,15 @@ CONFIG
 }
 
 pki_make() {
-  local ip service_ip name
-  ip=$(api_ip)
+  local ips='' service_ip name
+  for name in "${CONTROL_PLANES[@]}"; do ips+=IP:$(node_ip "$name"),; done
+  ! several_control_planes || ips+=DNS:$API_NAME,
   service_ip=$(cidr_address "$KEELSON_SERVICE_CIDR" 1)
   mkdir -p "$PKI" "$CONF"
   chmod 700 "$PKI"
   pki_ca ca keelson-dev-ca
   pki_ca front-proxy-ca keelson-dev-front-proxy-ca
-  pki_cert apiserver /CN=kube-apiserver "DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local,DNS:localhost,IP:127.0.0.1,IP:$ip,IP:$service_ip"
+  pki_cert apiserver /CN=kube-apiserver "DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local,DNS:localhost,IP:127.0.0.1,${ips}IP:$service_ip"
   pki_cert apiserver-kubelet-client /O=system:masters/CN=kube-apiserver-kubelet-client
   pki_cert front-proxy-client /CN=front-proxy-client "" front-proxy-ca
   pki_cert admin /O=system:masters/CN=kubernetes-admin
@@ -71,8 +73,23 @@ pki_make() {
   pki_cert kube-cni /O=keelson:kube-cni/CN=keelson:kube-cni
   pki_key "$PKI/sa.key"
   [ -f "$PKI/sa.pub" ] || openssl ec -in "$PKI/sa.key" -pubout -out "$PKI/sa.pub" 2>/dev/null
-  for name in admin kube-proxy kube-cni; do pki_kubeconfig "$name" "$CONF/$name.kubeconfig"; done
+  for name in kube-proxy kube-cni; do pki_kubeconfig "$name" "$CONF/$name.kubeconfig"; done
+  pki_kubeconfig admin "$CONF/admin.kubeconfig" "$(node_ip "${CONTROL_PLANES[0]}")"
+  ! several_control_planes || pki_etcd
   storage_pki
+}
+
+# A CA of etcd's own, a certificate for API servers, and two for each member: of its clients' port and of its peers'.
+pki_etcd() {
+  local name ip role
+  pki_ca etcd-ca keelson-dev-etcd-ca
+  pki_cert etcd-client /CN=kube-apiserver-etcd-client "" etcd-ca
+  for name in "${CONTROL_PLANES[@]}"; do
+    ip=$(node_ip "$name")
+    mkdir -p "$PKI/etcd-$name"
+    ln -sf ../etcd-ca.crt "$PKI/etcd-$name/ca.crt"
+    for role in server peer; do pki_cert "etcd-$name/$role" "/CN=$name" "DNS:$name,DNS:localhost,IP:127.0.0.1,IP:$ip" etcd-ca; done
+  done
 }
 
 # The kubelet's two certificates and its kubeconfig, for the node in use (node_use).

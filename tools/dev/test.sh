@@ -4,6 +4,10 @@ run_tests() {
   local which=${1:-all}
   [ $# -eq 0 ] || shift
   need_root
+  if [ "$which" = soak ]; then
+    run_soak "$@"
+    return
+  fi
   [ "$which" != vm ] || TEST_PACKAGES+=("${VM_PACKAGES[@]}")
   case $which in asan | tsan) use_preset "$which" ;; esac
   deps_install
@@ -23,6 +27,16 @@ run_tests() {
   step "tests"
   rm -f "$BUILD/Testing/Temporary/LastTestsFailed.log"  # that of an earlier run says nothing of this one
   run_ctest -j "$(nproc)" "${labels[@]}" "$@" || failed_tests_alone
+}
+
+# run_soak [MINUTES] [ARGUMENTS of tests/consistency/run.py...]
+run_soak() {
+  local minutes=${1:-30}
+  [ $# -eq 0 ] || shift
+  deps_install
+  build kube-controlplane
+  step "$minutes minutes of faults"
+  python3 "$ROOT/tests/consistency/run.py" "$BUILD/bin/kube-controlplane" --minutes "$minutes" "$@"
 }
 
 run_ctest() {
