@@ -61,6 +61,15 @@ int KeepElement(nftnl_set_elem* element, void* arg) {
 
 }  // namespace
 
+std::string CommentOf(const nftnl_rule* rule) {
+  std::string out;
+  uint32_t length = 0;
+  if (const void* data = nftnl_rule_get_data(rule, NFTNL_RULE_USERDATA, &length)) {
+    nftnl_udata_parse(data, length, KeepComment, &out);
+  }
+  return out;
+}
+
 void DecodeChain(const nlmsghdr* header, Ruleset& into) {
   std::unique_ptr<nftnl_chain, Deleter<nftnl_chain_free>> chain(nftnl_chain_alloc());
   if (nftnl_chain_nlmsg_parse(header, chain.get()) < 0) return;
@@ -81,13 +90,9 @@ void DecodeRule(const nlmsghdr* header, Ruleset& into) {
   if (nftnl_rule_nlmsg_parse(header, rule.get()) < 0) return;
   if (Text(nftnl_rule_get_str(rule.get(), NFTNL_RULE_TABLE)) != into.table.name) return;
   std::string chain = Text(nftnl_rule_get_str(rule.get(), NFTNL_RULE_CHAIN));
-  std::string comment;
-  uint32_t length = 0;
-  if (const void* data = nftnl_rule_get_data(rule.get(), NFTNL_RULE_USERDATA, &length)) {
-    nftnl_udata_parse(data, length, KeepComment, &comment);
-  }
+  std::string comment = CommentOf(rule.get());
   Rule out(chain);
-  out.set_found_fingerprint(comment.empty() ? "none" : comment);
+  out.set_found_comment(comment.empty() ? "none" : comment);
   into.chains[chain].rules.push_back(std::move(out));
 }
 

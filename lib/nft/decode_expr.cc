@@ -191,6 +191,10 @@ Decoded Masq(const nftnl_expr* e) {
                           Register(e, NFTNL_EXPR_MASQ_REG_PROTO_MAX)};
 }
 Decoded Counter(const nftnl_expr*) { return expr::Counter{}; }
+Decoded Log(const nftnl_expr* e) {
+  if (!Has(e, NFTNL_EXPR_LOG_GROUP)) return expr::Counter{};  // to the kernel's log: no matter here
+  return expr::Log{nftnl_expr_get_u16(e, NFTNL_EXPR_LOG_GROUP), Text(e, NFTNL_EXPR_LOG_PREFIX)};
+}
 // Matches of iptables-nft: a comment always matches.
 Decoded Match(const nftnl_expr* e) {
   if (Text(e, NFTNL_EXPR_MT_NAME) != "comment") return std::nullopt;
@@ -211,9 +215,10 @@ void DecodeExpr(const nftnl_expr* e, Program& program) {
       {"payload", Payload}, {"meta", Meta},       {"ct", Ct},           {"fib", Fib},
       {"numgen", Numgen},   {"cmp", Compare},     {"bitwise", Bitwise}, {"lookup", Lookup},
       {"dynset", Dynset},   {"nat", Nat},         {"masq", Masq},       {"immediate", Immediate},
-      {"reject", Reject},   {"counter", Counter}, {"log", Counter},     {"match", Match},
+      {"reject", Reject},   {"counter", Counter}, {"log", Log},         {"match", Match},
   };
   std::string name = Text(e, NFTNL_EXPR_NAME);
+  if (name == "counter") program.packets = nftnl_expr_get_u64(e, NFTNL_EXPR_CTR_PACKETS);
   Decoded decoded;
   for (const Row& row : kRows) {
     if (name == row.name) decoded = row.decode(e);

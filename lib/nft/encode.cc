@@ -100,7 +100,7 @@ class Encoder {
     RulePtr rule = NewRule(o.rule.chain());
     for (const Expr& expr : o.rule.exprs()) nftnl_rule_add_expr(rule.get(), EncodeExpr(expr, table_.family));
     std::unique_ptr<nftnl_udata_buf, Deleter<nftnl_udata_buf_free>> comment(nftnl_udata_buf_alloc(256));
-    nftnl_udata_put_strz(comment.get(), NFTNL_UDATA_RULE_COMMENT, o.rule.Fingerprint().c_str());
+    nftnl_udata_put_strz(comment.get(), NFTNL_UDATA_RULE_COMMENT, o.rule.Comment().c_str());
     nftnl_rule_set_data(rule.get(), NFTNL_RULE_USERDATA, nftnl_udata_buf_data(comment.get()),
                         nftnl_udata_buf_len(comment.get()));
     nlmsghdr* header = Start(NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);

@@ -228,6 +228,23 @@ struct Encode {
     return e;
   }
   nftnl_expr* operator()(const expr::Counter&) const { return nftnl_expr_alloc("counter"); }
+  nftnl_expr* operator()(const expr::Limit& x) const {
+    nftnl_expr* e = nftnl_expr_alloc("limit");
+    nftnl_expr_set_u64(e, NFTNL_EXPR_LIMIT_RATE, x.per_second);
+    nftnl_expr_set_u64(e, NFTNL_EXPR_LIMIT_UNIT, 1);  // seconds
+    nftnl_expr_set_u32(e, NFTNL_EXPR_LIMIT_BURST, x.burst);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_LIMIT_TYPE, NFT_LIMIT_PKTS);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_LIMIT_FLAGS, 0);
+    return e;
+  }
+  nftnl_expr* operator()(const expr::Log& x) const {
+    constexpr uint32_t kHeaders = 128;  // bytes of the packet: IP and transport headers
+    nftnl_expr* e = nftnl_expr_alloc("log");
+    nftnl_expr_set_u16(e, NFTNL_EXPR_LOG_GROUP, x.group);
+    nftnl_expr_set_u32(e, NFTNL_EXPR_LOG_SNAPLEN, kHeaders);
+    if (!x.prefix.empty()) nftnl_expr_set_str(e, NFTNL_EXPR_LOG_PREFIX, x.prefix.c_str());
+    return e;
+  }
 };
 
 }  // namespace

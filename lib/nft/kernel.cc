@@ -101,19 +101,21 @@ class RealKernel : public Kernel {
     if (!exists) return std::optional<Ruleset>();
     KEELSON_RETURN_IF_ERROR(Ask(table, NFT_MSG_GETSET, NLM_F_DUMP, {{NFTA_SET_TABLE, table.name}},
                                 [&](const nlmsghdr* header) { DecodeSet(header, out); }));
-    for (auto set = out.sets.begin(); set != out.sets.end();) {
-      // A dump that a change has disturbed may have missed elements: repeat it.
-      Result<> read;
-      bool torn = true;
-      for (int attempt = 0; torn && attempt < 20; ++attempt) {
-        torn = false;
-        set->second.elements.clear();
-        read = ReadElements(table, set->second, torn);
-        if (!read) break;
-      }
-      if (!read && !read.error().Is(Code::kNotFound)) return read.error();
-      set = read ? std::next(set) : out.sets.erase(set);
+    KEELSON_RETURN_IF_ERROR(FillSets(out));
+    return std::optional<Ruleset>(std::move(out));
+  }
+
+  Result<std::optional<Ruleset>> ReadSets(const Table& table,
+                                          const std::vector<std::string>& names) override {
+    Ruleset out{.table = table};
+    KEELSON_ASSIGN_OR_RETURN(bool exists, HasTable(table));
+    if (!exists) return std::optional<Ruleset>();
+    for (const std::string& name : names) {
+      Result<> found = Ask(table, NFT_MSG_GETSET, 0, {{NFTA_SET_TABLE, table.name}, {NFTA_SET_NAME, name}},
+                           [&](const nlmsghdr* header) { DecodeSet(header, out); });
+      if (!found && !found.error().Is(Code::kNotFound)) return found.error();
     }
+    KEELSON_RETURN_IF_ERROR(FillSets(out));
     return std::optional<Ruleset>(std::move(out));
   }
 
@@ -149,6 +151,24 @@ class RealKernel : public Kernel {
     if (!found && found.error().Is(Code::kNotFound)) return false;
     if (!found) return found.error();
     return true;
+  }
+
+  // Reads the elements of all sets; sets that go meanwhile are left out.
+  Result<> FillSets(Ruleset& out) {
+    for (auto set = out.sets.begin(); set != out.sets.end();) {
+      // A dump that a change has disturbed may have missed elements: repeat it.
+      Result<> read;
+      bool torn = true;
+      for (int attempt = 0; torn && attempt < 20; ++attempt) {
+        torn = false;
+        set->second.elements.clear();
+        read = ReadElements(out.table, set->second, torn);
+        if (!read) break;
+      }
+      if (!read && !read.error().Is(Code::kNotFound)) return read.error();
+      set = read ? std::next(set) : out.sets.erase(set);
+    }
+    return {};
   }
 
   Result<> ReadElements(const Table& table, Ruleset::SetContents& into, bool& torn) {
@@ -208,6 +228,16 @@ class RealKernel : public Kernel {
 };
 
 }  // namespace
+
+Result<std::optional<Ruleset>> Kernel::ReadSets(const Table& table, const std::vector<std::string>& names) {
+  KEELSON_ASSIGN_OR_RETURN(std::optional<Ruleset> found, ReadSets(table));
+  if (!found) return found;
+  found->chains.clear();
+  std::erase_if(found->sets, [&](const auto& set) {
+    return std::find(names.begin(), names.end(), set.first) == names.end();
+  });
+  return found;
+}
 
 Result<std::unique_ptr<Kernel>> OpenKernel() {
   KEELSON_ASSIGN_OR_RETURN(NetfilterSocket socket, NetfilterSocket::Open());

@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "lib/linux/netns.h"
 #include "lib/nft/transaction.h"
@@ -21,6 +23,8 @@ class Kernel {
   // Like Read(), but may leave out chains and rules, and each set is consistent only by itself: the table
   // may change between two sets. Cheaper than Read(), and succeeds on a table that changes all the time.
   virtual Result<std::optional<Ruleset>> ReadSets(const Table& table) { return Read(table); }
+  // Like ReadSets(), of the sets with these names that the table has.
+  virtual Result<std::optional<Ruleset>> ReadSets(const Table& table, const std::vector<std::string>& names);
   // Whether the table has the chain. Cheap, unlike Read().
   virtual Result<bool> HasChain(const Table& table, const std::string& chain) = 0;
   // The generation of the ruleset: grows by one with every transaction, by anyone, that changes any table.

@@ -80,7 +80,7 @@ class KernelTest : public ::testing::TestWithParam<bool> {
     for (auto& [name, contents] : ruleset.chains) {
       for (Rule& rule : contents.rules) {
         Rule bare(rule.chain());
-        bare.set_found_fingerprint(rule.Fingerprint());
+        bare.set_found_comment(rule.Comment());
         rule = bare;
       }
     }

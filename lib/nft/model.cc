@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -111,6 +112,21 @@ std::string Rule::Fingerprint() const {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;
+}
+
+std::string Rule::Comment() const {
+  constexpr size_t kLongest = 127;  // of nft(8)'s comments, NFTNL_UDATA_COMMENT_MAXLEN
+  std::string out = Fingerprint();
+  if (!note_.empty()) out += " " + note_;
+  if (out.size() <= kLongest) return out;
+  out.resize(kLongest - 3);
+  return out + "...";
+}
+
+void Rule::set_found_comment(const std::string& comment) {
+  size_t end = std::min(comment.find(' '), comment.size());
+  found_ = comment.substr(0, end);
+  if (end < comment.size()) note_ = comment.substr(end + 1);
 }
 
 }  // namespace keelson::nft

@@ -22,6 +22,8 @@ struct Program {
   std::string not_understood;
   uint64_t handle = 0;                // identifies the rule within its table
   std::vector<std::string> leads_to;  // chains that it jumps or goes to, even if not understood
+  std::string note = {};              // as Rule::note(), of rules that have a fingerprint
+  uint64_t packets = 0;               // by its counter; 0 without one
 };
 
 struct LiveTable {
@@ -32,6 +34,8 @@ struct LiveTable {
 // All tables of these families at one moment, in the calling thread's network namespace. Needs
 // CAP_NET_ADMIN. kUnavailable when they change faster than they can be read.
 Result<std::vector<LiveTable>> ReadLiveTables(const std::vector<Family>& families);
+// The rules of one table, by chain. Empty: there is no such table. Cheaper than ReadLiveTable().
+Result<std::map<std::string, std::vector<Program>>> ReadRules(const Table& table);
 // Like ReadLiveTables(), for one table; nullopt: there is none.
 Result<std::optional<LiveTable>> ReadLiveTable(const Table& table);
 

@@ -34,6 +34,9 @@ void DecodeProgram(const nlmsghdr* header, LiveTable& into) {
     return 0;
   };
   nftnl_expr_foreach(rule.get(), add, &program);
+  Rule commented(chain);
+  commented.set_found_comment(CommentOf(rule.get()));
+  program.note = commented.note();
   into.programs[chain].push_back(std::move(program));
 }
 
@@ -52,6 +55,13 @@ class Reader {
       });
     }));
     return generation;
+  }
+
+  Result<> ReadRulesOnly(LiveTable& out) {
+    const Table& table = out.contents.table;
+    Result<> read = Dump(table.family, NFT_MSG_GETRULE, {{NFTA_RULE_TABLE, table.name}},
+                         [&](const nlmsghdr* header) { DecodeProgram(header, out); });
+    return read || read.error().Is(Code::kNotFound) ? Result<>() : read;
   }
 
   // An empty name reads all tables of the family.
@@ -134,6 +144,18 @@ Result<std::vector<LiveTable>> ReadLiveTables(const std::vector<Family>& familie
   std::vector<Table> wanted;
   for (Family family : families) wanted.push_back({family, ""});
   return ReadAll(wanted);
+}
+
+Result<std::map<std::string, std::vector<Program>>> ReadRules(const Table& table) {
+  KEELSON_ASSIGN_OR_RETURN(NetfilterSocket socket, NetfilterSocket::Open());
+  uint32_t seq = 1;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Reader reader(socket, seq);
+    LiveTable out{.contents = {.table = table}, .programs = {}};
+    KEELSON_RETURN_IF_ERROR(reader.ReadRulesOnly(out));
+    if (!reader.torn()) return std::move(out.programs);
+  }
+  return Error(Code::kUnavailable, "nftables change faster than they can be read");
 }
 
 Result<std::optional<LiveTable>> ReadLiveTable(const Table& table) {

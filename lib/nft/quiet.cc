@@ -37,6 +37,10 @@ class QuietKernel : public Kernel {
 
   Result<std::optional<Ruleset>> Read(const Table& table) override { return kernel_->Read(table); }
   Result<std::optional<Ruleset>> ReadSets(const Table& table) override { return kernel_->ReadSets(table); }
+  Result<std::optional<Ruleset>> ReadSets(const Table& table,
+                                          const std::vector<std::string>& names) override {
+    return kernel_->ReadSets(table, names);
+  }
   Result<bool> HasChain(const Table& table, const std::string& chain) override {
     return kernel_->HasChain(table, chain);
   }

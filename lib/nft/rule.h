@@ -132,12 +132,22 @@ struct Finish {
   Verdict verdict;
 };
 struct Counter {};
+// Ends the rule for packets beyond `per_second`, but for `burst` of them at once.
+struct Limit {
+  uint64_t per_second;
+  uint32_t burst;
+};
+// Hands the packet's headers to the listener of an nfnetlink_log group.
+struct Log {
+  uint16_t group;
+  std::string prefix;  // 127 bytes at most
+};
 }  // namespace expr
 
 using Expr = std::variant<expr::Load, expr::Random, expr::Compare, expr::Mask, expr::Immediate, expr::Lookup,
                           expr::Map, expr::VerdictMap, expr::SetMark, expr::SetEtherDaddr,
                           expr::SetPacketType, expr::Update, expr::Forget, expr::Dnat, expr::Masquerade,
-                          expr::Reject, expr::Finish, expr::Counter>;
+                          expr::Reject, expr::Finish, expr::Counter, expr::Limit, expr::Log>;
 
 class Rule {
  public:
@@ -171,6 +181,8 @@ class Rule {
   Rule& RejectUnreachable() { return Add(expr::Reject{false}); }
   Rule& Finish(Verdict verdict) { return Add(expr::Finish{std::move(verdict)}); }
   Rule& Counter() { return Add(expr::Counter{}); }
+  Rule& Limit(uint64_t per_second, uint32_t burst) { return Add(expr::Limit{per_second, burst}); }
+  Rule& Log(uint16_t group, std::string prefix) { return Add(expr::Log{group, std::move(prefix)}); }
 
   // Loads a field and compares: continues if any of `bits` is set in `field`.
   Rule& AnyBit(Field field, uint32_t bits);
@@ -178,13 +190,22 @@ class Rule {
   Rule& MarkBits(uint32_t bits);
   Rule& UnmarkBits(uint32_t bits);
 
+  // Text for people, which nft(8) shows behind the fingerprint. What does not fit into a comment is cut off.
+  // It plays no part in comparisons.
+  Rule& SetNote(std::string note) {
+    note_ = std::move(note);
+    return *this;
+  }
+  const std::string& note() const { return note_; }
+
   const std::string& chain() const { return chain_; }
   const std::vector<Expr>& exprs() const { return exprs_; }
   // Identifies a rule across processes: wanted and found rules with equal fingerprints are the same. A
-  // built rule's is a hash of its text, and is written to the kernel as the rule's comment; a found rule's
-  // is that comment.
+  // built rule's is a hash of its text, and begins the rule's comment in the kernel; a found rule's is that
+  // part of the comment.
   std::string Fingerprint() const;
-  void set_found_fingerprint(std::string comment) { found_ = std::move(comment); }
+  std::string Comment() const;  // fingerprint and note
+  void set_found_comment(const std::string& comment);
 
  private:
   Rule& Add(Expr expr) {
@@ -193,7 +214,7 @@ class Rule {
   }
   std::string chain_;
   std::vector<Expr> exprs_;
-  std::string found_;
+  std::string found_, note_;
 };
 
 }  // namespace keelson::nft

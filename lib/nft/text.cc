@@ -180,6 +180,12 @@ struct ExprText {
   }
   std::string operator()(const expr::Finish& e) const { return ToText(e.verdict); }
   std::string operator()(const expr::Counter&) const { return "counter"; }
+  std::string operator()(const expr::Limit& e) const {
+    return "limit rate " + std::to_string(e.per_second) + "/second burst " + std::to_string(e.burst);
+  }
+  std::string operator()(const expr::Log& e) const {
+    return "log prefix \"" + e.prefix + "\" group " + std::to_string(e.group);
+  }
 };
 
 std::string Elements(const Set& set, const std::vector<Element>& elements) {

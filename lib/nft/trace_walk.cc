@@ -111,8 +111,8 @@ class Walk {
     return Next::kElsewhere;
   }
 
-  Next Enter(Way& way, const Verdict& verdict) const {
-    Say(way, ToText(verdict));
+  Next Enter(Way& way, const Verdict& verdict, const std::string& because) const {
+    Say(way, ToText(verdict) + because);
     if (verdict.kind == Verdict::Kind::kGoto) {
       way.chains.back() = verdict.chain;
     } else {
@@ -128,20 +128,23 @@ class Walk {
     return Next::kElsewhere;
   }
 
-  Next Apply(Way& way, const Verdict& verdict) const {
+  // `note`: what the rule says of itself; such a rule is a step even if it only returns.
+  Next Apply(Way& way, const Verdict& verdict, const std::string& note = "") const {
+    const std::string because = note.empty() ? "" : " (" + note + ")";
     switch (verdict.kind) {
       case Verdict::Kind::kReturn:
+        if (!note.empty()) Say(way, ToText(verdict) + because);
         return Return(way);
       case Verdict::Kind::kJump:
       case Verdict::Kind::kGoto:
-        return Enter(way, verdict);
+        return Enter(way, verdict, because);
       case Verdict::Kind::kDrop:
         way.outcome.end = TraceOutcome::kDropped;
         break;
       case Verdict::Kind::kAccept:
         break;
     }
-    Say(way, ToText(verdict));
+    Say(way, ToText(verdict) + because);
     return Next::kEnded;
   }
 
@@ -202,13 +205,15 @@ class Walk {
     }
     return last;
   }
-  Next On(const expr::Finish& x, Way& way) { return Apply(way, x.verdict); }
+  Next On(const expr::Finish& x, Way& way) { return Apply(way, x.verdict, (*way.rules)[way.rule].note); }
   // Renewals and counters do not matter to a trace.
   Next On(const expr::SetEtherDaddr&, Way&) { return Next::kExpr; }
   Next On(const expr::SetPacketType&, Way&) { return Next::kExpr; }
   Next On(const expr::Update&, Way&) { return Next::kExpr; }
   Next On(const expr::Forget&, Way&) { return Next::kExpr; }
   Next On(const expr::Counter&, Way&) { return Next::kExpr; }
+  Next On(const expr::Limit&, Way&) { return Next::kExpr; }
+  Next On(const expr::Log&, Way&) { return Next::kExpr; }
   Next On(const expr::Compare& x, Way& way) {
     return If((way.registers.Get(x.reg, x.value.size()) == x.value) == x.equal);
   }

@@ -2,6 +2,7 @@
 // nft script: add an object before anything refers to it.
 #pragma once
 
+#include <iterator>
 #include <string>
 #include <variant>
 #include <vector>
@@ -82,6 +83,12 @@ class Transaction {
   }
   void DeleteElements(Set set, std::vector<Element> elements) {
     if (!elements.empty()) ops_.emplace_back(op::DeleteElements{std::move(set), std::move(elements)});
+  }
+
+  // The changes of another transaction on the same table follow.
+  void Append(Transaction other) {
+    ops_.insert(ops_.end(), std::make_move_iterator(other.ops_.begin()),
+                std::make_move_iterator(other.ops_.end()));
   }
 
   const Table& table() const { return table_; }

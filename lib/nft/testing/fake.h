@@ -12,6 +12,7 @@ namespace keelson::nft {
 class FakeKernel : public Kernel {
  public:
   Result<> Apply(const Transaction& transaction) override;
+  using Kernel::ReadSets;
   Result<std::optional<Ruleset>> Read(const Table& table) override;
   Result<bool> HasChain(const Table& table, const std::string& chain) override;
   Result<uint32_t> Generation() override { return static_cast<uint32_t>(applied_) + 1; }
