@@ -1,61 +1,53 @@
-// What the policies that select a pod permit, as clauses: a packet is permitted if one of them matches.
-//
-// Clauses name sets by their contents' description, so pods to which the same applies share clauses, and a
-// restarted agent finds the sets that it made before.
+// What the policies that select a pod say, as clauses: a packet that matches one meets its action.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cni/policy/blocks.h"
-#include "cni/policy/members.h"
 #include "cni/policy/objects.h"
-#include "lib/nft/model.h"
+#include "cni/policy/sets.h"
 
 namespace keelson::cni::policy {
 
-enum class Direction { kIngress, kEgress };
-
 struct Clause {
-  // Of the other side. Empty: any address.
-  std::string peers = {};
-  // Of the packet's destination. Empty: any port of any protocol.
-  std::string ports = {};
+  SetRef peers = {};  // of the other side. Null: any address
+  SetRef ports = {};  // of the packet's destination. Null: any port of any protocol
   // What `peers` holds.
   enum class Form {
     kAddresses,       // address
     kBlocks,          // ranges of address . protocol
-    kBlocksAndPorts,  // ranges of address . protocol . port; `ports` is empty
-    kNamedPorts,      // address . protocol . port of pods; `ports` is empty
+    kBlocksAndPorts,  // ranges of address . protocol . port; `ports` is null
+    kNamedPorts,      // address . protocol . port of pods; `ports` is null
   } form = Form::kAddresses;
-  auto operator<=>(const Clause&) const = default;
+  enum class Action {
+    kReturn,  // the packet passes this direction
+    kDrop,
+    kNextChain,
+  } action = Action::kReturn;
+  std::string note = {};  // the rule that it is from: "NAMESPACE/NAME ingress[0]"
 };
 
-using Sets = std::map<std::string, nft::Ruleset::SetContents>;
+// Sorts, and makes one clause of those that match the same packets.
+void Normalize(std::vector<Clause>& clauses);
 
-// Builds clauses of one family; collects the sets that they name in `sets`.
+// Builds clauses of one family.
 class ClauseBuilder {
  public:
-  ClauseBuilder(const Cluster& cluster, const Members& members, bool v4, Sets& sets);
+  explicit ClauseBuilder(bool v4) : sets_(v4) {}
 
-  // The clauses for `pod`, sorted and without repetitions; nullopt if no policy isolates it in that direction.
-  std::optional<std::vector<Clause>> Of(const Pod& pod, Direction direction);
+  // Appends what the policy permits to a pod that it selects.
+  void Add(const Policy& policy, const Pod& pod, Direction direction, std::vector<Clause>& out);
+  // Appends one rule of a ClusterNetworkPolicy, in order; `number` is its place in the policy.
+  void Add(const ClusterPolicy& policy, size_t number, const Pod& pod, Direction direction,
+           std::vector<Clause>& out);
+  // Whether what the policy permits depends on the pod: it has the named ports.
+  static bool DependsOnPod(const Policy& policy, Direction direction);
 
  private:
-  void AddRule(const Policy& policy, const Rule& rule, const Pod& pod, Direction direction,
+  void AddRule(const Policy& policy, const Rule& rule, const Pod& pod, Direction direction, std::string note,
                std::vector<Clause>& out);
-  std::string PortsSet(const std::vector<PortRange>& ranges);
-  std::string PeersSet(const Policy& policy, const Peer& peer);
-  std::string NamedSet(const Policy& policy, const Peer& peer, const std::vector<Port>& ports);
-  std::optional<Clause> Blocks(const Rule& rule, const std::vector<PortRange>& ranges);
-  nft::Ruleset::SetContents* NewSet(const std::string& name, std::vector<nft::Type> key, bool interval);
-
-  const Cluster& cluster_;
-  const Members& members_;
-  const bool v4_;
-  Sets& sets_;
+  SetMaker sets_;
 };
 
 }  // namespace keelson::cni::policy

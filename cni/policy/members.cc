@@ -7,11 +7,6 @@
 namespace keelson::cni::policy {
 namespace {
 
-bool HasAddresses(const Pod& pod) { return !pod.host_network && !pod.finished; }
-
-// Of two pods that report one address.
-bool Younger(const Pod& a, const Pod& b) { return std::tie(a.created, a.uid) > std::tie(b.created, b.uid); }
-
 // This node's pods, by the UID that the runtime knows them by.
 std::unordered_map<std::string_view, const Pod*> ByUid(const Cluster& cluster, std::string_view node) {
   std::unordered_map<std::string_view, const Pod*> out;
@@ -26,6 +21,8 @@ std::unordered_map<std::string_view, const Pod*> ByUid(const Cluster& cluster, s
 }
 
 }  // namespace
+
+bool Younger(const Pod& a, const Pod& b) { return std::tie(a.created, a.uid) > std::tie(b.created, b.uid); }
 
 Members::Members(const Cluster& cluster, std::string_view node, const Attachments& attachments) {
   auto by_uid = ByUid(cluster, node);

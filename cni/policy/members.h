@@ -19,8 +19,13 @@ struct Attachment {
 };
 using Attachments = std::map<IpAddress, Attachment>;
 
+// Pods of the host's network and finished pods have none.
+inline bool HasAddresses(const Pod& pod) { return !pod.host_network && !pod.finished; }
+// Of two pods that report one address.
+bool Younger(const Pod& a, const Pod& b);
+
 // Every address belongs to one pod. On this node that is the attached one; elsewhere the youngest pod that
-// reports it. Pods of the host's network and finished pods have none.
+// reports it.
 class Members {
  public:
   Members(const Cluster& cluster, std::string_view node, const Attachments& attachments);

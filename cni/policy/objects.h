@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "lib/base/ip.h"
@@ -76,21 +77,70 @@ struct Rule {
   bool operator==(const Rule&) const = default;
 };
 
+enum class Direction { kIngress, kEgress };
+
 struct Policy {
   std::string ns = {}, name = {};
   Selector pods;
   bool isolates_ingress = false, isolates_egress = false;
+  bool Isolates(Direction direction) const {
+    return direction == Direction::kIngress ? isolates_ingress : isolates_egress;
+  }
   std::vector<Rule> ingress = {}, egress = {};
   // What cannot be understood, and therefore permits nothing.
   std::vector<std::string> problems = {};
   bool operator==(const Policy&) const = default;
 };
 
-// The cluster. Keys are "NAMESPACE/NAME", and names of namespaces.
+// A rule of a ClusterNetworkPolicy. Its peers have a namespace selector, or are blocks; without peers it matches
+// any address, without ports every packet.
+struct TierRule {
+  enum class Action { kAccept, kDeny, kPass };
+  Action action = Action::kDeny;
+  std::string name = {};  // may be empty
+  std::vector<Peer> peers = {};
+  std::vector<Port> ports = {};
+  bool operator==(const TierRule&) const = default;
+};
+
+// A ClusterNetworkPolicy. The tier Admin decides before NetworkPolicies, the tier Baseline about pods that no
+// NetworkPolicy isolates. Within a tier the lower priority comes first, and of equal ones the lower name.
+struct ClusterPolicy {
+  enum class Tier { kAdmin, kBaseline };
+  std::string name = {};
+  Tier tier = Tier::kAdmin;
+  int priority = 0;
+  Selector namespaces, pods;  // both have to match
+  std::vector<TierRule> ingress = {}, egress = {};
+  // What cannot be understood or enforced: it is handled as the API says of an unknown peer ("fail closed").
+  std::vector<std::string> problems = {};
+  const std::vector<TierRule>& Rules(Direction direction) const {
+    return direction == Direction::kIngress ? ingress : egress;
+  }
+  bool Selects(const Labels& pod, const Labels* of_namespace) const {
+    return of_namespace && namespaces.Matches(*of_namespace) && pods.Matches(pod);
+  }
+  // Whether it comes before another one of its tier.
+  bool Before(const ClusterPolicy& other) const {
+    return std::tie(priority, name) < std::tie(other.priority, other.name);
+  }
+  bool operator==(const ClusterPolicy&) const = default;
+};
+
+// Packets that policies deny are logged: their headers go to an nfnetlink_log group, with the policies as
+// prefix. The limit is that of one chain, which pods with equal rules share.
+struct DeniedLog {
+  uint16_t group = 0;
+  uint32_t per_second = 10;  // and as many at once
+  bool operator==(const DeniedLog&) const = default;
+};
+
+// The cluster. Keys are "NAMESPACE/NAME", and names of objects without a namespace.
 struct Cluster {
   std::map<std::string, Pod, std::less<>> pods;
   std::map<std::string, Labels, std::less<>> namespaces;
   std::map<std::string, Policy, std::less<>> policies;
+  std::map<std::string, ClusterPolicy, std::less<>> cluster_policies;
 };
 
 }  // namespace keelson::cni::policy

@@ -15,13 +15,17 @@
 //     chain ingress4-HASH { one rule for each clause : return;  drop }
 //   }
 //
-// Pods with the same clauses share a chain. A chain's name is a hash of its clauses and a set's name a hash of
-// the description of its contents, so a pod more or less changes elements only.
+// Pods with the same clauses of the same policies share a chain. A chain's name is a hash of its clauses and a
+// set's name a hash of the description of its contents, so a pod more or less changes elements only. The
+// comment of a rule names the policies that it comes from.
+//
+// MakePlan() plans all anew; incremental.h follows single events, and leads to the same table.
 //
 // Packets are seen after the translation of Services. The hook output has those that IPVS sends on for pods;
 // what the node itself sends is never dropped.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +39,8 @@ namespace keelson::cni::policy {
 struct Node {
   std::string name;
   std::vector<IpPrefix> pod_cidrs;  // host bits cleared
+  std::optional<DeniedLog> log = {};
+  bool operator==(const Node&) const = default;
 };
 
 struct Plan {

@@ -1,5 +1,8 @@
 #include "cni/policy/testing/naive.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace keelson::cni::policy {
 namespace {
 
@@ -51,7 +54,37 @@ bool RuleMatches(const Cluster& cluster, const Policy& policy, const Rule& rule,
   return peer_matches && port_matches;
 }
 
+enum class Decision { kNone, kAccept, kDeny };
+
+// What the ClusterNetworkPolicies of a tier decide: the first rule that matches counts.
+Decision Decide(const Cluster& cluster, ClusterPolicy::Tier tier, const Pod& pod, bool ingress,
+                const Packet& packet) {
+  std::vector<ClusterPolicy> policies;
+  for (const auto& [name, policy] : cluster.cluster_policies) {
+    auto labels = cluster.namespaces.find(pod.ns);
+    if (policy.tier != tier || labels == cluster.namespaces.end()) continue;
+    if (policy.namespaces.Matches(labels->second) && policy.pods.Matches(pod.labels)) {
+      policies.push_back(policy);
+    }
+  }
+  std::sort(policies.begin(), policies.end(), [](const ClusterPolicy& a, const ClusterPolicy& b) {
+    return a.priority != b.priority ? a.priority < b.priority : a.name < b.name;
+  });
+  for (const ClusterPolicy& policy : policies) {
+    for (const TierRule& rule : ingress ? policy.ingress : policy.egress) {
+      const Rule what{.peers = rule.peers, .ports = rule.ports};
+      if (!RuleMatches(cluster, {}, what, packet, ingress ? packet.source : packet.destination)) continue;
+      if (rule.action == TierRule::Action::kAccept) return Decision::kAccept;
+      if (rule.action == TierRule::Action::kDeny) return Decision::kDeny;
+      return Decision::kNone;  // passed on to the next tier
+    }
+  }
+  return Decision::kNone;
+}
+
 bool Passes(const Cluster& cluster, const Pod& pod, bool ingress, const Packet& packet) {
+  Decision admin = Decide(cluster, ClusterPolicy::Tier::kAdmin, pod, ingress, packet);
+  if (admin != Decision::kNone) return admin == Decision::kAccept;
   bool isolated = false, permitted = false;
   for (const auto& [key, policy] : cluster.policies) {
     if (policy.ns != pod.ns || !policy.pods.Matches(pod.labels)) continue;
@@ -61,7 +94,8 @@ bool Passes(const Cluster& cluster, const Pod& pod, bool ingress, const Packet& 
       permitted |= RuleMatches(cluster, policy, rule, packet, ingress ? packet.source : packet.destination);
     }
   }
-  return !isolated || permitted;
+  if (isolated) return permitted;
+  return Decide(cluster, ClusterPolicy::Tier::kBaseline, pod, ingress, packet) != Decision::kDeny;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ class TracedPlan {
     table.contents = plan.rules;
     for (const auto& [name, contents] : plan.rules.chains) {
       auto& programs = table.programs[name];
-      for (const nft::Rule& rule : contents.rules) programs.push_back({rule.exprs(), "", 0, {}});
+      for (const nft::Rule& rule : contents.rules) programs.push_back({rule.exprs(), "", 0, {}, rule.note()});
     }
     tables_.push_back(std::move(table));
   }

@@ -1,0 +1,159 @@
+#include "cni/policy/testing/random_cluster.h"
+
+namespace keelson::cni::policy {
+
+IpAddress Address(bool v4, int node, int number) {
+  std::string n = std::to_string(node), i = std::to_string(number);
+  return *IpAddress::Parse(v4 ? "10.244." + n + "." + i : "fd44:" + n + "::" + i);
+}
+
+Labels RandomLabels(Dice& dice) {
+  Labels out;
+  for (const char* key : {"app", "tier"}) {
+    if (dice.Odds(7)) out[key] = dice.Of<const char*>({"a", "b", "c"});
+  }
+  return out;
+}
+
+Selector RandomSelector(Dice& dice) {
+  using Op = Selector::Op;
+  Selector out;
+  for (int i = dice.Below(3); i > 0; --i) {
+    Selector::Requirement wanted{
+        .key = dice.Of<const char*>({"app", "tier"}),
+        .op = dice.Of({Op::kIn, Op::kIn, Op::kNotIn, Op::kExists, Op::kDoesNotExist})};
+    if (wanted.op == Op::kIn || wanted.op == Op::kNotIn) {
+      wanted.values.push_back(dice.Of<const char*>({"a", "b"}));
+      if (dice.Odds(3)) wanted.values.push_back("c");
+    }
+    out.requirements.push_back(std::move(wanted));
+  }
+  return out;
+}
+
+namespace {
+
+Port RandomPort(Dice& dice) {
+  Port out{.protocol = dice.Of<uint8_t>({6, 6, 17, 132})};
+  switch (dice.Below(4)) {
+    case 0:
+      out.name = dice.Of<const char*>({"http", "dns"});
+      break;
+    case 1:
+      out.first = out.last = dice.Of<uint16_t>({80, 81, 8080});
+      break;
+    case 2:
+      out.first = dice.Of<uint16_t>({79, 80, 8000});
+      out.last = static_cast<uint16_t>(out.first + dice.Below(200));
+      break;
+    default:  // every port of the protocol
+      break;
+  }
+  return out;
+}
+
+Peer RandomPeer(Dice& dice) {
+  Peer out;
+  if (dice.Odds(3)) {
+    bool v4 = dice.Odds(5);
+    auto prefix = [&](std::initializer_list<const char*> four, std::initializer_list<const char*> six) {
+      return *IpPrefix::Parse(v4 ? dice.Of(four) : dice.Of(six));
+    };
+    out.block = Block{.cidr = prefix({"0.0.0.0/0", "10.244.0.0/16", "10.244.1.0/28", "192.0.2.0/24"},
+                                     {"::/0", "fd44::/16", "fd44:1::/124", "2001:db8::/32"})};
+    for (int i = dice.Below(3); i > 0; --i) {
+      out.block->except.push_back(prefix({"10.244.1.0/29", "10.244.0.0/16", "192.0.2.7/32", "10.244.1.2/32"},
+                                         {"fd44:1::/125", "fd44::/16", "2001:db8::7/128", "fd44:1::2/128"}));
+    }
+    return out;
+  }
+  if (dice.Odds(6)) out.pods = RandomSelector(dice);
+  if (dice.Odds(5) || !out.pods) out.namespaces = RandomSelector(dice);
+  return out;
+}
+
+}  // namespace
+
+Rule RandomRule(Dice& dice) {
+  Rule out;
+  for (int i = dice.Below(4); i > 0; --i) out.ports.push_back(RandomPort(dice));
+  for (int i = dice.Below(4); i > 0; --i) out.peers.push_back(RandomPeer(dice));
+  return out;
+}
+
+Pod RandomPod(Dice& dice, int number) {
+  Pod pod{.ns = dice.Of<const char*>({"x", "y", "x-2"}), .name = "p" + std::to_string(number)};
+  int node = dice.Of({1, 1, 2});
+  pod.uid = "uid-" + pod.name;
+  pod.node = "n" + std::to_string(node);
+  pod.labels = RandomLabels(dice);
+  for (int n = dice.Below(3); n > 0; --n) {
+    pod.ports.push_back({.name = dice.Of<const char*>({"http", "dns"}),
+                         .protocol = dice.Of<uint8_t>({6, 17}),
+                         .port = dice.Of<uint16_t>({80, 81, 8080})});
+  }
+  pod.host_network = dice.Odds(1);
+  pod.finished = dice.Odds(1);
+  pod.created = number;
+  if (pod.host_network) {
+    pod.addresses = {*IpAddress::Parse("192.0.2.7"), *IpAddress::Parse("2001:db8::7")};
+  } else {
+    // The addresses of a finished pod may have another one by now.
+    int own = pod.finished ? dice.Below(10) + 1 : number + 1;
+    pod.addresses = {Address(true, node, own), Address(false, node, own)};
+  }
+  return pod;
+}
+
+Policy RandomPolicy(Dice& dice, int number) {
+  Policy policy{.ns = dice.Of<const char*>({"x", "y", "x-2"}), .name = "n" + std::to_string(number)};
+  policy.pods = RandomSelector(dice);
+  policy.isolates_ingress = dice.Odds(7);
+  policy.isolates_egress = dice.Odds(6);
+  for (int n = dice.Below(4); n > 0; --n) policy.ingress.push_back(RandomRule(dice));
+  for (int n = dice.Below(4); n > 0; --n) policy.egress.push_back(RandomRule(dice));
+  return policy;
+}
+
+ClusterPolicy RandomClusterPolicy(Dice& dice, int number) {
+  using Action = TierRule::Action;
+  ClusterPolicy out{.name = "c" + std::to_string(number), .namespaces = {}, .pods = {}};
+  out.tier = dice.Of({ClusterPolicy::Tier::kAdmin, ClusterPolicy::Tier::kBaseline});
+  out.priority = dice.Below(3);
+  out.namespaces = RandomSelector(dice);
+  if (dice.Odds(5)) out.pods = RandomSelector(dice);
+  for (std::vector<TierRule>* rules : {&out.ingress, &out.egress}) {
+    for (int n = dice.Below(4); n > 0; --n) {
+      Rule rule = RandomRule(dice);
+      // Peers without a namespace selector are those of a namespace, which this policy has not.
+      for (Peer& peer : rule.peers) {
+        if (!peer.block && !peer.namespaces) peer.namespaces = RandomSelector(dice);
+      }
+      rules->push_back({.action = dice.Of({Action::kAccept, Action::kDeny, Action::kPass}),
+                        .peers = std::move(rule.peers),
+                        .ports = std::move(rule.ports)});
+    }
+  }
+  return out;
+}
+
+Cluster RandomCluster(Dice& dice) {
+  Cluster out;
+  for (const char* ns : {"x", "y", "x-2"}) out.namespaces[ns] = RandomLabels(dice);
+  for (int i = 0; i < 10; ++i) {
+    Pod pod = RandomPod(dice, i);
+    out.pods[pod.ns + "/" + pod.name] = pod;
+  }
+  for (int i = dice.Below(6); i > 0; --i) {
+    Policy policy = RandomPolicy(dice, i);
+    out.policies[policy.ns + "/" + policy.name] = policy;
+  }
+  if (dice.Odds(6)) return out;
+  for (int i = dice.Below(4); i > 0; --i) {
+    ClusterPolicy policy = RandomClusterPolicy(dice, i);
+    out.cluster_policies[policy.name] = policy;
+  }
+  return out;
+}
+
+}  // namespace keelson::cni::policy
