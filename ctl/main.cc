@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   why->require_subcommand(1)->fallthrough();
   keelson::ctl::AddWhyPod(*why, chosen);
   keelson::ctl::AddWhyPvc(*why, chosen);
+  keelson::ctl::AddWhyConnection(*why, chosen);
   if (std::optional<int> done = keelson::component::ParseProgram(app, argc, argv)) return *done;
 
   keelson::Result<int> code = chosen(settings);

@@ -36,6 +36,7 @@ void AddTraceService(CLI::App& parent, Run& chosen);
 void AddProxyDump(CLI::App& parent, Run& chosen);
 void AddWhyPod(CLI::App& parent, Run& chosen);
 void AddWhyPvc(CLI::App& parent, Run& chosen);
+void AddWhyConnection(CLI::App& parent, Run& chosen);
 // What sets up clusters, in kubeadm's terms.
 void AddInit(CLI::App& parent, Run& chosen);
 void AddJoin(CLI::App& parent, Run& chosen);

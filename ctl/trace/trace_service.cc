@@ -5,6 +5,7 @@
 
 #include "ctl/ebpf/external_packet.h"
 #include "ctl/trace/report.h"
+#include "ctl/trace/this_node.h"
 #include "ctl/verb.h"
 #include "lib/linux/netns.h"
 
@@ -40,29 +41,6 @@ Result<Wanted> ParseWanted(const std::string& text) {
   return out;
 }
 
-// This node: the one that has an address of this machine.
-struct ThisNode {
-  std::string name;
-  std::vector<IpAddress> ips;
-};
-
-Result<ThisNode> FindThisNode(const client::RestClient& api, const NodeView& node) {
-  KEELSON_ASSIGN_OR_RETURN(std::vector<corev1::Node> nodes, api.List<corev1::Node>());
-  for (const corev1::Node& candidate : nodes) {
-    ThisNode out{candidate.metadata().name(), {}};
-    bool here = false;
-    for (const auto& address : candidate.status().addresses()) {
-      Result<IpAddress> ip = IpAddress::Parse(address.address());
-      if (!ip) continue;
-      here = here || node.IsLocal(*ip);
-      out.ips.push_back(*ip);
-    }
-    if (here) return out;
-  }
-  return Error(Code::kNotFound,
-               "this machine has no address of any Node: run nodectl on a node of the cluster");
-}
-
 Result<Source> FindPod(const client::RestClient& api, const std::string& text, const ThisNode& here) {
   KEELSON_ASSIGN_OR_RETURN(Wanted wanted, ParseWanted(text));
   KEELSON_ASSIGN_OR_RETURN(corev1::Pod pod, api.Get<corev1::Pod>(wanted.ns, wanted.name));
@@ -72,10 +50,7 @@ Result<Source> FindPod(const client::RestClient& api, const std::string& text, c
     return Usage("pod " + text + " is on " + node + ": run nodectl there, this is " + here.name);
   }
   if (pod.spec().host_network()) return Source{Source::kHost, "pod " + text + " (host network)", {}};
-  Source out{Source::kPod, "pod " + text, {}};
-  for (const auto& entry : pod.status().pod_ips()) {
-    if (Result<IpAddress> ip = IpAddress::Parse(entry.ip())) out.ips.push_back(*ip);
-  }
+  Source out{Source::kPod, "pod " + text, AddressesOf(pod)};
   if (out.ips.empty()) return Usage("pod " + text + " has no address yet");
   return out;
 }
