@@ -1,5 +1,7 @@
 #include "cni/policy/incremental.h"
 
+#include <utility>
+
 #include "cni/policy/node_plan.h"
 
 namespace keelson::cni::policy {
@@ -34,7 +36,7 @@ void Incremental::ErasePod(const std::string& key) {
 
 void Incremental::PutNamespace(const std::string& name, Labels labels) {
   auto there = cluster_.namespaces.find(name);
-  auto change = [&] { cluster_.namespaces.insert_or_assign(name, labels); };
+  auto change = [&] { cluster_.namespaces.insert_or_assign(name, std::move(labels)); };
   if (!plan_) return change();
   const Labels before = there == cluster_.namespaces.end() ? Labels() : there->second;
   plan_->ChangeLabels(name, there == cluster_.namespaces.end() ? nullptr : &before, &labels, change);
@@ -54,7 +56,7 @@ void Incremental::PutClusterPolicy(const std::string& name, ClusterPolicy policy
   auto there = cluster_.cluster_policies.find(name);
   const bool known = there != cluster_.cluster_policies.end();
   const ClusterPolicy before = known ? there->second : ClusterPolicy();
-  auto change = [&] { cluster_.cluster_policies.insert_or_assign(name, policy); };
+  auto change = [&] { cluster_.cluster_policies.insert_or_assign(name, std::move(policy)); };
   if (!plan_) return change();
   plan_->ChangeClusterPolicy(known ? &before : nullptr, &policy, change);
 }

@@ -1,6 +1,8 @@
 // Random clusters: the rules of a plan decide about every packet as the API's text does.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "cni/policy/testing/random_cluster.h"
 #include "cni/policy/testing/traced.h"
 
@@ -22,9 +24,15 @@ Attachments Attach(const Cluster& cluster) {
   return out;
 }
 
+// KEELSON_RANDOM_CLUSTERS: another number of clusters than the suite has time for.
+unsigned ClusterCount() {
+  const char* text = std::getenv("KEELSON_RANDOM_CLUSTERS");
+  return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 3000;
+}
+
 TEST(RandomClusters, TheRulesDecideAsTheApiSays) {
   size_t passed = 0, dropped = 0;
-  for (unsigned seed = 1; seed <= 3000; ++seed) {
+  for (unsigned seed = 1; seed <= ClusterCount(); ++seed) {
     Dice dice(seed);
     Cluster cluster = RandomCluster(dice);
     Attachments attachments = Attach(cluster);
