@@ -148,6 +148,11 @@ Result<bool> ParseNetworkPolicy(std::string_view text) {
 }
 
 Result<> Validate(const Config& config) {
+  if (config.policy_log_group > 0 && (config.policy_log_rate == 0 || !config.network_policy)) {
+    return Error(
+        Code::kInvalid,
+        "--network-policy-log-group needs --network-policy=on and a --network-policy-log-rate above 0");
+  }
   if (config.conf_name.empty() || config.conf_name.find('/') != std::string::npos) {
     return Bad("--cni-conf-name is a file name, not \"" + config.conf_name + "\"");
   }

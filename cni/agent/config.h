@@ -56,6 +56,9 @@ struct Config {
   BgpConfig bgp;
   HostPort healthz, metrics;
   bool network_policy = true;  // enforce NetworkPolicies
+  // Packets that policies deny go to this nfnetlink_log group, so many a second of each chain. 0: no group.
+  uint16_t policy_log_group = 0;
+  uint32_t policy_log_rate = 10;
 
   std::string ConflistPath() const { return conf_dir + "/" + conf_name; }
 };

@@ -45,6 +45,11 @@ TEST(Config, WhatDoesNotGoTogether) {
          c.mode = Mode::kVxlan;
        },
        "--encryption wireguard"},
+      {[](Config& c) {
+         c.policy_log_group = 7;
+         c.network_policy = false;
+       },
+       "--network-policy-log-group"},
       {[](Config& c) { c.bgp.as_number = 1; }, "--bgp-bird-config"},
       {[](Config& c) { c.bgp.bird_config = "/x"; }, "--bgp-bird-socket"},
   };

@@ -70,6 +70,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
   add("--bgp-asn", config.bgp.as_number, "This node's autonomous system number");
   add("--bgp-peers", flags.texts.bgp_peers, "Peers, ADDRESS=ASN, comma separated");
   add("--network-policy", flags.texts.network_policy, "Whether NetworkPolicies are enforced: on or off");
+  add("--network-policy-log-group", config.policy_log_group,
+      "Log packets that policies deny to this nfnetlink_log group; 0: no");
+  add("--network-policy-log-rate", config.policy_log_rate,
+      "The most packets a second that are logged, of pods with the same policies");
   add("--healthz-bind-address", flags.texts.healthz, "IP:PORT of /healthz; empty: none");
   add("--metrics-bind-address", flags.texts.metrics, "IP:PORT of /metrics; empty: none");
   add("-v,--v", flags.verbosity, "Log verbosity; 4 and above show debugging messages");

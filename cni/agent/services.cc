@@ -8,6 +8,7 @@
 #include "cni/agent/ipsec.h"
 #include "cni/agent/masquerade.h"
 #include "cni/agent/node_watch.h"
+#include "cni/agent/policy/counters.h"
 #include "cni/agent/policy/services.h"
 #include "cni/agent/policy/tables.h"
 #include "cni/agent/syncer.h"
@@ -25,15 +26,16 @@
 namespace keelson::cni::agent {
 namespace {
 
-http::Handler Pages(const Health& health, const Health* policy_health) {
-  return [&health, policy_health](std::shared_ptr<const http::ServerRequest> request,
-                                  std::shared_ptr<http::ResponseWriter> writer) {
+http::Handler Pages(const Health& health, const Health* policy_health, PolicyCounters* counters) {
+  return [&health, policy_health, counters](std::shared_ptr<const http::ServerRequest> request,
+                                            std::shared_ptr<http::ResponseWriter> writer) {
     http::Headers text = {{"Content-Type", "text/plain; charset=utf-8"}};
     if (request->path == "/healthz" || request->path == "/livez") {
       std::string complaint = health.Complaint();
       if (complaint.empty() && policy_health) complaint = policy_health->Complaint();
       writer->Reply(complaint.empty() ? 200 : 503, text, complaint.empty() ? "ok" : complaint + "\n");
     } else if (request->path == "/metrics") {
+      if (counters) counters->Collect();
       http::ReplyMetrics(*request, *writer, metrics::Print());
     } else {
       writer->Reply(404, text, "404 page not found\n");
@@ -64,6 +66,10 @@ Result<> PreparePolicies(const Config& config) {
     KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
     return RemovePolicyTables(*nft);
   }
+  if (config.policy_log_group > 0) {
+    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
+    KEELSON_RETURN_IF_ERROR(CheckPolicyLog(*nft, config.policy_log_group));
+  }
   std::string plugin = config.bin_dir + "/" + kPolicyPlugin;
   if (config.bin_dir.empty() || PathExists(plugin)) return {};
   return Error(Code::kInvalid,
@@ -91,16 +97,25 @@ Result<int> Run(const Config& config) {
                                        config, [&] { return nodes.Nodes(); }, health, options));
   KEELSON_RETURN_IF_ERROR(AddExtensions(config, source, *syncer));
   if (config.network_policy) {
-    PolicyServices::Agent agent{.node = [&] { return PolicyNode(nodes.Nodes(), config.node_name); },
+    PolicyServices::Agent agent{.node = [&]() -> Result<policy::Node> {
+                                  KEELSON_ASSIGN_OR_RETURN(policy::Node node,
+                                                           PolicyNode(nodes.Nodes(), config.node_name));
+                                  if (config.policy_log_group > 0) {
+                                    node.log = {config.policy_log_group, config.policy_log_rate};
+                                  }
+                                  return node;
+                                },
                                 .on_sync =
                                     [&](const Result<>& result) {
                                       result ? policy_health.Synced() : policy_health.Failed(result.error());
-                                    }};
+                                    },
+                                .node_name = config.node_name};
     KEELSON_ASSIGN_OR_RETURN(policies, PolicyServices::Open(config.bridge, transport, std::move(agent)));
   }
 
+  PolicyCounters counters;
   ServiceGroup group;
-  http::Handler pages = Pages(health, policies ? &policy_health : nullptr);
+  http::Handler pages = Pages(health, policies ? &policy_health : nullptr, policies ? &counters : nullptr);
   http::AddServer(group, "healthz", config.healthz.host, config.healthz.port, pages);
   bool shared = config.metrics.host == config.healthz.host && config.metrics.port == config.healthz.port;
   if (!shared) http::AddServer(group, "metrics", config.metrics.host, config.metrics.port, pages);

@@ -98,7 +98,14 @@ WantedObjects CniObjects() {
           "keelson:kube-cni",
           {{.verbs = {"get", "list", "watch", "patch"}, .resources = {"nodes"}},
            {.verbs = {"list", "watch"}, .resources = {"namespaces", "pods"}},
-           {.verbs = {"list", "watch"}, .resources = {"networkpolicies"}, .group = "networking.k8s.io"}})},
+           {.verbs = {"list", "watch"}, .resources = {"networkpolicies"}, .group = "networking.k8s.io"},
+           {.verbs = {"list", "watch"},
+            .resources = {"clusternetworkpolicies"},
+            .group = "policy.networking.k8s.io"},
+           {.verbs = {"patch"},
+            .resources = {"clusternetworkpolicies/status"},
+            .group = "policy.networking.k8s.io"},
+           {.verbs = {"create", "patch"}, .resources = {"events"}}})},
       {ClusterRoleBindingOf("keelson:kube-cni", "keelson:kube-cni", {{"Group", "keelson:kube-cni"}, kNodes})},
   };
 }

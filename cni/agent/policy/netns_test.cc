@@ -29,7 +29,7 @@ constexpr int kSoon = 250;  // milliseconds: a packet that is dropped gets no an
 // The services of an agent, in a namespace of a node.
 class RunningPolicies {
  public:
-  RunningPolicies(const linux::NetNs& host, std::shared_ptr<client::Transport> api) {
+  RunningPolicies(const linux::NetNs& host, const std::shared_ptr<client::Transport>& api) {
     policy::Node node{"n1", {*IpPrefix::Parse("10.7.0.0/24"), *IpPrefix::Parse("fd07::/64")}};
     PolicyServices::Agent agent{.node = [node]() -> Result<policy::Node> { return node; },
                                 .on_sync =
@@ -42,8 +42,7 @@ class RunningPolicies {
     PolicySyncerOptions options{.nft_poll = std::chrono::milliseconds(20),
                                 .min_interval = std::chrono::milliseconds(1)};
     Result<> started = host.Run([&]() -> Result<> {
-      KEELSON_ASSIGN_OR_RETURN(services_,
-                               PolicyServices::Open("br0", std::move(api), std::move(agent), options));
+      KEELSON_ASSIGN_OR_RETURN(services_, PolicyServices::Open("br0", api, std::move(agent), options));
       services_->AddTo(group_);
       thread_ = std::jthread([this](std::stop_token stop) { (void)group_.Run(stop); });
       return {};
@@ -345,6 +344,41 @@ TEST_P(PolicyNetnsTest, AnAddressBringsNoPermissionsAlong) {
   Reply known = add(c, "new", 10'000);
   ASSERT_EQ(known.exit_code, 0) << known.output;
   EXPECT_FALSE(Reaches(c.netns, kA4, 80)) << "the address was the old pod's";
+}
+
+// The tier Admin decides before the NetworkPolicy; what it passes over, that decides.
+TEST_P(PolicyNetnsTest, ClusterNetworkPoliciesOfTierAdminComeFirst) {
+  agent_.reset();
+  const std::string list =
+      R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"admin"},"spec":{
+      "tier":"Admin","priority":1,"subject":{"namespaces":{"matchLabels":{"team":"blue"}}},"ingress":[
+        {"action":"Accept","from":[{"pods":{"namespaceSelector":{},"podSelector":{"matchLabels":{"app":"b"}}}}],
+         "protocols":[{"tcp":{"destinationPort":{"number":80}}}]},
+        {"action":"Deny","from":[{"namespaces":{}}],
+         "protocols":[{"tcp":{"destinationPort":{"number":8005}}}]}]},
+      "status":{"conditions":[{"type":"Enforced","status":"True","message":"every rule is enforced as written"}]}}]})";
+  api_->SetInterceptor(
+      [list](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+        if (request.target.find("/apis/policy.networking.k8s.io") != 0) return std::nullopt;
+        const bool objects = request.target.find("clusternetworkpolicies") != std::string::npos;
+        return client::ApiResponse{
+            .status = 200,
+            .content_type = "application/json",
+            .body = objects ? list : R"({"resources":[{"name":"clusternetworkpolicies"}]})"};
+      });
+  Start();
+  api_->Put(Isolate("a"));
+  PutPod("a", "a");
+  PutPod("b", "b");
+  Add(*a_, "a");
+  Add(*b_, "b");
+  EchoServer accepted(a_->netns, SOCK_STREAM, 80), isolated(a_->netns, SOCK_STREAM, 8011),
+      denied(b_->netns, SOCK_STREAM, 8005), open(b_->netns, SOCK_STREAM, 8011);
+  EXPECT_TRUE(Opens(b_->netns, kA4, 80));
+  EXPECT_TRUE(Opens(b_->netns, kA6, 80));
+  EXPECT_FALSE(Reaches(b_->netns, kA4, 8011)) << "the NetworkPolicy";
+  EXPECT_FALSE(Reaches(a_->netns, kB4, 8005)) << "the ClusterNetworkPolicy";
+  EXPECT_TRUE(Opens(a_->netns, kB4, 8011)) << "nobody isolates b";
 }
 
 TEST_P(PolicyNetnsTest, TheNodeRepairsItsTables) {

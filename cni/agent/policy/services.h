@@ -4,10 +4,12 @@
 #include <functional>
 #include <memory>
 
+#include "cni/agent/policy/cluster_policy_watch.h"
 #include "cni/agent/policy/gate.h"
 #include "cni/agent/policy/syncer.h"
 #include "cni/agent/policy/watch.h"
 #include "lib/base/service_group.h"
+#include "lib/client/events.h"
 
 namespace keelson::cni::agent {
 
@@ -16,20 +18,26 @@ class PolicyServices {
   struct Agent {
     std::function<Result<policy::Node>()> node;                // this one; kUnavailable: not known yet
     std::function<void(const Result<>& result)> on_sync = {};  // as PolicySources::on_sync
+    std::string node_name = {};                                // of the source of events
   };
   // Opens its sockets in the calling thread's network namespace.
   static Result<std::unique_ptr<PolicyServices>> Open(const std::string& bridge,
-                                                      std::shared_ptr<client::Transport> transport,
+                                                      const std::shared_ptr<client::Transport>& transport,
                                                       Agent agent, PolicySyncerOptions options = {});
   void NodeChanged() { syncer_->Changed(); }  // thread safe
   void AddTo(ServiceGroup& group);
 
  private:
-  explicit PolicyServices(std::shared_ptr<client::Transport> transport)
-      : watch_(std::move(transport), [this] { syncer_->Changed(); }) {}
+  PolicyServices(const std::shared_ptr<client::Transport>& transport, const std::string& node_name)
+      : events_(client::RestClient(transport), "kube-cni", node_name),
+        watch_(transport, [this] { syncer_->Changed(); }),
+        cluster_policies_(transport, [this](auto found) { watch_.SetClusterPolicies(std::move(found)); }) {}
+  void Record(const policy::Pod& pod, std::string_view reason, const std::string& message);
+  client::EventRecorder events_;
   std::unique_ptr<PolicySyncer> syncer_;
   std::unique_ptr<PolicyGate> gate_;
   PolicyWatch watch_;
+  ClusterPolicyWatch cluster_policies_;
 };
 
 }  // namespace keelson::cni::agent

@@ -1,6 +1,8 @@
 // The tables keelson-policy in the kernel.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "lib/base/error.h"
@@ -14,8 +16,13 @@ inline constexpr int kWriteAttempts = 10;
 // Somebody else changed one of the elements first.
 inline bool IsRace(const Error& error) { return error.Is(Code::kAlreadyExists) || error.Is(Code::kNotFound); }
 
+// The MAC address of the bridge; nullopt: there is none yet.
+Result<std::optional<std::string>> BridgeMac(netlink::Socket& socket, const std::string& bridge);
 // Brings the bridge table up to the ports of `bridge`; true if it wrote, in one transaction.
 Result<bool> SyncPorts(nft::Kernel& kernel, netlink::Socket& socket, const std::string& bridge);
+
+// kUnimplemented when this kernel cannot log packets to nfnetlink_log groups.
+Result<> CheckPolicyLog(nft::Kernel& kernel, uint16_t group);
 
 // Removes both tables; absent is fine.
 Result<> RemovePolicyTables(nft::Kernel& kernel);

@@ -1,6 +1,8 @@
 #include "cni/agent/policy/watch.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace keelson::cni::agent {
 
@@ -8,23 +10,55 @@ PolicyWatch::PolicyWatch(std::shared_ptr<client::Transport> transport, std::func
                          Clock& clock)
     : transport_(std::move(transport)), on_change_(std::move(on_change)), clock_(clock) {}
 
-bool PolicyWatch::With(const std::function<void(const policy::Cluster&)>& use) const {
+bool PolicyWatch::With(const std::function<void(policy::Incremental&)>& use) {
   MutexLock lock(mutex_);
   if (!Known()) return false;
-  use(cluster_);
+  use(plan_);
   return true;
 }
 
 template <typename T>
-Result<> PolicyWatch::Follow(const char* path,
-                             std::map<std::string, T, std::less<>> policy::Cluster::*objects,
-                             Result<Parsed<T>> (*parse)(std::string_view), bool PolicyWatch::*listed,
-                             std::stop_token stop) {
+bool PolicyWatch::Replace(const Kind<T>& kind, std::map<std::string, T, std::less<>> found) {
+  bool changed = !(this->*kind.listed);
+  this->*kind.listed = true;
+  std::vector<std::string> gone;
+  for (const auto& [key, object] : plan_.cluster().*kind.objects) {
+    if (!found.contains(key)) gone.push_back(key);
+  }
+  for (const std::string& key : gone) (plan_.*kind.erase)(key);
+  changed = changed || !gone.empty();
+  while (!found.empty()) {
+    auto object = found.extract(found.begin());
+    const auto& known = plan_.cluster().*kind.objects;
+    auto there = known.find(object.key());
+    if (there != known.end() && there->second == object.mapped()) continue;
+    changed = true;
+    (plan_.*kind.put)(object.key(), std::move(object.mapped()));
+  }
+  return changed;
+}
+
+template <typename T>
+bool PolicyWatch::Take(const Kind<T>& kind, client::WatchEvent::Type type, Parsed<T> object) {
+  const auto& known = plan_.cluster().*kind.objects;
+  auto there = known.find(object.key);
+  if (type == client::WatchEvent::Type::kDeleted) {
+    if (there == known.end()) return false;
+    (plan_.*kind.erase)(object.key);
+    return true;
+  }
+  if (there != known.end() && there->second == object.value) return false;
+  (plan_.*kind.put)(object.key, std::move(object.value));
+  return true;
+}
+
+template <typename T>
+Result<> PolicyWatch::Follow(const Kind<T>& kind, std::stop_token stop) {
   std::map<std::string, T, std::less<>> found;
   ResourceHandlers handlers;
   handlers.begin_list = [&] { found.clear(); };
   handlers.listed = [&](std::string_view raw) -> Result<> {
-    KEELSON_ASSIGN_OR_RETURN(Parsed<T> object, parse(raw));
+    KEELSON_ASSIGN_OR_RETURN(Parsed<T> object, kind.parse(raw));
     found.insert_or_assign(std::move(object.key), std::move(object.value));
     return {};
   };
@@ -32,50 +66,57 @@ Result<> PolicyWatch::Follow(const char* path,
     bool tell = false;
     {
       MutexLock lock(mutex_);
-      bool changed = !(this->*listed) || cluster_.*objects != found;
-      this->*listed = true;
-      cluster_.*objects = std::exchange(found, {});
-      tell = changed && Known();
+      tell = Replace(kind, std::exchange(found, {})) && Known();
     }
     if (tell) on_change_();
   };
   handlers.event = [&](const client::WatchEvent& event) -> Result<std::string> {
-    KEELSON_ASSIGN_OR_RETURN(Parsed<T> object, parse(event.raw));
-    if (event.type == client::WatchEvent::Type::kBookmark) return std::move(object.resource_version);
+    KEELSON_ASSIGN_OR_RETURN(Parsed<T> object, kind.parse(event.raw));
+    std::string version = std::move(object.resource_version);
+    if (event.type == client::WatchEvent::Type::kBookmark) return version;
     bool tell = false;
     {
       MutexLock lock(mutex_);
-      auto& known = cluster_.*objects;
-      auto there = known.find(object.key);
-      bool changed = true;
-      if (event.type == client::WatchEvent::Type::kDeleted) {
-        changed = there != known.end();
-        if (changed) known.erase(there);
-      } else if (there == known.end()) {
-        known.emplace(std::move(object.key), std::move(object.value));
-      } else {
-        changed = !(there->second == object.value);
-        there->second = std::move(object.value);
-      }
-      tell = changed && Known();
+      tell = Take(kind, event.type, std::move(object)) && Known();
     }
     if (tell) on_change_();
-    return std::move(object.resource_version);
+    return version;
   };
-  return FollowResource(ResourceSource(transport_, path), handlers, std::move(stop), clock_);
+  return FollowResource(ResourceSource(transport_, kind.path), handlers, std::move(stop), clock_);
+}
+
+void PolicyWatch::SetClusterPolicies(std::map<std::string, policy::ClusterPolicy, std::less<>> found) {
+  bool tell = false;
+  {
+    MutexLock lock(mutex_);
+    const Kind<policy::ClusterPolicy> kind{"",
+                                           &policy::Cluster::cluster_policies,
+                                           nullptr,
+                                           &policy::Incremental::PutClusterPolicy,
+                                           &policy::Incremental::EraseClusterPolicy,
+                                           &PolicyWatch::cluster_policies_};
+    tell = Replace(kind, std::move(found)) && Known();
+  }
+  if (tell) on_change_();
 }
 
 Result<> PolicyWatch::RunPods(std::stop_token stop) {
-  return Follow<policy::Pod>("/api/v1/pods", &policy::Cluster::pods, ParsePod, &PolicyWatch::pods_,
-                             std::move(stop));
+  return Follow(
+      Kind<policy::Pod>{"/api/v1/pods", &policy::Cluster::pods, ParsePod, &policy::Incremental::PutPod,
+                        &policy::Incremental::ErasePod, &PolicyWatch::pods_},
+      std::move(stop));
 }
 Result<> PolicyWatch::RunNamespaces(std::stop_token stop) {
-  return Follow<policy::Labels>("/api/v1/namespaces", &policy::Cluster::namespaces, ParseNamespace,
-                                &PolicyWatch::namespaces_, std::move(stop));
+  return Follow(Kind<policy::Labels>{"/api/v1/namespaces", &policy::Cluster::namespaces, ParseNamespace,
+                                     &policy::Incremental::PutNamespace, &policy::Incremental::EraseNamespace,
+                                     &PolicyWatch::namespaces_},
+                std::move(stop));
 }
 Result<> PolicyWatch::RunPolicies(std::stop_token stop) {
-  return Follow<policy::Policy>("/apis/networking.k8s.io/v1/networkpolicies", &policy::Cluster::policies,
-                                ParsePolicy, &PolicyWatch::policies_, std::move(stop));
+  return Follow(Kind<policy::Policy>{"/apis/networking.k8s.io/v1/networkpolicies", &policy::Cluster::policies,
+                                     ParsePolicy, &policy::Incremental::PutPolicy,
+                                     &policy::Incremental::ErasePolicy, &PolicyWatch::policies_},
+                std::move(stop));
 }
 
 }  // namespace keelson::cni::agent

@@ -1,5 +1,5 @@
 // Follows what network policies depend on: all Pods, Namespaces and NetworkPolicies, each trimmed to
-// cni/policy/objects.h.
+// cni/policy/objects.h. Every event goes into the plan on the thread that it comes by.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,7 @@
 
 #include "cni/agent/policy/objects.h"
 #include "cni/agent/resources/follow_resource.h"
+#include "cni/policy/incremental.h"
 #include "cni/policy/objects.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
@@ -16,7 +17,7 @@ namespace keelson::cni::agent {
 
 class PolicyWatch {
  public:
-  // `on_change` is called on the threads of Run...(), when all three lists are complete and whenever something
+  // `on_change` is called on the threads of Run...(), when all lists are complete and whenever something
   // that matters changes after that. It must not block.
   PolicyWatch(std::shared_ptr<client::Transport> transport, std::function<void()> on_change,
               Clock& clock = Clock::Real());
@@ -26,25 +27,44 @@ class PolicyWatch {
   Result<> RunNamespaces(std::stop_token stop);
   Result<> RunPolicies(std::stop_token stop);
 
-  // Calls `use` with the cluster, which does not change meanwhile; false before the first lists are complete.
-  bool With(const std::function<void(const policy::Cluster&)>& use) const;
+  // The ClusterNetworkPolicies, all of them.
+  void SetClusterPolicies(std::map<std::string, policy::ClusterPolicy, std::less<>> found);
+
+  // Calls `use` with the plan, to which no events come meanwhile; false before the first lists are complete.
+  bool With(const std::function<void(policy::Incremental&)>& use);
 
  private:
+  // A kind of objects, and how the plan takes them.
   template <typename T>
-  Result<> Follow(const char* path, std::map<std::string, T, std::less<>> policy::Cluster::*objects,
-                  Result<Parsed<T>> (*parse)(std::string_view), bool PolicyWatch::*listed,
-                  std::stop_token stop);
-  bool Known() const KEELSON_REQUIRES(mutex_) { return pods_ && namespaces_ && policies_; }
+  struct Kind {
+    const char* path;
+    std::map<std::string, T, std::less<>> policy::Cluster::*objects;
+    Result<Parsed<T>> (*parse)(std::string_view);
+    void (policy::Incremental::*put)(const std::string&, T);
+    void (policy::Incremental::*erase)(const std::string&);
+    bool PolicyWatch::*listed;
+  };
+  template <typename T>
+  Result<> Follow(const Kind<T>& kind, std::stop_token stop);
+  // Takes over a complete list; false if it is what was known.
+  template <typename T>
+  bool Replace(const Kind<T>& kind, std::map<std::string, T, std::less<>> found) KEELSON_REQUIRES(mutex_);
+  template <typename T>
+  bool Take(const Kind<T>& kind, client::WatchEvent::Type type, Parsed<T> object) KEELSON_REQUIRES(mutex_);
+  bool Known() const KEELSON_REQUIRES(mutex_) {
+    return pods_ && namespaces_ && policies_ && cluster_policies_;
+  }
 
   const std::shared_ptr<client::Transport> transport_;
   const std::function<void()> on_change_;
   Clock& clock_;
-  mutable Mutex mutex_;
-  policy::Cluster cluster_ KEELSON_GUARDED_BY(mutex_);
+  Mutex mutex_;
+  policy::Incremental plan_ KEELSON_GUARDED_BY(mutex_);
   // Whether each has been listed.
   bool pods_ KEELSON_GUARDED_BY(mutex_) = false;
   bool namespaces_ KEELSON_GUARDED_BY(mutex_) = false;
   bool policies_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool cluster_policies_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace keelson::cni::agent
