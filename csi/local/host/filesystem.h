@@ -15,8 +15,10 @@ Result<std::string> FileSystemOn(const std::string& file);
 // Mends ext4 on a device of `size` bytes that is not mounted, and grows it to that size. XFS mends itself at mount, and
 // grows only then.
 Result<> CheckAndGrow(const std::string& device, const std::string& type, int64_t size);
-// Grows a mounted file system to its device's size. Idempotent. For ext4 the kernel asks for CAP_SYS_RESOURCE.
-Result<> Grow(const std::string& device, const std::string& mounted_at, const std::string& type);
+// Grows a mounted file system to its device's size, unless it has `size` bytes. Idempotent. For ext4 the kernel asks for
+// CAP_SYS_RESOURCE.
+Result<> Grow(const std::string& device, const std::string& mounted_at, const std::string& type,
+              int64_t size);
 
 // FIFREEZE: writes what is pending, and holds up writers. kConflict: it is frozen already.
 Result<> Freeze(const std::string& mounted_at);

@@ -60,7 +60,7 @@ Result<> NodeCalls::Expand(const v1::NodeExpandVolumeRequest& request, v1::NodeE
   }
   if (mount && !mount->node && !record.directory) {
     KEELSON_ASSIGN_OR_RETURN(std::string type, FileSystemOn(context_.store.Image(Kind::kVolume, record.id)));
-    KEELSON_RETURN_IF_ERROR(Grow(mount->device, mount->at, type));
+    KEELSON_RETURN_IF_ERROR(Grow(mount->device, mount->at, type, record.capacity));
   }
   reply.set_capacity_bytes(record.capacity);
   return {};

@@ -76,7 +76,7 @@ Result<> NodeCalls::StageFileSystem(const VolumeRecord& record, const v1::NodeSt
   if (const Mounted* mount = use.At(at)) {
     KEELSON_ASSIGN_OR_RETURN(std::string found, FileSystemOn(image));
     if (found == type && mount->read_only == read_only) {
-      return read_only ? Result<>() : Grow(device, at, type);
+      return read_only ? Result<>() : Grow(device, at, type, record.capacity);
     }
     return Error(Code::kAlreadyExists,
                  "volume " + record.id + " is staged at " + at + " with another capability");
@@ -92,7 +92,7 @@ Result<> NodeCalls::StageFileSystem(const VolumeRecord& record, const v1::NodeSt
   }
   KEELSON_RETURN_IF_ERROR(linux::MountFilesystem(device, at, type, options.flags, options.data));
   // XFS that is larger than its source, or that has grown while it was not mounted.
-  return read_only ? Result<>() : Grow(device, at, type);
+  return read_only ? Result<>() : Grow(device, at, type, record.capacity);
 }
 
 Result<> NodeCalls::StageDirectory(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request) {
