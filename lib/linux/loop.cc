@@ -18,11 +18,13 @@ namespace {
 
 constexpr int kAttempts = 64;  // other processes take free devices too
 
-Result<bool> Describe(const std::string& name, LoopDevice& out) {
+// `wanted`: the name of a file without its directory; devices of others are passed over, which is cheap. Empty: all.
+Result<bool> Describe(const std::string& name, std::string_view wanted, LoopDevice& out) {
   auto file = ReadFile("/sys/block/" + name + "/loop/backing_file");
   if (!file) return false;
   out.path = "/dev/" + name;
   out.file = TrimRight(*file, "\n");
+  if (!wanted.empty() && std::string_view(out.file).substr(out.file.rfind('/') + 1) != wanted) return false;
   auto fd = OpenFile(out.path, O_RDONLY | O_NONBLOCK);
   // Without a node here it belongs to somebody else's /dev.
   if (!fd && fd.error().Is(Code::kNotFound)) return false;
@@ -41,15 +43,13 @@ Result<bool> Describe(const std::string& name, LoopDevice& out) {
 
 int NumberOf(const std::string& path) { return std::atoi(path.c_str() + sizeof("/dev/loop") - 1); }
 
-}  // namespace
-
-Result<std::vector<LoopDevice>> ListLoopDevices() {
+Result<std::vector<LoopDevice>> ListNamed(std::string_view wanted) {
   KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir("/sys/block"));
   std::vector<LoopDevice> devices;
   for (const std::string& name : names) {
     if (name.compare(0, 4, "loop") != 0) continue;
     LoopDevice device;
-    KEELSON_ASSIGN_OR_RETURN(bool attached, Describe(name, device));
+    KEELSON_ASSIGN_OR_RETURN(bool attached, Describe(name, wanted, device));
     if (attached) devices.push_back(std::move(device));
   }
   std::sort(devices.begin(), devices.end(),
@@ -57,10 +57,15 @@ Result<std::vector<LoopDevice>> ListLoopDevices() {
   return devices;
 }
 
+}  // namespace
+
+Result<std::vector<LoopDevice>> ListLoopDevices() { return ListNamed(""); }
+
 Result<std::vector<LoopDevice>> LoopDevicesOf(const std::string& path) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0) return ErrnoError("stat " + path);
-  KEELSON_ASSIGN_OR_RETURN(std::vector<LoopDevice> devices, ListLoopDevices());
+  KEELSON_ASSIGN_OR_RETURN(std::vector<LoopDevice> devices,
+                           ListNamed(std::string_view(path).substr(path.rfind('/') + 1)));
   std::erase_if(devices, [&](const LoopDevice& device) {
     return device.file != path && (device.file_device != info.st_dev || device.file_inode != info.st_ino);
   });

@@ -21,7 +21,8 @@ struct LoopDevice {
 
 // All that have a file, by number. A device that loses its file meanwhile is left out.
 Result<std::vector<LoopDevice>> ListLoopDevices();
-// Those of the file at `path`; kNotFound without the file. Several are possible.
+// Those of the file at `path`, in whatever directory they were given it, but by this name; kNotFound without the file.
+// Several are possible.
 Result<std::vector<LoopDevice>> LoopDevicesOf(const std::string& path);
 
 struct LoopOptions {
