@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 
-DAEMONS = ["containerd", "kube-controlplane", "kubelet", "kube-proxy", "kube-cni", "keelson-csi-local"]
+DAEMONS = ["containerd", "kube-controlplane", "kubelet", "kube-proxy", "kube-cni", "keelson-csi-local", "keelson-csi-controller"]
 IMAGE = "registry.k8s.io/pause:3.10"
 
 

@@ -75,6 +75,7 @@ packages_test_root() {
 # ./dev bench scheduler [WORKLOAD...]: the whole scheduler on an API server in memory.
 # ./dev bench controllers: a control plane of its own with nodes that cost nothing (tests/fake_kubelet).
 # ./dev bench exec: many exec streams at a time.
+# ./dev bench storage: its claims, pods with volumes, and a kubelet's restart.
 # ./dev bench cni: the CNI plugins beside the reference plugins (Debian: containernetworking-plugins).
 run_bench() {
   if [ "${1:-}" = cni ]; then
@@ -98,6 +99,13 @@ run_bench() {
     need_root
     build kube-controlplane extensions_load
     PATH="$PATH:$(dirname "$(kubectl_path)")" "$BUILD/bench-tools/extensions_load" "${@:2}"
+    return
+  fi
+  if [ "${1:-}" = storage ]; then
+    need_root
+    node_use "${NODES[0]}"
+    daemon_pid keelson-csi-controller >/dev/null || die "no cluster with storage runs in $KEELSON_DIR: run ./dev up"
+    in_node python3 "$ROOT/tests/bench/storage_bench.py" "$KEELSON_DIR" "$ROOT/dev" "${@:2}"
     return
   fi
   build
