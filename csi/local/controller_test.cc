@@ -62,7 +62,7 @@ TEST_F(ControllerTest, CreateRefusesWhatIsMissingOrUnknown) {
   request.mutable_volume_capabilities(0)->mutable_access_mode()->set_mode(Mode::MULTI_NODE_MULTI_WRITER);
   EXPECT_EQ(Create(request), StatusCode::INVALID_ARGUMENT);
   request = VolumeRequest("a", kMi);
-  (*request.mutable_parameters())["type"] = "lvm";
+  (*request.mutable_parameters())["type"] = "nfs";
   EXPECT_EQ(Create(request), StatusCode::INVALID_ARGUMENT);
   request = VolumeRequest("a", kMi);
   (*request.mutable_mutable_parameters())["iops"] = "1";

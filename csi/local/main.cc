@@ -33,6 +33,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
   add("--max-volumes-per-node", config.max_volumes_per_node, "Most volumes on the node; 0: no limit");
   add("--overprovision-ratio", config.overprovision_ratio,
       "How many times the free space thin volumes may promise; 1: never more than there is");
+  add("--lvm-volume-group", config.lvm_volume_group,
+      "LVM's volume group for volumes of type lvm; empty: there are none on this node");
+  add("--lvm-thin-pool", config.lvm_thin_pool, "The thin pool in that group");
   add("--directory-quotas", config.directory_quotas,
       "Refuse volumes of type directory where no project quota can hold their capacity; false: they take "
       "what they want");

@@ -46,6 +46,7 @@ Result<int> RunDriver(const Config& config) {
 
   std::stop_source stop;
   Context context(config, *store, Clock::Real(), stop.get_token());
+  KEELSON_RETURN_IF_ERROR(context.logical.Recover());
   VolumeCalls volumes(context);
   SnapshotCalls snapshots(context);
   NodeCalls node_calls(context);

@@ -4,7 +4,8 @@
 # the VM's, read-only under a RAM disk, so programs run as they were built.
 #
 # usage: run.sh PROGRAM [GTEST_FILTER [RUNNER]]      needs qemu-system-x86, busybox-static, kmod and apt's sources
-#        KEELSON_VM_SECONDS: how long it may take (600); KEELSON_VM_MODULES: loaded beside those that all tests have
+#        KEELSON_VM_SECONDS: how long it may take (600); KEELSON_VM_MODULES: loaded beside those that all tests have;
+#        KEELSON_VM_PACKAGES: Debian packages that are unpacked, not installed, for the machine's PATH
 #        RUNNER, where there is one, is called with the program and its arguments: ../systemd/run.sh
 set -euo pipefail
 program=$(realpath "$1")
@@ -21,6 +22,13 @@ if ! ls root/boot/vmlinuz-* >/dev/null 2>&1; then
 fi
 version=$(basename root/lib/modules/*)
 depmod -b root "$version"
+
+for package in ${KEELSON_VM_PACKAGES:-}; do
+  [ ! -e "packages/$package" ] || continue
+  apt-get download "$package"
+  dpkg -x "$package"_*.deb packages
+  touch "packages/$package"
+done
 
 rm -rf initrd && mkdir -p initrd/bin initrd/proc initrd/sys initrd/dev initrd/lower initrd/root initrd/modules
 cp "$(command -v busybox)" initrd/bin/busybox
@@ -50,6 +58,11 @@ cat >inside.sh <<INSIDE
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 mount -t tmpfs tmp /run; mkdir -p /run/netns /run/lock /lib/modules
 mount -t tmpfs tmp /tmp  # a runtime's overlays cannot be on top of another one
+if [ -n "${KEELSON_VM_PACKAGES:-}" ]; then
+  mkdir /run/packages; mount --bind $dir/packages /run/packages  # runners may cover where they are
+  export PATH=\$PATH:/run/packages/usr/sbin:/run/packages/sbin
+  export LD_LIBRARY_PATH=/run/packages/usr/lib/x86_64-linux-gnu:/run/packages/lib/x86_64-linux-gnu
+fi
 mkdir -p /dev/pts /dev/shm; mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 for controller in \$(cat /sys/fs/cgroup/cgroup.controllers); do echo +\$controller >/sys/fs/cgroup/cgroup.subtree_control; done

@@ -76,9 +76,10 @@ Result<int64_t> XfsSize(const std::string& device) {
 
 }  // namespace
 
-Result<> Format(const std::string& file, const std::string& type) {
+Result<> Format(const std::string& file, const std::string& type, bool again) {
   // -m0: no room set aside for root; -F: it is a file, and that is fine.
   if (type == "ext4") return MustRun({"mkfs.ext4", "-q", "-F", "-m0", file});
+  if (type == "xfs" && again) return MustRun({"mkfs.xfs", "-q", "-f", file});
   if (type == "xfs") return MustRun({"mkfs.xfs", "-q", file});
   return Error(Code::kInvalid, "file system \"" + type + "\" is not known");
 }

@@ -8,8 +8,9 @@
 
 namespace keelson::csi::local {
 
-// Makes a file system on a file of zeros that nothing else uses. kConflict: the program is not installed.
-Result<> Format(const std::string& file, const std::string& type);
+// Makes a file system on a file of zeros that nothing else uses. `again`: an earlier mkfs may have left something there.
+// kConflict: the program is not installed.
+Result<> Format(const std::string& file, const std::string& type, bool again = false);
 // What libblkid finds: "ext4", "xfs", another type, "" for nothing. kConflict: more than one thing, or partitions.
 Result<std::string> FileSystemOn(const std::string& file);
 // Mends ext4 on a device of `size` bytes that is not mounted, and grows it to that size. XFS mends itself at mount, and

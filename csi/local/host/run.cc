@@ -9,27 +9,46 @@
 
 namespace keelson::csi::local {
 
-Result<Ended> RunProgram(const std::vector<std::string>& argv, const std::stop_token& stop) {
-  UniqueFd output(::memfd_create("output", MFD_CLOEXEC));
-  if (!output) return ErrnoError("memfd_create");
+namespace {
+
+// Asked to end, a program may tidy up first.
+constexpr std::chrono::seconds kGrace(10);
+
+Result<std::string> Written(const UniqueFd& file, const std::string& program) {
+  ::lseek(file.get(), 0, SEEK_SET);
+  return ReadAll(file.get(), "output of " + program);
+}
+
+}  // namespace
+
+Result<Ended> RunProgram(const std::vector<std::string>& argv, const RunOptions& how,
+                         const std::stop_token& stop) {
+  UniqueFd output(::memfd_create("output", MFD_CLOEXEC)), apart(::memfd_create("stdout", MFD_CLOEXEC));
+  if (!output || !apart) return ErrnoError("memfd_create");
   event::ProcessOptions options;
   options.argv = argv;
   options.env = {{"LC_ALL", "C"}};
   options.output_file = "/proc/self/fd/" + std::to_string(output.get());
-  options.die_with_parent = true;
+  if (how.apart) options.output_fd = apart.get();
+  options.die_with_parent = !how.survives;
   auto process = event::Process::Start(options);
   if (!process && process.error().Is(Code::kNotFound)) {
     return Error(Code::kConflict, argv.front() + " is not installed");
   }
   if (!process) return process.error();
-  auto status = process->Wait(stop);
+  auto status = process->Wait(stop, how.timeout);
   if (!status) {
-    (void)process->Terminate(std::chrono::milliseconds(0));
+    (void)process->Terminate(how.survives ? kGrace : std::chrono::milliseconds(0));
     return status.error().Wrap(argv.front());
   }
-  ::lseek(output.get(), 0, SEEK_SET);
-  KEELSON_ASSIGN_OR_RETURN(std::string text, ReadAll(output.get(), "output of " + argv.front()));
-  return Ended{*status, std::move(text)};
+  KEELSON_ASSIGN_OR_RETURN(std::string text, Written(output, argv.front()));
+  if (!how.apart) return Ended{*status, std::move(text), ""};
+  KEELSON_ASSIGN_OR_RETURN(std::string standard, Written(apart, argv.front()));
+  return Ended{*status, std::move(standard), std::move(text)};
+}
+
+Result<Ended> RunProgram(const std::vector<std::string>& argv, const std::stop_token& stop) {
+  return RunProgram(argv, RunOptions(), stop);
 }
 
 Error ProgramError(const std::vector<std::string>& argv, const Ended& ended) {

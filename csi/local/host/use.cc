@@ -10,12 +10,6 @@ namespace keelson::csi::local {
 
 namespace {
 
-bool IsNodeOf(const std::string& path, const std::string& device) {
-  struct stat a = {}, b = {};
-  return ::stat(path.c_str(), &a) == 0 && ::stat(device.c_str(), &b) == 0 && S_ISBLK(a.st_mode) &&
-         S_ISBLK(b.st_mode) && a.st_rdev == b.st_rdev;
-}
-
 bool HasOption(const std::string& options, const std::string& option) {
   const std::vector<std::string> all = SplitList(options);
   return std::find(all.begin(), all.end(), option) != all.end();
@@ -24,6 +18,12 @@ bool HasOption(const std::string& options, const std::string& option) {
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
+
+bool IsNodeOf(const std::string& path, const std::string& device) {
+  struct stat a = {}, b = {};
+  return ::stat(path.c_str(), &a) == 0 && ::stat(device.c_str(), &b) == 0 && S_ISBLK(a.st_mode) &&
+         S_ISBLK(b.st_mode) && a.st_rdev == b.st_rdev;
+}
 
 const Mounted* Use::At(const std::string& path) const {
   auto it = std::find_if(mounts.rbegin(), mounts.rend(), [&](const Mounted& m) { return m.at == path; });
@@ -75,6 +75,7 @@ Result<Use> UnmountFrom(const std::function<Result<Use>()>& find, const std::str
 }
 
 Result<> DetachIdle(const Use& use) {
+  if (!use.loops) return {};
   for (const linux::LoopDevice& device : use.devices) {
     if (!use.Mounts(device.path)) KEELSON_RETURN_IF_ERROR(linux::DetachLoop(device.path));
   }

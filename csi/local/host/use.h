@@ -22,6 +22,7 @@ struct Mounted {
 struct Use {
   std::vector<linux::LoopDevice> devices;
   std::vector<Mounted> mounts;  // in the order of mounting
+  bool loops = true;            // else `devices` is a device that is not this driver's to detach
 
   const Mounted* At(const std::string& path) const;  // the topmost; null: none of this image
   bool Mounts(const std::string& device) const;
@@ -29,6 +30,8 @@ struct Use {
 
 // Of the image at `path`; nothing for one that does not exist.
 Result<Use> FindUse(const std::string& path);
+// Whether `path` is a node of the device.
+bool IsNodeOf(const std::string& path, const std::string& device);
 // For a caller with the lists at hand.
 Use UseOf(std::vector<linux::LoopDevice> devices, const std::vector<linux::MountInfo>& mounts,
           bool (*is_node)(const std::string& path, const std::string& device));
@@ -38,7 +41,7 @@ Result<bool> IsTaken(const std::string& path);
 
 // Unmounts what `find` finds from `path`, however often it is mounted there. Success if it is not. Returns what is left.
 Result<Use> UnmountFrom(const std::function<Result<Use>()>& find, const std::string& path);
-// Detaches devices without mounts.
+// Detaches loop devices without mounts.
 Result<> DetachIdle(const Use& use);
 
 }  // namespace keelson::csi::local

@@ -24,6 +24,30 @@ bool IsName(const std::string& text, size_t most, std::string_view more) {
                      [&](char c) { return IsAlphanumeric(c) || more.find(c) != std::string_view::npos; });
 }
 
+// lvm(8), VALID NAMES.
+bool IsLvmName(const std::string& text) {
+  constexpr size_t kMost = 127;
+  constexpr std::string_view kMore = "+_.-";
+  if (text.empty() || text.size() > kMost || text == "." || text == ".." || text.front() == '-') return false;
+  return std::all_of(text.begin(), text.end(),
+                     [&](char c) { return IsAlphanumeric(c) || kMore.find(c) != std::string_view::npos; });
+}
+
+Result<> ValidateLvm(const Config& config) {
+  const std::string &group = config.lvm_volume_group, &pool = config.lvm_thin_pool;
+  if (group.empty() && pool.empty()) return {};
+  if (group.empty() || pool.empty()) {
+    return Error(Code::kInvalid, "--lvm-volume-group and --lvm-thin-pool go together");
+  }
+  if (!IsLvmName(group)) {
+    return Error(Code::kInvalid, "--lvm-volume-group: \"" + group + "\" is not the name of a volume group");
+  }
+  if (!IsLvmName(pool)) {
+    return Error(Code::kInvalid, "--lvm-thin-pool: \"" + pool + "\" is not the name of a logical volume");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> SocketPath(const std::string& endpoint) {
@@ -59,6 +83,7 @@ Result<> Validate(const Config& config) {
     return Error(Code::kInvalid,
                  "--kubelet-registration-dir: \"" + config.registration_dir + "\" is not an absolute path");
   }
+  KEELSON_RETURN_IF_ERROR(ValidateLvm(config));
   if (config.max_volumes_per_node < 0) return Error(Code::kInvalid, "--max-volumes-per-node is negative");
   if (!(config.overprovision_ratio >= 1 && config.overprovision_ratio <= 1000)) {
     return Error(Code::kInvalid, "--overprovision-ratio is not between 1 and 1000");

@@ -24,6 +24,9 @@ struct Config {
   // Thin volumes may promise this many times the free space of the data directory's file system.
   double overprovision_ratio = 10;
 
+  // The thin pool of volumes of type lvm; empty: there are none on this node.
+  std::string lvm_volume_group, lvm_thin_pool;
+
   // Whether volumes of type directory are refused where no project quota can hold their capacity.
   bool directory_quotas = true;
 

@@ -39,6 +39,11 @@ TEST(ConfigTest, WhatIsMissingOrWrongIsNamed) {
       {[](Config& c) { c.registration_dir = "x"; },
        "--kubelet-registration-dir: \"x\" is not an absolute path"},
       {[](Config& c) { c.max_volumes_per_node = -1; }, "--max-volumes-per-node is negative"},
+      {[](Config& c) { c.lvm_volume_group = "g"; }, "--lvm-volume-group and --lvm-thin-pool go together"},
+      {[](Config& c) { c.lvm_volume_group = "-g", c.lvm_thin_pool = "p"; },
+       "--lvm-volume-group: \"-g\" is not the name of a volume group"},
+      {[](Config& c) { c.lvm_volume_group = "g", c.lvm_thin_pool = "p/q"; },
+       "--lvm-thin-pool: \"p/q\" is not the name of a logical volume"},
       {[](Config& c) { c.overprovision_ratio = 0.5; }, "--overprovision-ratio is not between 1 and 1000"},
   };
   for (const auto& [change, why] : cases) {

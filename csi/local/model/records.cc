@@ -89,6 +89,7 @@ std::string ToJson(const VolumeRecord& record) {
                                       {"capacity", record.capacity},
                                       {"thick", record.thick},
                                       {"directory", record.directory},
+                                      {"logical", record.logical},
                                       {"project", record.project},
                                       {"sourceSnapshot", record.source_snapshot},
                                       {"sourceVolume", record.source_volume}}) +
@@ -103,7 +104,8 @@ std::string ToJson(const SnapshotRecord& record) {
                                       {"size", record.size},
                                       {"created", record.created},
                                       {"group", record.group},
-                                      {"directory", record.directory}}) +
+                                      {"directory", record.directory},
+                                      {"logical", record.logical}}) +
          "\n";
 }
 
@@ -124,6 +126,7 @@ Result<> FromJson(std::string_view text, const std::string& id, VolumeRecord& ou
   reader.Get("capacity", out.capacity);
   reader.Get("thick", out.thick);
   reader.GetIfPresent("directory", out.directory);
+  reader.GetIfPresent("logical", out.logical);
   reader.GetIfPresent("project", out.project);
   reader.Get("sourceSnapshot", out.source_snapshot);
   reader.Get("sourceVolume", out.source_volume);
@@ -139,6 +142,7 @@ Result<> FromJson(std::string_view text, const std::string& id, SnapshotRecord& 
   reader.Get("created", out.created);
   reader.Get("group", out.group);
   reader.GetIfPresent("directory", out.directory);
+  reader.GetIfPresent("logical", out.logical);
   return reader.Done();
 }
 

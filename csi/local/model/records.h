@@ -19,6 +19,7 @@ struct VolumeRecord {
   int64_t project = 0;     // of a directory's quota; 0: its capacity is not held
   // Where its content comes from: at most one of them.
   std::string source_snapshot, source_volume;
+  bool logical = false;  // a logical volume, not an image
 };
 
 struct SnapshotRecord {
@@ -27,8 +28,14 @@ struct SnapshotRecord {
   int64_t size = 0;     // bytes: the least capacity of a volume made from it
   int64_t created = 0;  // nanoseconds since 1970
   std::string group;    // empty: of none
-  bool directory = false;
+  bool directory = false, logical = false;
 };
+
+// The parameter `type`: file, directory, lvm.
+template <typename Record>
+const char* TypeOf(const Record& record) {
+  return record.directory ? "directory" : record.logical ? "lvm" : "file";
+}
 
 struct GroupRecord {
   std::string id, name;

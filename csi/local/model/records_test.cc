@@ -6,7 +6,8 @@ namespace keelson::csi::local {
 namespace {
 
 TEST(RecordsTest, VolumesReadWhatTheyWrite) {
-  const VolumeRecord record{"vol-1", "a \"name\"\n\xc3\xa4", int64_t{1} << 40, true, true, 7, "snap-1", ""};
+  const VolumeRecord record{"vol-1", "a \"name\"\n\xc3\xa4", int64_t{1} << 40, true, true, 7, "snap-1", "",
+                            true};
   VolumeRecord read;
   ASSERT_TRUE(FromJson(ToJson(record), "vol-1", read));
   EXPECT_EQ(read.id, record.id);
@@ -17,18 +18,21 @@ TEST(RecordsTest, VolumesReadWhatTheyWrite) {
   EXPECT_EQ(read.project, 7);
   EXPECT_EQ(read.source_snapshot, "snap-1");
   EXPECT_EQ(read.source_volume, "");
+  EXPECT_TRUE(read.logical);
+  EXPECT_STREQ(TypeOf(VolumeRecord{}), "file");
 }
 
 TEST(RecordsTest, SnapshotsAndGroupsReadWhatTheyWrite) {
   SnapshotRecord snapshot;
-  ASSERT_TRUE(FromJson(ToJson(SnapshotRecord{"snap-1", "s", "vol-1", 4096, 12345, "group-1", true}), "snap-1",
-                       snapshot));
+  ASSERT_TRUE(FromJson(ToJson(SnapshotRecord{"snap-1", "s", "vol-1", 4096, 12345, "group-1", true, true}),
+                       "snap-1", snapshot));
   EXPECT_EQ(snapshot.name, "s");
   EXPECT_EQ(snapshot.source_volume, "vol-1");
   EXPECT_EQ(snapshot.size, 4096);
   EXPECT_EQ(snapshot.created, 12345);
   EXPECT_EQ(snapshot.group, "group-1");
   EXPECT_TRUE(snapshot.directory);
+  EXPECT_TRUE(snapshot.logical);
   GroupRecord group;
   ASSERT_TRUE(FromJson(ToJson(GroupRecord{"group-1", "g", {"s1", "s2"}, {"v1", "v2"}, 7}), "group-1", group));
   EXPECT_EQ(group.name, "g");
@@ -44,6 +48,7 @@ TEST(RecordsTest, RecordsFromBeforeDirectoriesAreOfImages) {
       "sourceVolume":""})",
                "vol-1", read));
   EXPECT_FALSE(read.directory);
+  EXPECT_FALSE(read.logical);
   EXPECT_EQ(read.project, 0);
 }
 

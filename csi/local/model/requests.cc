@@ -45,8 +45,11 @@ Result<Parameters> ParseParameters(const Strings& parameters) {
   for (const auto& [key, value] : parameters) {
     if (IsOfSidecar(key)) continue;
     if (key == "type") {
-      if (value != "file" && value != "directory") return Choice(key, value, "file, directory");
+      if (value != "file" && value != "directory" && value != "lvm") {
+        return Choice(key, value, "file, directory, lvm");
+      }
       out.directory = value == "directory";
+      out.logical = value == "lvm";
     } else if (key == "provisioning") {
       if (value != "thin" && value != "thick") return Choice(key, value, "thin, thick");
       out.thick = value == "thick";
@@ -57,6 +60,9 @@ Result<Parameters> ParseParameters(const Strings& parameters) {
   if (out.directory && out.thick) {
     return Error(Code::kInvalid,
                  "parameter provisioning: a volume of type directory has no space of its own to reserve");
+  }
+  if (out.logical && out.thick) {
+    return Error(Code::kInvalid, "parameter provisioning: a volume of type lvm is in a thin pool");
   }
   return out;
 }
@@ -133,7 +139,7 @@ int64_t LeastCapacity(const google::protobuf::RepeatedPtrField<v1::VolumeCapabil
   return int64_t{xfs ? 300 : 4} << 20;
 }
 
-Result<int64_t> DecideCapacity(const v1::CapacityRange& range, int64_t least) {
+Result<int64_t> DecideCapacity(const v1::CapacityRange& range, int64_t least, int64_t block) {
   const int64_t required = range.required_bytes(), limit = range.limit_bytes();
   if (required < 0 || limit < 0) return Error(Code::kInvalid, "capacity_range is negative");
   if (limit > 0 && required > limit) {
@@ -141,13 +147,13 @@ Result<int64_t> DecideCapacity(const v1::CapacityRange& range, int64_t least) {
   }
   int64_t capacity = required;
   if (required == 0) {
-    capacity = limit > 0 ? std::min(kDefaultCapacity, limit - limit % kBlock) : kDefaultCapacity;
+    capacity = limit > 0 ? std::min(kDefaultCapacity, limit - limit % block) : kDefaultCapacity;
   }
   capacity = std::max(capacity, least);
-  if (capacity > std::numeric_limits<int64_t>::max() - kBlock) {
+  if (capacity > std::numeric_limits<int64_t>::max() - block) {
     return Error(Code::kGone, "no volume has " + std::to_string(capacity) + " bytes");
   }
-  capacity = (capacity + kBlock - 1) / kBlock * kBlock;
+  capacity = (capacity + block - 1) / block * block;
   if (limit > 0 && capacity > limit) {
     return Error(Code::kGone, "the least capacity is " + std::to_string(capacity) +
                                   " bytes, above the limit of " + std::to_string(limit));

@@ -20,9 +20,9 @@ Result<> CheckName(const std::string& name);
 Result<> CheckId(const std::string& id, const std::string& field);
 
 struct Parameters {
-  bool thick = false, directory = false;
+  bool thick = false, directory = false, logical = false;
 };
-// Of a StorageClass: `type` (file, directory) and `provisioning` (thin, thick). Keys of csi.storage.k8s.io/, which the provisioner
+// Of a StorageClass: `type` (file, directory, lvm) and `provisioning` (thin, thick). Keys of csi.storage.k8s.io/, which the provisioner
 // adds, mean nothing here. kInvalid for every other key: a parameter without effect would be a promise not kept.
 Result<Parameters> ParseParameters(const Strings& parameters);
 // Of a VolumeSnapshotClass or VolumeGroupSnapshotClass: none but those of csi.storage.k8s.io/.
@@ -45,9 +45,9 @@ inline constexpr int64_t kBlock = 4096;  // capacities are multiples of it
 inline constexpr int64_t kDefaultCapacity = int64_t{1} << 30;
 // The least that a file system of these capabilities needs: XFS 300 MiB, ext4 and devices 4 MiB.
 int64_t LeastCapacity(const google::protobuf::RepeatedPtrField<v1::VolumeCapability>& capabilities);
-// A capacity within the range, and not below `least`: the required bytes rounded up, or a default of 1 GiB. kInvalid: the
-// range contradicts itself. kGone: no capacity fits.
-Result<int64_t> DecideCapacity(const v1::CapacityRange& range, int64_t least);
+// A capacity within the range, not below `least`, and a multiple of `block`: the required bytes rounded up, or a default of
+// 1 GiB. kInvalid: the range contradicts itself. kGone: no capacity fits.
+Result<int64_t> DecideCapacity(const v1::CapacityRange& range, int64_t least, int64_t block = kBlock);
 bool Fits(const v1::CapacityRange& range, int64_t capacity);
 
 // Whether the requirement allows a volume on the node whose topology is {key: node}.

@@ -66,8 +66,11 @@ TEST(RequestsTest, ParametersAreKnownOrRefused) {
   EXPECT_TRUE(ParseParameters(Map({{"type", "directory"}}))->directory);
   EXPECT_EQ(ParseParameters(Map({{"type", "directory"}, {"provisioning", "thick"}})).error().code(),
             Code::kInvalid);
-  EXPECT_EQ(ParseParameters(Map({{"type", "lvm"}})).error().message(),
-            "parameter type: \"lvm\" is none of: file, directory");
+  EXPECT_TRUE(ParseParameters(Map({{"type", "lvm"}}))->logical);
+  EXPECT_EQ(ParseParameters(Map({{"type", "lvm"}, {"provisioning", "thick"}})).error().code(),
+            Code::kInvalid);
+  EXPECT_EQ(ParseParameters(Map({{"type", "nfs"}})).error().message(),
+            "parameter type: \"nfs\" is none of: file, directory, lvm");
   EXPECT_EQ(ParseParameters(Map({{"replicas", "3"}})).error().message(), "parameter \"replicas\" is unknown");
   EXPECT_TRUE(CheckSnapshotParameters(Map({{"csi.storage.k8s.io/volumesnapshot/name", "s"}})));
   EXPECT_FALSE(CheckSnapshotParameters(Map({{"x", "y"}})));

@@ -1,5 +1,6 @@
 #include "csi/local/volumes/context.h"
 
+#include "csi/local/host/device.h"
 #include "csi/local/host/directory.h"
 #include "csi/local/host/filesystem.h"
 #include "csi/local/host/project_quota.h"
@@ -21,8 +22,22 @@ Result<SnapshotRecord> Context::FindSnapshot(const std::string& id) const {
   return Error(Code::kNotFound, "snapshot " + id + " does not exist");
 }
 
+Result<std::string> Context::Content(const VolumeRecord& record) const {
+  if (!record.logical) return store.Image(Kind::kVolume, record.id);
+  KEELSON_ASSIGN_OR_RETURN(const std::string device, logical.Device(record.id));
+  return RealDevice(device);
+}
+
 Result<Use> Context::UseOfVolume(const std::string& id) const {
   const auto record = store.Volume(id);
+  if (record && record->logical) {
+    auto volume = logical.Find(id);
+    if (!volume && volume.error().Is(Code::kNotFound)) return Use{};  // lost
+    if (!volume) return volume.error();
+    if (!volume->active) return Use{};
+    KEELSON_ASSIGN_OR_RETURN(const std::string device, RealDevice(volume->device));
+    return FindDeviceUse(device);
+  }
   if (record && record->directory) return FindDirectoryUse(store.Directory(Kind::kVolume, id));
   return FindUse(store.Image(Kind::kVolume, id));
 }
@@ -68,7 +83,20 @@ v1::Snapshot DescribeSnapshot(const SnapshotRecord& record) {
   return snapshot;
 }
 
-v1::VolumeCondition ConditionOf(const Context& context, const VolumeRecord& record) {
+namespace {
+
+Health HealthOfLogical(const Context& context, const VolumeRecord& record) {
+  Health health;
+  if (const auto volume = context.logical.Find(record.id)) {
+    health.size = volume->size;
+    health.taken = volume->Taken();
+  }
+  if (const auto pool = context.logical.Pool()) health.free = pool->free;
+  return health;
+}
+
+Health HealthOf(const Context& context, const VolumeRecord& record) {
+  if (record.logical) return HealthOfLogical(context, record);
   const auto disk = UsageOf(context.store.directory());
   Health health;
   if (record.directory) {
@@ -80,7 +108,13 @@ v1::VolumeCondition ConditionOf(const Context& context, const VolumeRecord& reco
     health.taken = image->taken;
   }
   if (disk) health.free = disk->available;
-  const std::string complaint = Complaint(record, health);
+  return health;
+}
+
+}  // namespace
+
+v1::VolumeCondition ConditionOf(const Context& context, const VolumeRecord& record) {
+  const std::string complaint = Complaint(record, HealthOf(context, record));
   v1::VolumeCondition condition;
   condition.set_abnormal(!complaint.empty());
   condition.set_message(complaint.empty() ? "the volume is in order" : complaint);

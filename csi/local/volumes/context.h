@@ -10,6 +10,7 @@
 #include "csi/local/model/wire.h"
 #include "csi/local/store/store.h"
 #include "csi/local/volumes/locks.h"
+#include "csi/local/volumes/logical_volumes.h"
 #include "csi/local/volumes/space.h"
 #include "lib/base/clock.h"
 
@@ -17,7 +18,7 @@ namespace keelson::csi::local {
 
 struct Context {
   Context(const Config& c, Store& s, Clock& t, std::stop_token token)
-      : config(c), store(s), clock(t), stop(std::move(token)), space(c, s) {}
+      : config(c), store(s), clock(t), stop(std::move(token)), space(c, s), logical(c, s) {}
 
   const Config& config;
   Store& store;
@@ -25,11 +26,14 @@ struct Context {
   const std::stop_token stop;  // ends copies
   mutable Locks locks;
   Space space;
+  LogicalVolumes logical;
 
   std::string Id(Kind kind, const std::string& name) const { return MakeId(kind, config.node_id, name); }
   // kNotFound if there is no such volume.
   Result<VolumeRecord> FindVolume(const std::string& id) const;
   Result<SnapshotRecord> FindSnapshot(const std::string& id) const;
+  // The image, or the device of a logical volume. Not of a directory.
+  Result<std::string> Content(const VolumeRecord& record) const;
   // How the kernel uses the volume now.
   Result<Use> UseOfVolume(const std::string& id) const;
   // Unmounts the volume from `path`. Success if it is not there. Returns what is left.

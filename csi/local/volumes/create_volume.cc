@@ -21,6 +21,7 @@ Result<VolumeRecord> Wanted(const Context& context, const v1::CreateVolumeReques
   record.name = request.name();
   record.thick = parameters.thick;
   record.directory = parameters.directory;
+  record.logical = parameters.logical;
   if (record.directory) KEELSON_RETURN_IF_ERROR(CheckDirectoryCapabilities(request.volume_capabilities()));
   if (!request.has_volume_content_source()) return record;
   const v1::VolumeContentSource& source = request.volume_content_source();
@@ -41,7 +42,7 @@ Result<> Compare(const VolumeRecord& found, const VolumeRecord& wanted, const v1
   std::string what;
   if (!Fits(range, found.capacity)) what = "capacity of " + std::to_string(found.capacity) + " bytes";
   if (found.thick != wanted.thick) what = "provisioning";
-  if (found.directory != wanted.directory) what = "type";
+  if (std::string_view(TypeOf(found)) != TypeOf(wanted)) what = "type";
   if (found.source_snapshot != wanted.source_snapshot || found.source_volume != wanted.source_volume) {
     what = "content source";
   }
@@ -54,11 +55,11 @@ struct Source {
   Kind kind = Kind::kSnapshot;
   std::string id;  // empty: none
   int64_t size = 0;
-  bool directory = false;
+  std::string type;
 };
 
 Result<Source> OfOneType(Source source, const VolumeRecord& wanted) {
-  if (source.id.empty() || source.directory == wanted.directory) return source;
+  if (source.id.empty() || source.type == TypeOf(wanted)) return source;
   return Error(Code::kInvalid, "the content source is of another type than the volume: " + source.id);
 }
 
@@ -69,7 +70,7 @@ Result<Source> FindSource(Context& context, const VolumeRecord& wanted) {
     KEELSON_ASSIGN_OR_RETURN(SnapshotRecord record, context.FindSnapshot(wanted.source_snapshot));
     source.id = record.id;
     source.size = record.size;
-    source.directory = record.directory;
+    source.type = TypeOf(record);
   } else if (!wanted.source_volume.empty()) {
     // The source may have to be frozen.
     KEELSON_ASSIGN_OR_RETURN(source.lock, context.locks.Exclusive(wanted.source_volume));
@@ -77,7 +78,7 @@ Result<Source> FindSource(Context& context, const VolumeRecord& wanted) {
     source.kind = Kind::kVolume;
     source.id = record.id;
     source.size = record.capacity;
-    source.directory = record.directory;
+    source.type = TypeOf(record);
   }
   return OfOneType(std::move(source), wanted);
 }
@@ -114,6 +115,22 @@ Result<> MakeImageContent(Context& context, const VolumeRecord& record, const So
   return context.store.Put(record);
 }
 
+Result<> MakeVolume(Context& context, VolumeRecord& record, const Source& source) {
+  if (record.logical) return context.logical.Create(record, source.id);
+  KEELSON_ASSIGN_OR_RETURN(Space::Promise promise, context.space.Reserve(record.capacity, record.thick));
+  // What an earlier call could not remove.
+  KEELSON_RETURN_IF_ERROR(context.store.Remove(Kind::kVolume, record.id));
+  return record.directory ? MakeDirectoryContent(context, record, source)
+                          : MakeImageContent(context, record, source);
+}
+
+// Sizes of logical volumes are multiples of the group's extents.
+Result<int64_t> BlockOf(const Context& context, const VolumeRecord& record) {
+  if (!record.logical) return kBlock;
+  KEELSON_ASSIGN_OR_RETURN(const ThinPool pool, context.logical.Pool());
+  return pool.extent;
+}
+
 }  // namespace
 
 Result<> VolumeCalls::Create(const v1::CreateVolumeRequest& request, v1::CreateVolumeResponse& reply) {
@@ -135,13 +152,10 @@ Result<> VolumeCalls::Create(const v1::CreateVolumeRequest& request, v1::CreateV
     return Error(Code::kNotFound, "volume " + record.id + " does not exist");
   }
   KEELSON_ASSIGN_OR_RETURN(Source source, FindSource(context_, record));
+  KEELSON_ASSIGN_OR_RETURN(const int64_t block, BlockOf(context_, record));
   KEELSON_ASSIGN_OR_RETURN(record.capacity,
-                           DecideCapacity(request.capacity_range(), std::max(least, source.size)));
-  KEELSON_ASSIGN_OR_RETURN(Space::Promise promise, context_.space.Reserve(record.capacity, record.thick));
-  // What an earlier call could not remove.
-  KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kVolume, record.id));
-  KEELSON_RETURN_IF_ERROR(record.directory ? MakeDirectoryContent(context_, record, source)
-                                           : MakeImageContent(context_, record, source));
+                           DecideCapacity(request.capacity_range(), std::max(least, source.size), block));
+  KEELSON_RETURN_IF_ERROR(MakeVolume(context_, record, source));
   log::Info("Volume created", {{"id", record.id}, {"name", record.name}, {"bytes", record.capacity}});
   *reply.mutable_volume() = DescribeVolume(context_, record);
   return {};
@@ -159,7 +173,10 @@ Result<> VolumeCalls::Delete(const v1::DeleteVolumeRequest& request) {
   KEELSON_RETURN_IF_ERROR(DetachIdle(use));
   const auto known = context_.store.Volume(id);
   if (known) KEELSON_RETURN_IF_ERROR(ReleaseCapacity(context_, *known));
-  KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kVolume, id));
+  // Without a record there may be what an earlier call could not remove.
+  const bool logical = known ? known->logical : context_.logical.configured();
+  if (logical) KEELSON_RETURN_IF_ERROR(context_.logical.Remove(Kind::kVolume, id));
+  if (!known || !known->logical) KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kVolume, id));
   if (known) log::Info("Volume deleted", {{"id", id}});
   return {};
 }

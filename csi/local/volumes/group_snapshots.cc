@@ -82,8 +82,9 @@ Result<> SnapshotCalls::CreateGroup(const v1::CreateVolumeGroupSnapshotRequest& 
     KEELSON_ASSIGN_OR_RETURN(Locks::Held held, context_.locks.Exclusive(id));
     source_locks.push_back(std::move(held));
     KEELSON_ASSIGN_OR_RETURN(VolumeRecord volume, context_.FindVolume(id));
-    if (volume.directory) {
-      return Error(Code::kInvalid, "volume " + id + " is a directory, which cannot be frozen with others");
+    if (volume.directory || volume.logical) {
+      return Error(Code::kInvalid,
+                   "volume " + id + " is of type " + TypeOf(volume) + ", which cannot be frozen with others");
     }
     volumes.push_back(std::move(volume));
     group.snapshots.push_back(context_.Id(Kind::kSnapshot, MemberName(group.id, id)));

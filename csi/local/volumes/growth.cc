@@ -8,8 +8,20 @@
 namespace keelson::csi::local {
 
 Result<VolumeRecord> GrowVolume(Context& context, VolumeRecord record, const v1::CapacityRange& range) {
-  KEELSON_ASSIGN_OR_RETURN(int64_t capacity, DecideCapacity(range, record.capacity));
+  int64_t block = kBlock;
+  if (record.logical) {
+    KEELSON_ASSIGN_OR_RETURN(const ThinPool pool, context.logical.Pool());
+    block = pool.extent;
+  }
+  KEELSON_ASSIGN_OR_RETURN(int64_t capacity, DecideCapacity(range, record.capacity, block));
   if (range.required_bytes() <= record.capacity) return record;
+  if (record.logical) {
+    record.capacity = capacity;
+    auto grown = context.logical.Grow(record);
+    if (grown) return record;
+    return grown.error().Is(Code::kTooManyRequests) ? Error(Code::kGone, grown.error().message())
+                                                    : grown.error();
+  }
   auto promise = context.space.Reserve(capacity - record.capacity, record.thick);
   if (!promise && promise.error().Is(Code::kTooManyRequests)) {
     return Error(Code::kGone, promise.error().message());

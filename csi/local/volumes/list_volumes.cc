@@ -22,7 +22,8 @@ Result<> VolumeCalls::ValidateCapabilities(const v1::ValidateVolumeCapabilitiesR
   if (fits && !request.parameters().empty() && parameters->thick != record.thick) {
     fits = Error(Code::kInvalid, "the volume has another provisioning");
   }
-  if (fits && !request.parameters().empty() && parameters->directory != record.directory) {
+  if (fits && !request.parameters().empty() &&
+      (parameters->directory != record.directory || parameters->logical != record.logical)) {
     fits = Error(Code::kInvalid, "the volume has another type");
   }
   if (fits && record.directory) fits = CheckDirectoryCapabilities(request.volume_capabilities());
@@ -80,7 +81,10 @@ Result<> VolumeCalls::Capacity(const v1::GetCapacityRequest& request, v1::GetCap
     KEELSON_ASSIGN_OR_RETURN(bool quotas, HasProjectQuotas(context_.store.directory()));
     if (!quotas && context_.config.directory_quotas) return {};
   }
-  KEELSON_ASSIGN_OR_RETURN(int64_t available, context_.space.Available(parameters.thick));
+  if (parameters.logical && !context_.logical.configured()) return {};
+  KEELSON_ASSIGN_OR_RETURN(int64_t available, parameters.logical
+                                                  ? context_.logical.Available()
+                                                  : context_.space.Available(parameters.thick));
   reply.set_available_capacity(available);
   reply.mutable_maximum_volume_size()->set_value(available);
   reply.mutable_minimum_volume_size()->set_value(LeastCapacity(request.volume_capabilities()));

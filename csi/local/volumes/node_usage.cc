@@ -17,6 +17,16 @@ void Add(v1::NodeGetVolumeStatsResponse& reply, v1::VolumeUsage::Unit unit, int6
   usage.set_used(used);
 }
 
+// Bytes that have been written to a device.
+Result<int64_t> TakenBy(const Context& context, const VolumeRecord& record) {
+  if (record.logical) {
+    KEELSON_ASSIGN_OR_RETURN(const LogicalVolume volume, context.logical.Find(record.id));
+    return volume.Taken();
+  }
+  KEELSON_ASSIGN_OR_RETURN(const ImageSize image, SizeOf(context.store.Image(Kind::kVolume, record.id)));
+  return image.taken;
+}
+
 }  // namespace
 
 Result<> NodeCalls::Stats(const v1::NodeGetVolumeStatsRequest& request,
@@ -30,8 +40,8 @@ Result<> NodeCalls::Stats(const v1::NodeGetVolumeStatsRequest& request,
     return Error(Code::kNotFound, "volume " + record.id + " is not at \"" + request.volume_path() + "\"");
   }
   if (mount->node) {
-    KEELSON_ASSIGN_OR_RETURN(ImageSize image, SizeOf(context_.store.Image(Kind::kVolume, record.id)));
-    const int64_t used = std::min(image.taken, record.capacity);
+    KEELSON_ASSIGN_OR_RETURN(const int64_t taken, TakenBy(context_, record));
+    const int64_t used = std::min(taken, record.capacity);
     Add(reply, v1::VolumeUsage::BYTES, record.capacity, record.capacity - used, used);
   } else {
     KEELSON_ASSIGN_OR_RETURN(Usage usage, UsageOf(mount->at));
@@ -56,10 +66,11 @@ Result<> NodeCalls::Expand(const v1::NodeExpandVolumeRequest& request, v1::NodeE
   // Nothing to do after ControllerExpandVolume. Where no controller can call this node, the resizer leaves it to this call.
   KEELSON_ASSIGN_OR_RETURN(record, GrowVolume(context_, record, request.capacity_range()));
   for (const linux::LoopDevice& device : use.devices) {
-    if (!device.read_only) KEELSON_RETURN_IF_ERROR(linux::ReloadLoopSize(device.path));
+    if (!device.read_only && use.loops) KEELSON_RETURN_IF_ERROR(linux::ReloadLoopSize(device.path));
   }
   if (mount && !mount->node && !record.directory) {
-    KEELSON_ASSIGN_OR_RETURN(std::string type, FileSystemOn(context_.store.Image(Kind::kVolume, record.id)));
+    KEELSON_ASSIGN_OR_RETURN(const std::string content, context_.Content(record));
+    KEELSON_ASSIGN_OR_RETURN(std::string type, FileSystemOn(content));
     KEELSON_RETURN_IF_ERROR(Grow(mount->device, mount->at, type, record.capacity));
   }
   reply.set_capacity_bytes(record.capacity);

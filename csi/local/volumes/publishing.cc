@@ -46,6 +46,11 @@ Result<> NodeCalls::PublishFileSystem(const Use& use, const v1::NodePublishVolum
 
 Result<> NodeCalls::PublishDevice(const Use& use, const v1::NodePublishVolumeRequest& request) {
   const std::string& target = request.target_path();
+  for (const Mounted& mount : use.mounts) {
+    if (!mount.node) {
+      return Error(Code::kConflict, "volume " + request.volume_id() + " is mounted at " + mount.at);
+    }
+  }
   const linux::LoopDevice* device = nullptr;
   for (const linux::LoopDevice& one : use.devices) {
     if (!one.autoclear) device = &one;

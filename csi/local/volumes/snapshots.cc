@@ -44,11 +44,16 @@ Result<> SnapshotCalls::Create(const v1::CreateSnapshotRequest& request, v1::Cre
   record.source_volume = source.id;
   record.size = source.capacity;
   record.directory = source.directory;
-  KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kSnapshot, record.id));
+  record.logical = source.logical;
   record.created = Nanoseconds(context_.clock.Now());
-  KEELSON_RETURN_IF_ERROR(source.directory ? SnapshotDirectory(context_, source, record.id)
-                                           : SnapshotImage(context_, source.id, record.id));
-  KEELSON_RETURN_IF_ERROR(context_.store.Put(record));
+  if (source.logical) {
+    KEELSON_RETURN_IF_ERROR(context_.logical.Snapshot(record));
+  } else {
+    KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kSnapshot, record.id));
+    KEELSON_RETURN_IF_ERROR(source.directory ? SnapshotDirectory(context_, source, record.id)
+                                             : SnapshotImage(context_, source.id, record.id));
+    KEELSON_RETURN_IF_ERROR(context_.store.Put(record));
+  }
   log::Info("Snapshot created", {{"id", record.id}, {"name", record.name}, {"volume", source.id}});
   *reply.mutable_snapshot() = DescribeSnapshot(record);
   return {};
@@ -63,7 +68,10 @@ Result<> SnapshotCalls::Delete(const v1::DeleteSnapshotRequest& request) {
   if (record && !record->group.empty()) {
     return Error(Code::kInvalid, "snapshot " + id + " is deleted with its group " + record->group);
   }
-  KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kSnapshot, id));
+  // Without a record there may be what an earlier call could not remove.
+  const bool logical = record ? record->logical : context_.logical.configured();
+  if (logical) KEELSON_RETURN_IF_ERROR(context_.logical.Remove(Kind::kSnapshot, id));
+  if (!record || !record->logical) KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kSnapshot, id));
   if (record) log::Info("Snapshot deleted", {{"id", id}});
   return {};
 }

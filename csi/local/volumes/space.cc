@@ -19,6 +19,7 @@ Result<int64_t> Space::AvailableLocked(bool thick) const {
   KEELSON_ASSIGN_OR_RETURN(Usage usage, UsageOf(store_.directory()));
   int64_t promised = reserved_, taken = 0;
   for (const VolumeRecord& record : store_.Volumes()) {
+    if (record.logical) continue;  // in a pool of its own
     if (record.directory) {
       auto use = ProjectUseOf(store_.directory(), record.project);
       promised += record.capacity;

@@ -1,5 +1,6 @@
 #include <sys/mount.h>
 
+#include "csi/local/host/device.h"
 #include "csi/local/host/filesystem.h"
 #include "csi/local/host/target.h"
 #include "csi/local/model/mount_options.h"
@@ -31,23 +32,27 @@ Result<> MakeFileSystem(const Context& context, const VolumeRecord& record, cons
   return {};
 }
 
-Result<> EnsureFileSystem(const Context& context, const VolumeRecord& record, const std::string& type) {
-  const std::string image = context.store.Image(Kind::kVolume, record.id);
-  KEELSON_ASSIGN_OR_RETURN(std::string found, FileSystemOn(image));
-  if (found.empty()) KEELSON_RETURN_IF_ERROR(MakeFileSystem(context, record, type));
+Result<> EnsureFileSystem(const Context& context, const VolumeRecord& record, const std::string& content,
+                          const std::string& type) {
+  if (record.logical) {
+    KEELSON_ASSIGN_OR_RETURN(const bool half, context.logical.IsHalfFormatted(record.id));
+    if (half) return context.logical.Format(record.id, type);
+  }
+  KEELSON_ASSIGN_OR_RETURN(std::string found, FileSystemOn(content));
+  if (found.empty()) {
+    KEELSON_RETURN_IF_ERROR(record.logical ? context.logical.Format(record.id, type)
+                                           : MakeFileSystem(context, record, type));
+  }
   if (!found.empty() && found != type) {
     return Error(Code::kConflict, "volume " + record.id + " holds " + found + ", not " + type);
   }
   // Also where a crash came between: what is reserved stays so.
-  return record.thick ? GrowImage(image, record.capacity, true) : Result<>();
+  return record.thick ? GrowImage(content, record.capacity, true) : Result<>();
 }
 
-// A device of a file system that is not mounted: with autoclear, so that it ends with its mount.
-Result<linux::AttachedLoop> AttachChecked(const std::string& image, const std::string& type,
-                                          int64_t capacity) {
-  KEELSON_ASSIGN_OR_RETURN(linux::AttachedLoop loop, linux::AttachLoop(image, {.autoclear = true}));
-  KEELSON_RETURN_IF_ERROR(CheckAndGrow(loop.path, type, capacity));
-  return loop;
+// Of a file system that is not mounted: with autoclear, so that the device ends with its mount.
+Result<linux::AttachedLoop> AttachLoop(const std::string& image) {
+  return linux::AttachLoop(image, {.autoclear = true});
 }
 
 std::vector<std::string> MountFlagsOf(const v1::VolumeCapability& capability) {
@@ -59,12 +64,12 @@ std::vector<std::string> MountFlagsOf(const v1::VolumeCapability& capability) {
 Result<> NodeCalls::StageFileSystem(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request) {
   const std::string& at = request.staging_target_path();
   const std::string type = FileSystemOf(request.volume_capability());
-  const std::string image = context_.store.Image(Kind::kVolume, record.id);
+  KEELSON_ASSIGN_OR_RETURN(const std::string content, context_.Content(record));
   KEELSON_ASSIGN_OR_RETURN(MountOptions options,
                            ParseMountOptions(MountFlagsOf(request.volume_capability())));
   // Clones have their source's UUID, and XFS mounts a UUID once.
   if (type == "xfs") options.data += options.data.empty() ? "nouuid" : ",nouuid";
-  KEELSON_ASSIGN_OR_RETURN(Use use, FindUse(image));
+  KEELSON_ASSIGN_OR_RETURN(Use use, record.logical ? FindDeviceUse(content) : FindUse(content));
   std::string device;
   for (const Mounted& mount : use.mounts) {
     if (mount.node) {
@@ -74,7 +79,7 @@ Result<> NodeCalls::StageFileSystem(const VolumeRecord& record, const v1::NodeSt
   }
   const bool read_only = (options.flags & MS_RDONLY) != 0;
   if (const Mounted* mount = use.At(at)) {
-    KEELSON_ASSIGN_OR_RETURN(std::string found, FileSystemOn(image));
+    KEELSON_ASSIGN_OR_RETURN(std::string found, FileSystemOn(content));
     if (found == type && mount->read_only == read_only) {
       return read_only ? Result<>() : Grow(device, at, type, record.capacity);
     }
@@ -86,9 +91,13 @@ Result<> NodeCalls::StageFileSystem(const VolumeRecord& record, const v1::NodeSt
   linux::AttachedLoop loop;
   if (device.empty()) {
     KEELSON_RETURN_IF_ERROR(DetachIdle(use));  // staged as a device, and never used
-    KEELSON_RETURN_IF_ERROR(EnsureFileSystem(context_, record, type));
-    KEELSON_ASSIGN_OR_RETURN(loop, AttachChecked(image, type, record.capacity));
-    device = loop.path;
+    if (record.logical) KEELSON_RETURN_IF_ERROR(SetDeviceReadOnly(content, false));
+    KEELSON_RETURN_IF_ERROR(EnsureFileSystem(context_, record, content, type));
+    if (!record.logical) {
+      KEELSON_ASSIGN_OR_RETURN(loop, AttachLoop(content));
+    }
+    device = record.logical ? content : loop.path;
+    KEELSON_RETURN_IF_ERROR(CheckAndGrow(device, type, record.capacity));
   }
   KEELSON_RETURN_IF_ERROR(linux::MountFilesystem(device, at, type, options.flags, options.data));
   // XFS that is larger than its source, or that has grown while it was not mounted.
@@ -132,8 +141,9 @@ Result<> NodeCalls::StageDevice(const VolumeRecord& record, const v1::NodeStageV
     }
   }
   KEELSON_RETURN_IF_ERROR(DetachIdle(use));
-  const std::string image = context_.store.Image(Kind::kVolume, record.id);
-  KEELSON_RETURN_IF_ERROR(linux::AttachLoop(image, {.read_only = read_only}));
+  KEELSON_ASSIGN_OR_RETURN(const std::string content, context_.Content(record));
+  if (record.logical) return SetDeviceReadOnly(content, read_only);
+  KEELSON_RETURN_IF_ERROR(linux::AttachLoop(content, {.read_only = read_only}));
   return {};
 }
 
