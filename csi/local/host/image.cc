@@ -14,6 +14,7 @@
 
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
+#include "lib/base/log.h"
 
 namespace keelson::csi::local {
 
@@ -141,7 +142,13 @@ Result<> CopyImage(const std::string& from, const std::string& to, Copying copyi
   }
   struct stat info = {};
   if (::fstat(in.get(), &info) != 0) return ErrnoError("stat " + from);
-  KEELSON_RETURN_IF_ERROR(CheckRoom(out.get(), int64_t{info.st_blocks} * 512, to));
+  const int64_t taken = int64_t{info.st_blocks} * 512;
+  if (copying == Copying::kAny) {
+    log::Warn(
+        "Blocks are copied: the file system cannot share them, so snapshots and clones take time and space",
+        {{"file", from}, {"bytes", taken}});
+  }
+  KEELSON_RETURN_IF_ERROR(CheckRoom(out.get(), taken, to));
   if (::ftruncate(out.get(), info.st_size) != 0) return ErrnoError("set the size of " + to);
   KEELSON_RETURN_IF_ERROR(CopyData(in.get(), out.get(), from, stopped));
   return Sync(out.get(), to);
