@@ -58,8 +58,8 @@ Kubelet::Impl::Impl(KubeletDependencies given, const Settings& given_settings, C
       csi_registration(CsiDependencies(), clock),
       volumes(
           deps.mounter, objects, VolumePlugins(), [this] { return nodes.Get("", node_options.name); },
-          [this] { node.UpdateNow(); }),
-      volume_meter(volumes, context.paths),
+          [this] { node.UpdateNow(); },
+          {SeLinuxLabels::OfHost(), k8s::FeatureEnabled(settings.config.feature_gates, "SELinuxMount")}),
       statuses(deps.api, clock),
       probes(
           *handlers, executor, [this](const std::string& uid) { workers.ProbeResultsChanged(uid); },
@@ -99,6 +99,7 @@ Kubelet::Impl::Impl(KubeletDependencies given, const Settings& given_settings, C
               clock),
       syncer(SyncerDependencies(), MakePodSyncerOptions(settings, deps.runtime_name), clock),
       workers(syncer, statuses, executor, WorkerOptions(), clock),
+      volume_meter(volumes, context.paths, TellAbnormalVolumes()),
       shutdown(ShutdownDependencies(), ShutdownPeriods(settings.config)),
       static_pods(StaticDependencies(), StaticPodSources(settings.config), clock),
       housekeeping({deps.runtime, deps.cgroups, volumes, pleg, workers, deps.container_manager,

@@ -60,6 +60,8 @@ struct Kubelet::Impl {
   void ConnectContainerManager();
   std::vector<std::unique_ptr<VolumePlugin>> VolumePlugins();
   csi::Registration::Dependencies CsiDependencies();
+  // Events of pods whose volumes are not in order; empty: they are not wanted.
+  VolumeMeter::TellAbnormal TellAbnormalVolumes();
   // Usage of a volume, by its plugin or its file system.
   SlowVolumes::Measure MeasureVolumes() const;
   // The node takes pods once its CSINode exists: the scheduler counts volumes by that.
@@ -74,6 +76,8 @@ struct Kubelet::Impl {
   Result<> RunProbes(std::stop_token stop);
   void RunOomWatch(std::stop_token stop);
   Result<> RunContainerGc(std::stop_token stop);
+  // Asks drivers for the condition of volumes, also when nothing reads statistics.
+  void RunVolumeHealth(std::stop_token stop);
   void RunFiles(std::stop_token stop);
   void RunUrl(std::stop_token stop);
 
@@ -105,7 +109,6 @@ struct Kubelet::Impl {
   csi::Registration csi_registration;
   std::atomic<bool> csi_node_initialized{false};
   VolumeManager volumes;
-  VolumeMeter volume_meter;
   StatusManager statuses;
   Executor executor;
   ContainerStartLimiter start_limiter{std::max(10u, 4 * std::thread::hardware_concurrency())};
@@ -120,6 +123,7 @@ struct Kubelet::Impl {
   ResizeQueue resizes;
   PodSyncer syncer;
   PodWorkers workers;
+  VolumeMeter volume_meter;
   ShutdownManager shutdown;
   StaticPods static_pods;
   Housekeeping housekeeping;

@@ -4,9 +4,11 @@
 #include "kubelet/node/host_check.h"
 #include "kubelet/node/oom_watcher.h"
 #include "kubelet/staticpod/sources.h"
+#include "kubelet/volume/csi/volume_data.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/pause.h"
+#include "lib/k8s/feature_gates.h"
 
 namespace keelson::kubelet {
 
@@ -90,6 +92,16 @@ Result<> Kubelet::Impl::RunContainerGc(std::stop_token stop) {
   return {};
 }
 
+void Kubelet::Impl::RunVolumeHealth(std::stop_token stop) {
+  const auto period = settings.config.volume_stats_agg_period;
+  while (Pause(clock, period, stop)) {
+    for (const PodVolume& volume : volumes.volumes().All()) {
+      const bool tells = volume.plugin == csi::kPluginName && !volume.block && !volume.path.empty();
+      if (tells) (void)stats.OfMount(volume.Directory());
+    }
+  }
+}
+
 void Kubelet::Impl::RunFiles(std::stop_token stop) {
   const KubeletConfig& config = settings.config;
   RunFileSource(
@@ -167,6 +179,10 @@ void Kubelet::AddApiServices(ServiceGroup& group) {
     group.Add(Task("pod-certificates", {}, [&k](std::stop_token stop) {
       k.objects.pod_certificates()->Watch([&k](const std::string& uid) { k.workers.RequestSync(uid); }, stop);
     }));
+  }
+  if (k8s::FeatureEnabled(k.settings.config.feature_gates, "CSIVolumeHealth") &&
+      k.settings.config.volume_stats_agg_period.count() > 0) {
+    group.Add(Task("volume-health", {"pods"}, [&k](std::stop_token stop) { k.RunVolumeHealth(stop); }));
   }
   group.Add(Task("lease", {}, [&k](std::stop_token stop) { (void)k.node.RunLease(stop); }));
   group.Add({"node", {}, [&k](std::stop_token stop, Ready ready) { return k.node.RunStatus(stop, ready); }});

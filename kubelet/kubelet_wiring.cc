@@ -164,6 +164,16 @@ csi::Registration::Dependencies Kubelet::Impl::CsiDependencies() {
           }};
 }
 
+VolumeMeter::TellAbnormal Kubelet::Impl::TellAbnormalVolumes() {
+  if (!k8s::FeatureEnabled(settings.config.feature_gates, "CSIVolumeHealth")) return {};
+  return [this](const std::string& uid, const std::string& volume, const std::string& condition) {
+    for (const auto& pod : workers.Pods()) {
+      if (pod->metadata().uid() != uid) continue;
+      events.Pod(*pod, "", "Warning", "VolumeConditionAbnormal", "Volume " + volume + ": " + condition);
+    }
+  };
+}
+
 SlowVolumes::Measure Kubelet::Impl::MeasureVolumes() const {
   const bool tells_health = k8s::FeatureEnabled(settings.config.feature_gates, "CSIVolumeHealth");
   return

@@ -32,8 +32,9 @@ struct VolumeInput {
   const NodeContext& node;
   std::shared_ptr<const corev1::PersistentVolumeClaim> claim = nullptr;
   std::shared_ptr<const corev1::PersistentVolume> persistent = nullptr;  // null for volumes in the pod's spec
-  bool read_only = false;   // from the pod's reference to the claim
-  std::string device = {};  // of an attached volume, from the attacher
+  bool read_only = false;          // from the pod's reference to the claim
+  std::string device = {};         // of an attached volume, from the attacher
+  std::string selinux_label = {};  // for all of its files (mount -o context); empty: none
 
   const corev1::PersistentVolumeSource& source() const {
     return persistent->spec().persistent_volume_source();
@@ -51,6 +52,7 @@ struct PublishedVolume {
 struct VolumeMetrics {
   uint64_t capacity = 0, available = 0, used = 0, inodes = 0, inodes_free = 0, inodes_used = 0;
   std::optional<bool> abnormal;  // nullopt: the plugin does not say
+  std::string condition;         // what is wrong, for people
 };
 
 // Directories of volumes are open to all users; a tmpfs is sticky, as the kernel makes it.
@@ -141,6 +143,11 @@ class VolumePlugin {  // thread safe
   virtual bool ReadOnly() const { return false; }
   // Whether the runtime may give the files the pod's SELinux label.
   virtual bool MayRelabel() const { return true; }
+  // Whether the volume can be mounted with VolumeInput::selinux_label.
+  virtual Result<bool> TakesSeLinuxLabel(const VolumeInput& input) {
+    (void)input;
+    return false;
+  }
   virtual void ForgetPod(const std::string& uid) { (void)uid; }
 };
 

@@ -37,6 +37,12 @@ Error NotSetUp(const Error& error, const char* step, const std::string& name) {
   return error.Wrap(std::string("MountVolume.") + step + " failed for volume \"" + name + "\" ");
 }
 
+// Before anything is done for the volume.
+Error NotProcessed(const Error& error, const std::string& name) {
+  return error.Wrap("Unable to attach or mount volumes: unmounted volumes=[" + name +
+                    "], unattached volumes=[], failed to process volumes=[" + name + "]");
+}
+
 Error NotMapped(const Error& error, const char* step, const std::string& name) {
   return error.Wrap(std::string("MapVolume.") + step + " failed for volume \"" + name + "\" ");
 }
@@ -50,12 +56,13 @@ api::Amount Storage(const google::protobuf::Map<std::string, Quantity>& amounts)
 
 VolumeManager::VolumeManager(Mounter& mounter, ObjectSource& objects,
                              std::vector<std::unique_ptr<VolumePlugin>> plugins, NodeFunction node,
-                             std::function<void()> in_use_changed)
+                             std::function<void()> in_use_changed, SeLinuxSettings selinux)
     : mounter_(mounter),
       objects_(objects),
       plugins_(std::move(plugins)),
       node_(node),
-      in_use_(std::move(node), std::move(in_use_changed)) {}
+      in_use_(std::move(node), std::move(in_use_changed)),
+      selinux_(std::move(selinux)) {}
 
 void VolumeManager::Restore(const Paths& paths) {
   const auto uids = ListDir(paths.Pods());
@@ -99,11 +106,7 @@ Result<VolumePaths> VolumeManager::Mount(const corev1::Pod& pod, const NodeConte
 Result<MountedVolume> VolumeManager::MountOne(VolumeInput input, std::stop_token stop) {
   auto resolved = ResolveClaim(objects_, input);
   if (resolved) resolved = CheckMode(input);
-  if (!resolved) {
-    const std::string& name = input.volume.name();
-    return resolved.error().Wrap("Unable to attach or mount volumes: unmounted volumes=[" + name +
-                                 "], unattached volumes=[], failed to process volumes=[" + name + "]");
-  }
+  if (!resolved) return NotProcessed(resolved.error(), input.volume.name());
   const auto own = input.persistent && node_ ? node_() : nullptr;
   if (auto reached = CheckNode(input, own.get()); !reached) {
     return reached.error().Wrap("MountVolume.NodeAffinity check failed for volume \"" + input.name() + "\" ");
@@ -124,6 +127,7 @@ Result<MountedVolume> VolumeManager::MountOne(VolumeInput input, std::stop_token
   if (auto fits = CheckUse(*plugin, input); !fits) return fits.error();
   if (!input.persistent) input.read_only = input.volume.volume_source().csi().read_only();
   const bool block = IsBlock(input);
+  if (!block) KEELSON_RETURN_IF_ERROR(ChooseLabel(*plugin, input));
   Stopwatch watch;
   auto mounted = block ? MapWith(*plugin, input, stop) : MountWith(*plugin, input, stop);
   if (!mounted && mounted.error().Is(Code::kCancelled)) return mounted;
@@ -152,6 +156,20 @@ Result<> VolumeManager::CheckUse(const VolumePlugin& plugin, const VolumeInput& 
   return {};
 }
 
+Result<> VolumeManager::ChooseLabel(VolumePlugin& plugin, VolumeInput& input) {
+  if (!selinux_.enabled()) return {};
+  const auto takes = plugin.TakesSeLinuxLabel(input);
+  // In metrics it has the name of its driver too.
+  const std::string& driver =
+      input.persistent ? input.source().csi().driver() : input.volume.volume_source().csi().driver();
+  const SeLinuxUse use{input.pod, input.volume.name(), input.persistent.get(),
+                       driver.empty() ? plugin.name() : plugin.name() + "/" + driver};
+  auto label = takes ? selinux_.Admit(use, *takes) : Result<std::string>(takes.error());
+  if (!label) return NotProcessed(label.error(), input.volume.name());
+  input.selinux_label = std::move(*label);
+  return {};
+}
+
 Result<MountedVolume> VolumeManager::MountWith(VolumePlugin& plugin, VolumeInput& input,
                                                std::stop_token stop) {
   if (auto good = plugin.Check(input); !good) {
@@ -164,8 +182,8 @@ Result<MountedVolume> VolumeManager::MountWith(VolumePlugin& plugin, VolumeInput
   auto path = plugin.SetUp(input, stop);
   if (!path) return NotSetUp(path.error(), "SetUp", input.name());
   KEELSON_RETURN_IF_ERROR(ExpandIfAsked(plugin, input, *path, stop));
-  return MountedVolume{std::move(*path), plugin.MayRelabel(), input.read_only || plugin.ReadOnly(), "",
-                       GroupOf(input)};
+  const bool relabel = plugin.MayRelabel() && input.selinux_label.empty();
+  return MountedVolume{std::move(*path), relabel, input.read_only || plugin.ReadOnly(), "", GroupOf(input)};
 }
 
 Result<MountedVolume> VolumeManager::MapWith(VolumePlugin& plugin, VolumeInput& input, std::stop_token stop) {

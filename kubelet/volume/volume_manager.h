@@ -14,6 +14,7 @@
 #include "kubelet/volume/attached_volumes.h"
 #include "kubelet/volume/plugin.h"
 #include "kubelet/volume/pod_volumes.h"
+#include "kubelet/volume/selinux/volumes.h"
 #include "kubelet/volume/subpath.h"
 #include "lib/base/mutex.h"
 
@@ -25,7 +26,8 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   using NodeFunction = AttachedVolumes::NodeFunction;
   // `in_use_changed`: VolumesInUse() differs from before; called without locks, may be empty.
   VolumeManager(Mounter& mounter, ObjectSource& objects, std::vector<std::unique_ptr<VolumePlugin>> plugins,
-                NodeFunction node = {}, std::function<void()> in_use_changed = {});
+                NodeFunction node = {}, std::function<void()> in_use_changed = {},
+                SeLinuxSettings selinux = {});
 
   // Finds the attached volumes that an earlier kubelet has set up: they are in use until their pods are removed, and must
   // not be detached meanwhile. Call before the node's status is first reported.
@@ -56,6 +58,8 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   Result<MountedVolume> MapWith(VolumePlugin& plugin, VolumeInput& input, std::stop_token stop);
   // Checks mount options and access modes.
   Result<> CheckUse(const VolumePlugin& plugin, const VolumeInput& input) const;
+  // Sets the label that the volume is to be mounted with.
+  Result<> ChooseLabel(VolumePlugin& plugin, VolumeInput& input);
   Result<> Attach(VolumePlugin& plugin, VolumeInput& input);
   Result<> StageOnce(VolumePlugin& plugin, const VolumeInput& input, std::stop_token stop);
   Result<> ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
@@ -94,6 +98,7 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   const NodeFunction node_;
   AttachedVolumes in_use_;
   PodVolumes volumes_;
+  SeLinuxVolumes selinux_;
   mutable Mutex mutex_;
   CondVar stage_free_;
   std::set<std::string> staging_ KEELSON_GUARDED_BY(mutex_);  // stage paths at work

@@ -13,8 +13,11 @@ namespace keelson::kubelet {
 
 class VolumeMeter {
  public:
-  // `volumes` has to outlive the meter.
-  VolumeMeter(VolumeManager& volumes, Paths paths);
+  // `volume`: its name in the pod's spec. Called by each measurement that finds a volume not in order.
+  using TellAbnormal =
+      std::function<void(const std::string& uid, const std::string& volume, const std::string& condition)>;
+  // `volumes`, and what `tell` uses, have to outlive the meter. `tell` may be empty.
+  VolumeMeter(VolumeManager& volumes, Paths paths, TellAbnormal tell = {});
   // Ends calls to plugins, and waits for that.
   ~VolumeMeter();
   VolumeMeter(const VolumeMeter&) = delete;

@@ -77,6 +77,7 @@ Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::
   for (const auto& plugin : plugins_) plugin->ForgetPod(uid);
   KEELSON_RETURN_IF_ERROR(RemoveTree(dir));
   volumes_.Forget(uid);
+  selinux_.Forget(uid);
   in_use_.Forget(uid);
   return {};
 }

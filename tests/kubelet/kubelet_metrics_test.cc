@@ -246,7 +246,6 @@ constexpr metrics::Exception kAbsent[] = {
     {"leader_election_", "a kubelet is elected for nothing"},
     {"reconstruct_volume_operations_", "volumes are read from the mount table, none is reconstructed"},
     {"running_managed_controllers", "no controllers run in a kubelet"},
-    {"volume_manager_selinux_", "the runtime relabels volumes, they are not mounted with a context"},
     {"volume_operation_total_seconds", "upstream's kubelet never observes it"},
 };
 

@@ -44,7 +44,21 @@ Result<> Mounts::RemoveMountDir(const std::string& path) {
   return ErrnoError("failed to remove dir [" + path + "]");
 }
 
-Result<> Mounts::Stage(const VolumeInput& input, std::stop_token stop) {
+Result<VolumeInput> Mounts::WithLabel(const VolumeInput& given) const {
+  VolumeInput input = given;
+  KEELSON_ASSIGN_OR_RETURN(const auto own, ReadVolumeData(VolumeDir(input)));
+  if (own) input.selinux_label = own->selinux_label;
+  if (own || !input.persistent) return input;
+  const VolumeSource source = SourceOf(input);
+  const std::string staging = StagingPath(input.node.paths, source.driver, source.handle);
+  KEELSON_ASSIGN_OR_RETURN(const auto staged, ReadVolumeData(std::filesystem::path(staging).parent_path()));
+  if (!staged || staged->selinux_label == input.selinux_label) return input;
+  return Error(Code::kUnavailable, "the volume is mounted with the SELinux label \"" + staged->selinux_label +
+                                       "\", the pod needs \"" + input.selinux_label + "\"");
+}
+
+Result<> Mounts::Stage(const VolumeInput& given, std::stop_token stop) {
+  KEELSON_ASSIGN_OR_RETURN(const VolumeInput input, WithLabel(given));
   const VolumeSource source = SourceOf(input);
   const std::string staging = StagingPath(input.node.paths, source.driver, source.handle);
   if (IsDone(staging)) {
@@ -88,7 +102,8 @@ Result<> Mounts::StageNow(const VolumeInput& input, const VolumeSource& source, 
   return staged;
 }
 
-Result<std::string> Mounts::Publish(const VolumeInput& input, std::stop_token stop) {
+Result<std::string> Mounts::Publish(const VolumeInput& given, std::stop_token stop) {
+  KEELSON_ASSIGN_OR_RETURN(const VolumeInput input, WithLabel(given));
   const VolumeSource source = SourceOf(input);
   const std::string target = VolumeDir(input) + kTarget;
   const bool again = IsDone(target);

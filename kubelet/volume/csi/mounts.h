@@ -31,6 +31,9 @@ class Mounts {  // thread safe; Stage and Unstage of one volume come one at a ti
   Result<> Unstage(const std::string& staging_path, std::stop_token stop);
 
  private:
+  // With the SELinux label that the volume has for this pod already, or else may have. kUnavailable: it is staged with
+  // another one, for a pod that has not gone yet.
+  Result<VolumeInput> WithLabel(const VolumeInput& given) const;
   Result<> StageNow(const VolumeInput& input, const VolumeSource& source, NodeClient& client,
                     const std::string& staging, std::stop_token stop);
   Result<> PublishNow(const VolumeInput& input, const VolumeSource& source, NodeClient& client,

@@ -94,6 +94,11 @@ class Plugin : public VolumePlugin {
     return expanded ? expanded : expanded.error().Wrap("Expander.NodeExpand failed to expand the volume ");
   }
 
+  Result<bool> TakesSeLinuxLabel(const VolumeInput& input) override {
+    KEELSON_ASSIGN_OR_RETURN(const auto driver, objects_.Driver(SourceOf(input).driver));
+    return driver && driver->spec().se_linux_mount();
+  }
+
   bool Measures() const override { return true; }
   Result<VolumeMetrics> Measure(const PublishedVolume& volume, std::stop_token stop) override {
     KEELSON_ASSIGN_OR_RETURN(const auto data, ReadVolumeData(volume.path));
@@ -113,7 +118,10 @@ class Plugin : public VolumePlugin {
     out.inodes = inodes.total;
     out.inodes_free = inodes.available;
     out.inodes_used = inodes.used;
-    if (stats.condition && capabilities.condition) out.abnormal = stats.condition->abnormal;
+    if (stats.condition && capabilities.condition) {
+      out.abnormal = stats.condition->abnormal;
+      out.condition = stats.condition->message;
+    }
     return out;
   }
 

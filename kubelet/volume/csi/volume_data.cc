@@ -29,10 +29,9 @@ std::string EncodeVolumeData(const VolumeData& data, bool staged) {
   json::object out;  // in the order that Go prints
   if (!staged) out["attachmentID"] = data.attachment;
   out["driverName"] = data.driver;
-  if (!staged) {
-    out["nodeName"] = data.node;
-    out["specVolID"] = data.name;
-  }
+  if (!staged) out["nodeName"] = data.node;
+  if (!data.selinux_label.empty()) out["seLinuxMountContext"] = data.selinux_label;
+  if (!staged) out["specVolID"] = data.name;
   out["volumeHandle"] = data.handle;
   if (!staged) out["volumeLifecycleMode"] = data.ephemeral ? kEphemeral : kPersistent;
   return json::serialize(out) + "\n";
@@ -44,9 +43,10 @@ Result<VolumeData> DecodeVolumeData(const std::string& text) {
   if (failed) return Error(Code::kInvalid, failed.message());
   if (!value.is_object()) return Error(Code::kInvalid, "it is no object");
   const json::object& object = value.get_object();
-  VolumeData out{Text(object, "driverName"),   Text(object, "volumeHandle"),
-                 Text(object, "specVolID"),    Text(object, "nodeName"),
-                 Text(object, "attachmentID"), Text(object, "volumeLifecycleMode") == kEphemeral};
+  VolumeData out{Text(object, "driverName"),         Text(object, "volumeHandle"),
+                 Text(object, "specVolID"),          Text(object, "nodeName"),
+                 Text(object, "attachmentID"),       Text(object, "volumeLifecycleMode") == kEphemeral,
+                 Text(object, "seLinuxMountContext")};
   if (out.driver.empty()) return Error(Code::kInvalid, "driverName is missing");
   if (out.handle.empty()) return Error(Code::kInvalid, "volumeHandle is missing");
   return out;

@@ -24,10 +24,11 @@ struct VolumeData {
   std::string driver, handle;
   // Not of staged volumes.
   std::string name, node, attachment;
-  bool ephemeral = false;  // in the pod's spec
+  bool ephemeral = false;     // in the pod's spec
+  std::string selinux_label;  // that it is mounted with, also of staged volumes; empty: none
 };
 
-// One line of JSON. `staged`: driver and handle only.
+// One line of JSON. `staged`: driver, handle and label only.
 std::string EncodeVolumeData(const VolumeData& data, bool staged);
 // kInvalid: malformed, or without driver or handle.
 Result<VolumeData> DecodeVolumeData(const std::string& text);

@@ -55,7 +55,10 @@ const char* ModeName(bool ephemeral) { return ephemeral ? "Ephemeral" : "Persist
 }  // namespace
 
 VolumeSource SourceOf(const VolumeInput& input) {
-  return input.persistent ? PersistentSource(input) : EphemeralSource(input);
+  VolumeSource out = input.persistent ? PersistentSource(input) : EphemeralSource(input);
+  // In quotes, since a level may have commas.
+  if (!input.selinux_label.empty()) out.mount_options.push_back("context=\"" + input.selinux_label + "\"");
+  return out;
 }
 
 VolumeData DataOf(const VolumeInput& input, const VolumeSource& source) {
@@ -64,7 +67,8 @@ VolumeData DataOf(const VolumeInput& input, const VolumeSource& source) {
           input.name(),
           input.node.node_name,
           AttachmentName(source.handle, source.driver, input.node.node_name),
-          source.ephemeral};
+          source.ephemeral,
+          input.selinux_label};
 }
 
 bool NeedsAttaching(const CsiDriver* driver, const VolumeSource& source) {

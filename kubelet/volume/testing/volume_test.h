@@ -22,8 +22,9 @@ class VolumeTest : public ::testing::Test {
   void TearDown() override { (void)RemoveTree(dir_); }
 
   void Use(std::vector<std::unique_ptr<VolumePlugin>> plugins) {
-    manager_ = std::make_unique<VolumeManager>(mounter_, objects_, std::move(plugins),
-                                               [this] { return node_object_; });
+    manager_ = std::make_unique<VolumeManager>(
+        mounter_, objects_, std::move(plugins), [this] { return node_object_; }, std::function<void()>(),
+        selinux_);
   }
   // Its container mounts all the volumes.
   corev1::Pod PodWith(const std::string& volumes, const std::string& uid = "u") {
@@ -53,6 +54,7 @@ class VolumeTest : public ::testing::Test {
   FakeObjects objects_{clock_};
   NodeContext node_;
   std::shared_ptr<const corev1::Node> node_object_;
+  SeLinuxSettings selinux_;  // of the next Use()
   std::unique_ptr<VolumeManager> manager_;
 };
 
