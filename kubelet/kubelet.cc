@@ -121,6 +121,7 @@ Kubelet::Impl::Impl(KubeletDependencies given, const Settings& given_settings, C
   csi_driver_objects.AddHandler(
       [this](const client::Change<api::storage::v1::CSIDriver>&) { csi_registration.Look(); });
   if (!deps.standalone) objects.ReadCsiDrivers(csi_driver_objects);
+  objects.ReadVolumesBy(deps.api);
   volumes.Restore(context.paths);
   if (deps.container_manager) ConnectContainerManager();
   if (!deps.standalone && k8s::FeatureEnabled(settings.config.feature_gates, "PodCertificateRequest")) {

@@ -85,7 +85,7 @@ struct Kubelet::Impl {
   const Settings settings;
   Clock& clock;
   const NodeOptions node_options;
-  // Limited to kubeAPIQPS. Node, Lease and pod statuses use deps.api, which has no limit.
+  // Limited to kubeAPIQPS. Node, Lease, pod statuses, and reads of volumes use deps.api, which has no limit.
   const client::RestClient api;
   EventReporter events;
   client::InformerFactory informers;

@@ -1,5 +1,7 @@
 #include "kubelet/objects/api_object_source.h"
 
+#include <type_traits>
+
 #include "lib/api/meta.h"
 
 namespace keelson::kubelet {
@@ -61,7 +63,9 @@ Result<std::shared_ptr<const T>> ApiObjectSource::Get(std::map<std::string, Cach
     }
   }
   SteadyTime asked = clock_.SteadyNow();
-  auto object = api_.Get<T>(ns, name);
+  constexpr bool kOfVolumes =
+      std::is_same_v<T, corev1::PersistentVolumeClaim> || std::is_same_v<T, corev1::PersistentVolume>;
+  auto object = (kOfVolumes && volumes_api_ ? *volumes_api_ : api_).template Get<T>(ns, name);
   if (object) {
     api_backoff_.Succeeded();
   } else {

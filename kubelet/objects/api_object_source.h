@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -44,6 +45,9 @@ class ApiObjectSource : public ObjectSource {  // thread safe
                                                                         const std::string& name) override;
   Result<std::shared_ptr<const corev1::PersistentVolume>> GetPersistentVolume(
       const std::string& name) override;
+  // Reads claims and PersistentVolumes by a client of its own: a kubelet that starts needs those of all pods at once. Call
+  // before other threads use the source.
+  void ReadVolumesBy(client::RestClient api) { volumes_api_ = std::move(api); }
   // Enables GetCsiDriver. `drivers` has to outlive it. Call before other threads use the source.
   void ReadCsiDrivers(client::Informer<api::storage::v1::CSIDriver>& drivers) { csi_drivers_ = &drivers; }
   Result<std::shared_ptr<const api::storage::v1::CSIDriver>> GetCsiDriver(const std::string& name) override;
@@ -82,6 +86,7 @@ class ApiObjectSource : public ObjectSource {  // thread safe
                                        const std::string& name);
 
   client::RestClient api_;
+  std::optional<client::RestClient> volumes_api_;  // nullopt: api_
   TrustBundles trust_bundles_;
   std::unique_ptr<PodCertificates> pod_certificates_;  // null: disabled
   client::Informer<corev1::Service>& services_;
