@@ -25,8 +25,7 @@ class HttpTransportTest : public ::testing::Test {
     http::ServerOptions options;
     options.tls = crypto::TlsServerOptions{
         pki_.server_cert_file(), pki_.server_key_file(), pki_.ca_file(), "", {"h2", "http/1.1"}};
-    auto server =
-        http::Server::Listen(options, [](auto request, auto writer) { Answer(*request, writer); });
+    auto server = http::Server::Listen(options, [](auto request, auto writer) { Answer(*request, writer); });
     ASSERT_TRUE(server);
     server_ = std::move(*server);
     thread_ = std::jthread(
