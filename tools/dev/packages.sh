@@ -83,9 +83,11 @@ packages_index() {
 # One spec file, over the same rules of what packages hold. An rpm belongs to the distribution whose libraries the programs were
 # linked with.
 packages_rpm() {
-  local version=$1 output=$2 work
+  local version=$1 output=$2 work debuginfo=()
   work=$(mktemp -d "$output/.work-XXXXXX")
-  rpmbuild -bb --define "_topdir $work" --define "keelson_version $version" --define "keelson_source $ROOT" \
+  # Programs that were stripped before have nothing to put into debug packages.
+  ! readelf -S "$BIN/kubelet" | grep '\.debug_info' >/dev/null || debuginfo=(--define "keelson_debuginfo 1")
+  rpmbuild -bb "${debuginfo[@]}" --define "_topdir $work" --define "keelson_version $version" --define "keelson_source $ROOT" \
     --define "keelson_programs $BIN" --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
     --define "_buildhost reproducible" "$ROOT/packaging/rpm/keelson.spec" >"$output/rpmbuild.log" 2>&1 ||
     { tail -n 30 "$output/rpmbuild.log" >&2; die "packages cannot be built; see $output/rpmbuild.log"; }
