@@ -8,6 +8,8 @@ fail() {
   exit 1
 }
 apt() { apt-get -qq -y --no-install-recommends --allow-downgrades -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold "$@" >/tmp/apt.log 2>&1 || { tail -n 30 /tmp/apt.log; fail "apt-get $*"; }; }
+# Programs of another suite bring their libraries.
+program() { LD_LIBRARY_PATH=$([ ! -d /libraries ] || echo /libraries) "$@"; }
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 parts=(keelson-kubelet keelson-proxy keelson-cni keelson-controlplane keelson-nodectl keelson-csi-local keelson-csi-controller keelson-node keelson)
 debs() { for part in "${parts[@]}"; do echo "/debs/$1/${part}_"*.deb; done; }
@@ -49,10 +51,10 @@ for part in "${parts[@]}"; do installed "$part" || fail "$part is not installed"
 
 echo "--- programs find their libraries"
 for program in kubelet kube-proxy kube-cni kube-controlplane nodectl keelson-csi-local keelson-csi-controller; do
-  "/usr/bin/$program" --version | grep -q '^Kubernetes v1\.' || fail "$program --version"
+  program "/usr/bin/$program" --version | grep -q '^Kubernetes v1\.' || fail "$program --version"
 done
 for plugin in bridge host-local portmap bandwidth loopback keelson-policy; do
-  CNI_COMMAND=VERSION "/opt/cni/bin/$plugin" </dev/null | grep -q '"supportedVersions"' || fail "plugin $plugin"
+  CNI_COMMAND=VERSION program "/opt/cni/bin/$plugin" </dev/null | grep -q '"supportedVersions"' || fail "plugin $plugin"
 done
 [ "$(stat -c %h /opt/cni/bin/bridge)" = 6 ] || fail "the plugins are not one file"
 

@@ -63,9 +63,13 @@ newer_runtimes() {
   done
 }
 
-# A root of this machine's suite, in which packages are installed. Without a mirror their test says so and is skipped.
+# Roots in which packages are installed: of this machine's suite, and of those that KEELSON_TEST_SUITES names. Without a mirror their
+# tests say so and are skipped.
 packages_test_root() {
-  (packages_root "$(. /etc/os-release && echo "$VERSION_CODENAME")") || step "no root to install packages in"
+  local suite
+  for suite in $(. /etc/os-release && echo "$VERSION_CODENAME") ${KEELSON_TEST_SUITES:-}; do
+    (packages_root "$suite") || step "no root of $suite to install packages in"
+  done
 }
 
 # ./dev bench: all micro-benchmarks; ./dev bench NAME...: those; ./dev bench cluster: the running cluster;
