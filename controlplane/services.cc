@@ -13,6 +13,7 @@
 #include "controlplane/auth_services.h"
 #include "controlplane/etcd/alarms.h"
 #include "controlplane/etcd/client.h"
+#include "controlplane/etcd/end_of_process.h"
 #include "controlplane/etcd/supervisor.h"
 #include "controlplane/etcd_events.h"
 #include "controlplane/options/flags.h"
@@ -29,6 +30,7 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
+#include "lib/base/signals.h"
 #include "lib/component/program.h"
 #include "lib/http/server/file_reloader.h"
 #include "lib/http/server/server.h"
@@ -54,6 +56,7 @@ struct ControlPlane {
   std::unique_ptr<http::Server> https;
   http::FileReloader files;
   Roles roles;
+  std::stop_source ending;  // by a signal
 };
 
 Result<> MakeEtcd(const Options& options, ControlPlane& plane) {
@@ -166,7 +169,11 @@ void AddApiServer(ServiceGroup& group, const Options& options, ControlPlane& pla
                }});
     storage_needs.push_back("etcd");
   }
+  // It stops after all that needs etcd.
   group.Add({"storage", storage_needs, [&plane](std::stop_token stop, ServiceGroup::Ready ready) {
+               std::jthread closing([&plane](const std::stop_token& over) {
+                 etcd::CloseWhenSilent(*plane.etcd_client, plane.ending.get_token(), over);
+               });
                return plane.store->Run(stop, ready);
              }});
   group.Add({"apiserver", {"storage"}, [&plane](std::stop_token stop, ServiceGroup::Ready ready) {
@@ -209,6 +216,18 @@ void AddNotifier(ServiceGroup& group, ControlPlane& plane) {
   }));
 }
 
+// As ServiceGroup::RunUntilSignal(); a signal is also told to what is to know of it before its own turn to stop.
+int RunUntilSignal(ServiceGroup& group, std::stop_source ending) {
+  BlockSignals();
+  Result<> result;
+  {
+    StopOnSignal on_signal([&ending] { ending.request_stop(); });
+    result = group.Run(ending.get_token());
+  }
+  if (!result) log::Error("Stopping after a failure", {{"err", result.error()}});
+  return result ? 0 : 1;
+}
+
 constexpr char kCannotStart[] = "Cannot start the control plane";
 
 }  // namespace
@@ -247,7 +266,7 @@ int RunControlPlane(const Options& options) {
     return component::ExitCode(added, kCannotStart);
   }
   AddNotifier(group, plane);
-  return group.RunUntilSignal();
+  return RunUntilSignal(group, plane.ending);
 }
 
 }  // namespace keelson::controlplane

@@ -98,6 +98,8 @@ struct Client::Impl {
 Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Client::~Client() = default;
 
+void Client::Close() { impl_->endpoints.Close(); }
+
 Result<RangeResult> Client::Range(std::string_view key, const RangeOptions& options, const Limits& limits) {
   pb::RangeRequest request;
   request.set_key(impl_->Outward(key));

@@ -81,6 +81,10 @@ class Client {
   explicit Client(ClientOptions options);
   ~Client();
 
+  // Ends the calls that wait for etcd, and every later one, with kUnavailable: for a process that stops while etcd does not
+  // answer (end_of_process.h). Snapshot() and Defragment() go on.
+  void Close();
+
   // Reads are linearizable. The client retries them on other endpoints until the deadline.
   Result<RangeResult> Range(std::string_view key, const RangeOptions& options, const Limits& limits);
   Result<int64_t> Revision(const Limits& limits);

@@ -49,6 +49,7 @@ Endpoint::Use::Use(Endpoint& endpoint, milliseconds timeout, std::stop_token sto
     : endpoint_(endpoint), call_(timeout, std::move(stop)) {
   MutexLock lock(endpoint_.mutex_);
   place_ = endpoint_.uses_.insert(endpoint_.uses_.end(), this);
+  if (endpoint_.closed_) endpoint_.CancelUses();
 }
 
 Endpoint::Use::~Use() {
@@ -72,6 +73,16 @@ void Endpoint::SetHealthy(bool healthy) {
   }
   log::Warn("An etcd endpoint does not answer, or has no leader", {{"endpoint", url}});
   MutexLock lock(mutex_);
+  CancelUses();
+}
+
+void Endpoint::Close() {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  CancelUses();
+}
+
+void Endpoint::CancelUses() {
   for (Use* use : uses_) {
     use->lost_.store(true);
     use->call_.Cancel();
@@ -104,6 +115,12 @@ std::vector<Endpoint*> Endpoints::all() const {
   return out;
 }
 
+void Endpoints::Close() {
+  // New calls are turned away first; one that is past that check is cancelled by its endpoint.
+  closed_.store(true);
+  for (Endpoint* endpoint : all()) endpoint->Close();
+}
+
 Result<Endpoint*> Endpoints::Pick(SteadyTime deadline, const std::stop_token& stop) {
   while (true) {
     const std::vector<Endpoint*> all = this->all();
@@ -111,6 +128,7 @@ Result<Endpoint*> Endpoints::Pick(SteadyTime deadline, const std::stop_token& st
     const bool choosy = std::any_of(all.begin(), all.end(), [](Endpoint* one) { return one->healthy(); });
     for (size_t tried = 0; tried < all.size(); ++tried) {
       if (stop.stop_requested()) return Error(Code::kCancelled, "etcd: stopped");
+      if (closed_.load()) return Error(Code::kUnavailable, "etcd: it did not answer, and the process ends");
       Endpoint& endpoint = *all[current_.load() % all.size()];
       if ((!choosy || endpoint.healthy()) &&
           rpc::AwaitConnected(*endpoint.channel, rpc::TimeLeft(deadline, kConnectPatience), stop)) {

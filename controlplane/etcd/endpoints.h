@@ -50,6 +50,8 @@ class Endpoint {  // thread safe
   bool healthy() const { return healthy_.load(); }
   // False cancels all that uses the endpoint.
   void SetHealthy(bool healthy);
+  // Cancels all that uses the endpoint, now and later.
+  void Close();
 
   const std::string url;
   const std::shared_ptr<grpc::Channel> channel;
@@ -59,20 +61,25 @@ class Endpoint {  // thread safe
   const std::unique_ptr<etcdserverpb::Maintenance::Stub> maintenance;
 
  private:
+  void CancelUses() KEELSON_REQUIRES(mutex_);
+
   std::atomic<bool> healthy_{true};
   Mutex mutex_;
   std::list<Use*> uses_ KEELSON_GUARDED_BY(mutex_);
+  bool closed_ KEELSON_GUARDED_BY(mutex_) = false;
 };
 
 class Endpoints {  // thread safe
  public:
   explicit Endpoints(const ClientOptions& options);
 
-  // A connected endpoint: the current one, or the next healthy one that answers. kUnavailable: none until `deadline`.
+  // A connected endpoint: the current one, or the next healthy one that answers. kUnavailable: none until `deadline`, or Close() was
+  // called.
   Result<Endpoint*> Pick(SteadyTime deadline, const std::stop_token& stop);
   // Later picks begin with the next endpoint.
   void Abandon(const Endpoint& endpoint);
   std::vector<Endpoint*> all() const;  // they live as long as this
+  void Close();
 
  private:
   void Watch(std::stop_token stop);
@@ -87,6 +94,7 @@ class Endpoints {  // thread safe
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<Endpoint>> all_ KEELSON_GUARDED_BY(mutex_);  // none goes
   std::atomic<size_t> current_{0};
+  std::atomic<bool> closed_{false};
   std::jthread watcher_;  // last, since it uses the others
 };
 

@@ -4,10 +4,12 @@
 
 #include <thread>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "controlplane/etcd/client.h"
 #include "controlplane/etcd/compactor.h"
+#include "controlplane/etcd/end_of_process.h"
 #include "controlplane/etcd/lease_pool.h"
 #include "controlplane/etcd/testing/test_etcd.h"
 #include "lib/base/file.h"
@@ -198,6 +200,47 @@ TEST_F(EtcdTest, SurvivesKill) {
   ASSERT_EQ(read->kvs.size(), 1U);
   EXPECT_EQ(read->kvs[0].value, "1");
   EXPECT_NE(etcd_->supervisor().pid(), before);
+}
+
+TEST_F(EtcdTest, AnEtcdThatHangsHoldsNoProcessThatEnds) {
+  std::stop_source ending, over;
+  std::jthread closing([&] { CloseWhenSilent(*client_, ending.get_token(), over.get_token()); });
+  ASSERT_TRUE(client_->Revision(Soon()));
+  const int pid = etcd_->supervisor().pid();
+  ASSERT_EQ(kill(pid, SIGSTOP), 0);
+  // Calls that no deadline of their own ends within the test.
+  ClientOptions patient = etcd_->supervisor().client_options();
+  patient.timeout = std::chrono::hours(1);
+  Client other(patient);
+  const Limits hours{std::chrono::steady_clock::now() + std::chrono::hours(1), {}};
+  std::jthread closing_other([&] { CloseWhenSilent(other, ending.get_token(), over.get_token()); });
+  std::vector<std::jthread> callers;
+  callers.emplace_back([&] { EXPECT_TRUE(other.Range("/k", {}, hours).error().Is(Code::kUnavailable)); });
+  callers.emplace_back(
+      [&] { EXPECT_TRUE(other.PutIf("/k", "", 0, 0, hours).error().Is(Code::kUnavailable)); });
+  callers.emplace_back([&] {
+    EXPECT_TRUE(other
+                    .Watch(
+                        "/k", "", 1, [] {}, [](WatchBatch) {}, {})
+                    .Is(Code::kUnavailable));
+  });
+  ending.request_stop();
+  callers.clear();
+  closing_other.join();
+  closing.join();
+  EXPECT_THAT(other.Revision(hours).error().message(), ::testing::HasSubstr("the process ends"));
+  EXPECT_TRUE(client_->Revision(hours).error().Is(Code::kUnavailable));
+  ASSERT_EQ(kill(pid, SIGCONT), 0);
+}
+
+TEST_F(EtcdTest, AnEtcdThatAnswersIsAskedToTheEnd) {
+  std::stop_source ending, over;
+  ending.request_stop();
+  std::jthread closing([&] { CloseWhenSilent(*client_, ending.get_token(), over.get_token()); });
+  ASSERT_TRUE(client_->PutIf("/k", "1", 0, 0, Soon()));
+  over.request_stop();
+  closing.join();
+  EXPECT_TRUE(client_->Revision(Soon()));
 }
 
 TEST_F(EtcdTest, SkipsDeadEndpoints) {

@@ -24,8 +24,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kFirstBackoff{100}, kLastBackoff{10000};
-constexpr seconds kStable{60};        // a child that lived this long resets the back-off
-constexpr seconds kStopPatience{10};  // between SIGTERM and SIGKILL
+constexpr seconds kStable{60};         // a child that lived this long resets the back-off
+constexpr seconds kStopPatience{10};   // between SIGTERM and SIGKILL
+constexpr seconds kSilentPatience{2};  // the same, for an etcd that hangs
 constexpr int kMaxFirstFailures = 5;
 constexpr int kClientPort = 2379, kPeerPort = 2380;  // etcd's own
 constexpr const char* kSocket = "etcd:0";
@@ -164,6 +165,10 @@ bool Supervisor::AwaitHealthy(int pidfd, std::stop_token stop) {
   return false;
 }
 
+bool Supervisor::Answers() const {
+  return Client(client_options_).Status({std::chrono::steady_clock::now() + seconds(1), {}}).has_value();
+}
+
 Result<> Supervisor::Run(std::stop_token stop, const std::function<void()>& ready) {
   StopFd stop_fd(stop);
   std::string log_file = options_.data_dir + "/etcd.log";
@@ -180,8 +185,9 @@ Result<> Supervisor::Run(std::stop_token stop, const std::function<void()>& read
       ready();
     }
     if (!AwaitReadable(child.pidfd(), stop_fd.get(), milliseconds(-1))) {
+      const bool answers = Answers();
       child.Signal(SIGTERM);
-      AwaitReadable(child.pidfd(), -1, kStopPatience);
+      AwaitReadable(child.pidfd(), -1, answers ? kStopPatience : kSilentPatience);
       pid_ = 0;
       return {};  // ~Child kills what is left
     }

@@ -68,6 +68,7 @@ class Supervisor {
   std::string SocketFile() const;
   std::vector<std::string> Arguments() const;
   bool AwaitHealthy(int pidfd, std::stop_token stop);
+  bool Answers() const;  // at all; it may have no leader
 
   SupervisorOptions options_;
   ClientOptions client_options_;
