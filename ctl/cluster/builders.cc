@@ -8,6 +8,7 @@ namespace json = boost::json;
 
 namespace {
 
+constexpr char kLocalDriver[] = "local.csi.keelson.dev";
 constexpr char kRbac[] = "rbac.authorization.k8s.io/v1";
 
 json::object Object(const char* version, const char* kind, const std::string& ns, const std::string& name) {
@@ -77,9 +78,9 @@ json::object ServiceAccountOf(const std::string& ns, const std::string& name) {
   return Object("v1", "ServiceAccount", ns, name);
 }
 
-json::object RoleFor(const std::string& ns, const std::string& name, const Rule& rule) {
+json::object RoleFor(const std::string& ns, const std::string& name, const std::vector<Rule>& rules) {
   json::object out = Object(kRbac, "Role", ns, name);
-  out["rules"] = Rules({rule});
+  out["rules"] = Rules(rules);
   return out;
 }
 
@@ -97,6 +98,26 @@ json::object RoleBindingOf(const std::string& ns, const std::string& name, const
 json::object ClusterRoleBindingOf(const std::string& name, const std::string& role,
                                   const std::vector<Subject>& subjects) {
   return Binding(Object(kRbac, "ClusterRoleBinding", "", name), "ClusterRole", role, subjects);
+}
+
+json::object LocalDriver() {
+  json::object out = Object("storage.k8s.io/v1", "CSIDriver", "", kLocalDriver);
+  json::object& spec = out["spec"].emplace_object();
+  spec["attachRequired"] = false;
+  spec["fsGroupPolicy"] = "File";
+  spec["podInfoOnMount"] = false;
+  spec["storageCapacity"] = true;
+  spec["volumeLifecycleModes"] = Texts({"Persistent"});
+  return out;
+}
+
+json::object LocalClass() {
+  json::object out = Object("storage.k8s.io/v1", "StorageClass", "", "local");
+  out["allowVolumeExpansion"] = true;
+  out["provisioner"] = kLocalDriver;
+  out["reclaimPolicy"] = "Delete";
+  out["volumeBindingMode"] = "WaitForFirstConsumer";
+  return out;
 }
 
 json::object DnsServiceAt(const std::string& address) {

@@ -20,12 +20,15 @@ struct Rule {
 boost::json::object ConfigMapOf(const std::string& ns, const std::string& name,
                                 const std::vector<std::pair<std::string, std::string>>& data);
 boost::json::object ServiceAccountOf(const std::string& ns, const std::string& name);
-boost::json::object RoleFor(const std::string& ns, const std::string& name, const Rule& rule);
+boost::json::object RoleFor(const std::string& ns, const std::string& name, const std::vector<Rule>& rules);
 boost::json::object ClusterRoleFor(const std::string& name, const std::vector<Rule>& rules);
 boost::json::object RoleBindingOf(const std::string& ns, const std::string& name, const std::string& role,
                                   const std::vector<Subject>& subjects);
 boost::json::object ClusterRoleBindingOf(const std::string& name, const std::string& role,
                                          const std::vector<Subject>& subjects);
+// csi/local/deploy/driver.yaml: the CSIDriver, and the class `local`.
+boost::json::object LocalDriver();
+boost::json::object LocalClass();
 // The Service kube-dns, without a selector: kube-proxy of every node answers at the address.
 boost::json::object DnsServiceAt(const std::string& address);
 

@@ -92,7 +92,7 @@ Result<corev1::Secret> CertsSecret(const std::vector<SharedFile>& files,
 
 WantedObjects CertsReaderObjects() {
   return {
-      {RoleFor(kSystem, kReader, {.verbs = {"get"}, .resources = {"secrets"}, .names = {kCertsSecret}})},
+      {RoleFor(kSystem, kReader, {{.verbs = {"get"}, .resources = {"secrets"}, .names = {kCertsSecret}}})},
       {RoleBindingOf(kSystem, kReader, kReader, {{"Group", kDefaultTokenGroup}})},
   };
 }

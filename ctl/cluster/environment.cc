@@ -109,6 +109,10 @@ std::string CniEnvironment(const ClusterConfiguration& cluster, const NodeRegist
          "NODE_NAME=" + node.name + "\n";
 }
 
+std::string CsiEnvironment(const NodeRegistration& node) {
+  return kHead + ("NODE_NAME=" + node.name + "\nKUBE_NODE_NAME=" + node.name + "\n");
+}
+
 std::string KubeletFlags(const NodeRegistration& node, const std::string& host_name, bool register_taints) {
   Flags flags;
   if (node.name != host_name) flags.push_back("--hostname-override=" + node.name);

@@ -20,6 +20,8 @@ std::string EtcdClusterIn(const std::string& environment);
 // kube-proxy.env and kube-cni.env.
 Result<std::string> ProxyEnvironment(const ClusterConfiguration& cluster, const NodeRegistration& node);
 std::string CniEnvironment(const ClusterConfiguration& cluster, const NodeRegistration& node);
+// csi.env.
+std::string CsiEnvironment(const NodeRegistration& node);
 
 // kubeadm-flags.env: KUBELET_KUBEADM_ARGS. `host_name`: what the kubelet takes for the node's name by itself. `register_taints`:
 // the kubelet registers its node with the taints.

@@ -19,7 +19,7 @@ const Subject kTokens{"Group", kDefaultTokenGroup}, kNodes{"Group", "system:node
 // A Role that permits reading one ConfigMap, and its RoleBinding.
 void AddReaders(WantedObjects& out, const char* ns, const char* role, const char* map,
                 const std::vector<Subject>& subjects) {
-  out.push_back({RoleFor(ns, role, {.verbs = {"get"}, .resources = {"configmaps"}, .names = {map}})});
+  out.push_back({RoleFor(ns, role, {{.verbs = {"get"}, .resources = {"configmaps"}, .names = {map}}})});
   out.push_back({RoleBindingOf(ns, role, role, subjects)});
 }
 
@@ -110,6 +110,51 @@ WantedObjects CniObjects() {
   };
 }
 
+WantedObjects CsiObjects() {
+  const std::string storage = "storage.k8s.io";
+  const std::string snapshots = "snapshot.storage.k8s.io";
+  const std::vector<std::string> all = {"get", "list", "watch", "create", "update", "patch", "delete"};
+  WantedObjects out;
+  out.push_back({LocalDriver(), WantedObject::Existing::kKept});
+  out.push_back({LocalClass(), WantedObject::Existing::kKept});
+  // csi/controller/deploy/rbac.yaml without Secrets, which keelson-csi-local needs none of.
+  out.push_back({ClusterRoleFor(
+      "keelson:csi-controller-of-node",
+      {{.verbs = all, .resources = {"persistentvolumes"}},
+       {.verbs = {"get", "list", "watch", "update", "patch"}, .resources = {"persistentvolumeclaims"}},
+       {.verbs = {"update", "patch"}, .resources = {"persistentvolumeclaims/status"}},
+       {.verbs = {"get", "list", "watch"}, .resources = {"nodes"}},
+       {.verbs = {"list"}, .resources = {"pods"}},
+       {.verbs = {"list", "create", "patch", "update"}, .resources = {"events"}},
+       {.verbs = {"get", "list", "watch"}, .resources = {"storageclasses", "csinodes"}, .group = storage},
+       {.verbs = {"get"}, .resources = {"volumeattributesclasses"}, .group = storage},
+       {.verbs = {"get", "list", "watch", "update", "patch"},
+        .resources = {"volumeattachments"},
+        .group = storage},
+       {.verbs = {"update", "patch"}, .resources = {"volumeattachments/status"}, .group = storage},
+       {.verbs = all, .resources = {"csistoragecapacities"}, .group = storage},
+       {.verbs = {"get", "list", "watch"}, .resources = {"volumesnapshotclasses"}, .group = snapshots},
+       {.verbs = {"get", "list", "watch", "update", "patch"},
+        .resources = {"volumesnapshots"},
+        .group = snapshots},
+       {.verbs = all, .resources = {"volumesnapshotcontents"}, .group = snapshots},
+       {.verbs = {"update", "patch"},
+        .resources = {"volumesnapshots/status", "volumesnapshotcontents/status"},
+        .group = snapshots}})});
+  out.push_back(
+      {ClusterRoleBindingOf("keelson:csi-controller-of-node", "keelson:csi-controller-of-node", {kNodes})});
+  // The nodes elect one snapshot-controller. Who may create Leases here cannot take one that exists.
+  const std::string lease = "keelson:snapshot-controller-lease";
+  out.push_back({RoleFor(kSystem, lease,
+                         {{.verbs = {"create"}, .resources = {"leases"}, .group = "coordination.k8s.io"},
+                          {.verbs = {"get", "update", "patch"},
+                           .resources = {"leases"},
+                           .names = {"snapshot-controller-leader"},
+                           .group = "coordination.k8s.io"}})});
+  out.push_back({RoleBindingOf(kSystem, lease, lease, {kNodes})});
+  return out;
+}
+
 Result<WantedObjects> DnsObjects(const ClusterConfiguration& cluster) {
   KEELSON_ASSIGN_OR_RETURN(const std::string address, ServiceAddress(cluster, 10));
   WantedObjects out;
@@ -117,9 +162,11 @@ Result<WantedObjects> DnsObjects(const ClusterConfiguration& cluster) {
   return out;
 }
 
-WantedObjects NodeUnitsObjects(const std::vector<std::string>& units) {
+WantedObjects NodeUnitsObjects(const UnitsOfNodes& units) {
   WantedObjects out;
-  out.push_back({ConfigMapOf(kSystem, kNodeUnitsMap, {{kNodeUnitsKey, Join(units, ",")}})});
+  std::vector<std::pair<std::string, std::string>> data = {{kNodeUnitsKey, Join(units.required, ",")}};
+  if (!units.optional.empty()) data.emplace_back(kOptionalUnitsKey, Join(units.optional, ","));
+  out.push_back({ConfigMapOf(kSystem, kNodeUnitsMap, data)});
   AddReaders(out, kSystem, "keelson:nodes-keelson-config", kNodeUnitsMap, {kTokens, kNodes});
   return out;
 }

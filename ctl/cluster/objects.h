@@ -30,14 +30,22 @@ WantedObjects BootstrapObjects();
 WantedObjects ClusterInfoObjects(const std::string& kubeconfig);
 WantedObjects ProxyObjects(const boost::json::object& proxy);
 WantedObjects CniObjects();
+// The driver keelson-csi-local, its class, and what nodes may do as its controllers. Class and driver are the administrator's once they
+// exist.
+WantedObjects CsiObjects();
 // The Service kube-dns: kInvalid when the service subnet cannot be parsed.
 Result<WantedObjects> DnsObjects(const ClusterConfiguration& cluster);
 
 inline constexpr char kComponentConfigHash[] = "kubeadm.kubernetes.io/component-config.hash";
 std::string ComponentConfigHash(const std::string& document);  // "sha256:HEX"
 
-// The ConfigMap that tells joining nodes which of Keelson's units belong on every node.
-inline constexpr char kNodeUnitsMap[] = "keelson-config", kNodeUnitsKey[] = "nodeUnits";
-WantedObjects NodeUnitsObjects(const std::vector<std::string>& units);
+// Of Keelson: which units belong on every node, and which ones on those nodes that have them installed.
+struct UnitsOfNodes {
+  std::vector<std::string> required, optional;
+};
+// The ConfigMap that tells joining nodes.
+inline constexpr char kNodeUnitsMap[] = "keelson-config", kNodeUnitsKey[] = "nodeUnits",
+                      kOptionalUnitsKey[] = "optionalNodeUnits";
+WantedObjects NodeUnitsObjects(const UnitsOfNodes& units);
 
 }  // namespace keelson::ctl

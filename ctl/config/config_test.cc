@@ -227,6 +227,67 @@ TEST(Config, ReadsWhatItPrints) {
   ASSERT_TRUE(join && reset);
   EXPECT_TRUE(ReadJoin(*join, warnings));
   EXPECT_TRUE(ReadReset(*reset, warnings));
+  const auto upgrade = SplitDocuments(UpgradeDefaults());
+  ASSERT_TRUE(upgrade && upgrade->upgrade);
+  EXPECT_TRUE(ReadUpgrade(*upgrade, warnings));
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST(Config, OfAnUpgradeHasASectionForEachVerb) {
+  const auto documents = SplitDocuments(R"(apiVersion: kubeadm.k8s.io/v1beta4
+kind: UpgradeConfiguration
+apply:
+  kubernetesVersion: v1.36.2
+  allowRCUpgrades: true
+  certificateRenewal: false
+  etcdUpgrade: true
+  forceUpgrade: true
+  ignorePreflightErrors: [Packages]
+  imagePullSerial: true
+  patches: {directory: /patches}
+  skipPhases: [addon/coredns]
+node:
+  dryRun: true
+  patches: {directory: /others}
+  skipPhases: [drain]
+plan: {kubernetesVersion: v1.36.2, printConfig: true}
+diff: {contextLines: 5}
+timeouts: {kubernetesAPICall: 5s, upgradeManifests: 1m}
+)");
+  ASSERT_TRUE(documents && documents->upgrade);
+  std::vector<std::string> warnings;
+  const auto config = ReadUpgrade(*documents, warnings);
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->apply.version, "v1.36.2");
+  EXPECT_FALSE(config->apply.renew_certificates);
+  EXPECT_TRUE(config->apply.force);
+  EXPECT_THAT(config->apply.ignore_preflight_errors, ElementsAre("Packages"));
+  EXPECT_EQ(config->apply.patches_dir, "/patches");
+  EXPECT_THAT(config->apply.skip_phases, ElementsAre("addon/coredns"));
+  EXPECT_TRUE(config->node.dry_run);
+  EXPECT_TRUE(config->node.renew_certificates);
+  EXPECT_EQ(config->node.patches_dir, "/others");
+  EXPECT_EQ(config->plan.version, "v1.36.2");
+  EXPECT_EQ(config->timeouts.api_call, std::chrono::seconds(5));
+  EXPECT_THAT(warnings,
+              ElementsAre(HasSubstr("apply.etcdUpgrade has no effect"),
+                          HasSubstr("apply.allowRCUpgrades has no effect"),
+                          HasSubstr("apply.imagePullSerial has no effect"),
+                          HasSubstr("plan.printConfig has no effect"), HasSubstr("diff has no effect")));
+  const auto wrong = SplitDocuments(
+      "apiVersion: kubeadm.k8s.io/v1beta4\nkind: UpgradeConfiguration\nnode: {forceUpgrade: true}\n");
+  ASSERT_TRUE(wrong);
+  EXPECT_THAT(ReadUpgrade(*wrong, warnings).error().message(),
+              HasSubstr("strict decoding error: unknown field \"node.forceUpgrade\""));
+}
+
+TEST(Config, PatchesAreADirectory) {
+  std::vector<std::string> warnings;
+  const auto init = Init(
+      "apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\npatches: {directory: /p}\n", warnings);
+  ASSERT_TRUE(init) << init.error().message();
+  EXPECT_EQ(init->patches_dir, "/p");
+  EXPECT_THAT(warnings, IsEmpty());
 }
 
 }  // namespace

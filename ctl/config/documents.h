@@ -85,6 +85,7 @@ struct InitConfiguration {
   std::string
       certificate_key;  // 64 hexadecimal digits that uploaded certificates are encrypted with; empty: a random one
   std::vector<std::string> skip_phases;
+  std::string patches_dir;  // of files that patch the kubelet's configuration; empty: none
   Timeouts timeouts;
   bool dry_run = false;
   // KubeletConfiguration and KubeProxyConfiguration as given; empty: the defaults.
@@ -108,6 +109,7 @@ struct JoinConfiguration {
   std::string discovery_file;       // a path or an https:// URL
   std::string tls_bootstrap_token;  // empty: `token`
   std::vector<std::string> skip_phases;
+  std::string patches_dir;
   Timeouts timeouts;
   bool dry_run = false;
 };
@@ -117,6 +119,19 @@ struct ResetConfiguration {
   std::string cri_socket;
   std::vector<std::string> ignore_preflight_errors, skip_phases;
   bool clean_tmp_dir = false, force = false, dry_run = false;
+  bool remove_volumes = false;  // of keelson-csi-local; no field of kubeadm
+};
+
+// What one verb of `nodectl upgrade` takes from an UpgradeConfiguration.
+struct UpgradeVerbConfiguration {
+  std::string version;  // of `apply` and `plan`: a check of nodectl's own; empty: none
+  bool renew_certificates = true, dry_run = false, force = false;
+  std::vector<std::string> ignore_preflight_errors, skip_phases;
+  std::string patches_dir;
+};
+struct UpgradeConfiguration {
+  UpgradeVerbConfiguration apply, node, plan;
+  Timeouts timeouts;
 };
 
 }  // namespace keelson::ctl

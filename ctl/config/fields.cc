@@ -31,11 +31,8 @@ void WithoutEffect(DocumentReader& in, std::initializer_list<std::string_view> f
   }
 }
 
-void ReadPatches(DocumentReader& in, std::vector<std::string>& warnings) {
-  WithoutEffect(
-      in, {"patches"},
-      "there are no static pods to patch; the kubelet's settings come in a KubeletConfiguration document",
-      warnings);
+void ReadPatches(DocumentReader& in, std::string& directory) {
+  in.Object("patches", [&](DocumentReader& patches) { patches.Read("directory", directory); });
 }
 
 void ReadNode(DocumentReader& in, NodeRegistration& out, std::vector<std::string>& warnings) {

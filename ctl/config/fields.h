@@ -19,8 +19,7 @@ void ReadTimeouts(component::DocumentReader& in, Timeouts& out);
 // Fields that change nothing with Keelson: one warning for each that is set, with `why`.
 void WithoutEffect(component::DocumentReader& in, std::initializer_list<std::string_view> fields,
                    std::string_view why, std::vector<std::string>& warnings);
-// "patches", which exist for static pods and the kubelet's configuration.
-void ReadPatches(component::DocumentReader& in, std::vector<std::string>& warnings);
+void ReadPatches(component::DocumentReader& in, std::string& directory);
 
 // kInvalid with everything that is wrong, as kubeadm's strict decoding tells it.
 Result<> Refuse(const component::DocumentProblems& problems, std::string_view kind);

@@ -63,7 +63,7 @@ Result<InitConfiguration> ReadInit(const ConfigDocuments& documents, std::vector
       ReadEndpoint(in, out);
       in.Read("certificateKey", out.certificate_key);
       in.Read("skipPhases", out.skip_phases);
-      ReadPatches(in, warnings);
+      ReadPatches(in, out.patches_dir);
       ReadTimeouts(in, out.timeouts);
     }
     KEELSON_RETURN_IF_ERROR(Refuse(problems, "InitConfiguration"));
@@ -93,7 +93,7 @@ Result<JoinConfiguration> ReadJoin(const ConfigDocuments& documents, std::vector
       plane.Read("certificateKey", made.certificate_key);
     });
     in.Read("skipPhases", out.skip_phases);
-    ReadPatches(in, warnings);
+    ReadPatches(in, out.patches_dir);
     ReadTimeouts(in, out.timeouts);
   }
   KEELSON_RETURN_IF_ERROR(Refuse(problems, "JoinConfiguration"));

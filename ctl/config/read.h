@@ -13,7 +13,7 @@ namespace keelson::ctl {
 
 // What a file of several documents holds, each kind at most once.
 struct ConfigDocuments {
-  std::optional<boost::json::object> init, cluster, join, reset, kubelet, proxy;
+  std::optional<boost::json::object> init, cluster, join, reset, upgrade, kubelet, proxy;
   std::vector<std::string> warnings;  // documents of other kinds, which are ignored
 };
 // kBadRequest: no YAML, no kind, a kind twice, an API version that is too old.
@@ -24,6 +24,8 @@ Result<ConfigDocuments> SplitDocuments(std::string_view text);
 Result<InitConfiguration> ReadInit(const ConfigDocuments& documents, std::vector<std::string>& warnings);
 Result<JoinConfiguration> ReadJoin(const ConfigDocuments& documents, std::vector<std::string>& warnings);
 Result<ResetConfiguration> ReadReset(const ConfigDocuments& documents, std::vector<std::string>& warnings);
+Result<UpgradeConfiguration> ReadUpgrade(const ConfigDocuments& documents,
+                                         std::vector<std::string>& warnings);
 Result<ClusterConfiguration> ReadCluster(const boost::json::object& document,
                                          std::vector<std::string>& warnings);
 

@@ -75,6 +75,7 @@ Result<ConfigDocuments> SplitDocuments(std::string_view text) {
               : kind == "ClusterConfiguration" ? &out.cluster
               : kind == "JoinConfiguration"    ? &out.join
               : kind == "ResetConfiguration"   ? &out.reset
+              : kind == "UpgradeConfiguration" ? &out.upgrade
                                                : nullptr;
       if (place && version != kKubeadmVersion) return OldVersion(version, kind);
     } else if (version == "kubelet.config.k8s.io/v1beta1" && kind == "KubeletConfiguration") {

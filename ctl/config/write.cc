@@ -155,4 +155,15 @@ std::string ResetDefaults() {
   return ToYaml(out);
 }
 
+std::string UpgradeDefaults() {
+  json::object verb;
+  verb["certificateRenewal"] = true;
+  json::object out = Titled("UpgradeConfiguration");
+  out["apply"] = verb;
+  out["node"] = std::move(verb);
+  out["plan"].emplace_object();
+  out["timeouts"] = TimeoutsDocument();
+  return ToYaml(out);
+}
+
 }  // namespace keelson::ctl

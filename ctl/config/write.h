@@ -16,5 +16,6 @@ boost::json::object ClusterDocument(const ClusterConfiguration& cluster);
 std::string InitDefaults();
 std::string JoinDefaults();
 std::string ResetDefaults();
+std::string UpgradeDefaults();
 
 }  // namespace keelson::ctl

@@ -69,6 +69,30 @@ TEST(EtcdPlan, ARemovalKeepsTheQuorum) {
   EXPECT_TRUE(CheckRemoval(learner, 2)) << "a learner has no vote to lose";
 }
 
+TEST(EtcdPlan, AMemberOfALostMachineIsRemoved) {
+  EtcdView view = View(3, 1, {3});
+  EXPECT_EQ(FindMember(view, "cp-3")->info.id, 3u);
+  EXPECT_EQ(FindMember(view, "2")->info.name, "cp-2");
+  EXPECT_EQ(FindMember(view, "cp-4").error().message(),
+            "etcd has no member cp-4; it has: 1 cp-1, 2 cp-2, 3 cp-3");
+  view.members[1].info.name = "cp-3";
+  EXPECT_EQ(FindMember(view, "cp-3").error().message(), "2 members have the name cp-3: give an id");
+
+  view = View(3, 1, {3});
+  EXPECT_TRUE(CheckLost(view, view.members[2], false));
+  const auto answers = CheckLost(view, view.members[1], false);
+  EXPECT_TRUE(answers.error().Is(Code::kConflict));
+  EXPECT_THAT(answers.error().message(), HasSubstr("'nodectl reset' on its machine takes it out"));
+  EXPECT_TRUE(CheckLost(view, view.members[1], true));
+  const EtcdView two_down = View(4, 1, {3, 4});
+  const auto quorum = CheckLost(View(5, 1, {3, 4, 5}), View(5, 1, {3, 4, 5}).members[4], false);
+  EXPECT_TRUE(quorum.error().Is(Code::kUnavailable));
+  EXPECT_THAT(quorum.error().message(), AllOf(HasSubstr("would lose its quorum"), HasSubstr("--force")));
+  EXPECT_TRUE(CheckLost(two_down, two_down.members[3], false)) << "2 of the 3 others are healthy";
+  const EtcdView last = View(1, 0, {1});
+  EXPECT_TRUE(CheckLost(last, last.members[0], true).error().Is(Code::kInvalid)) << "also by force";
+}
+
 TEST(EtcdPlan, AMachineJoinsStepByStep) {
   using Do = JoinStep::Do;
   const std::vector<etcd::MemberInfo> others = {Info(1, "cp-1"), Info(2, "cp-2")};

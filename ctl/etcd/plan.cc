@@ -63,6 +63,40 @@ Result<std::vector<std::string>> PlanDefragment(const EtcdView& view) {
   return out;
 }
 
+Result<SeenMember> FindMember(const EtcdView& view, const std::string& name_or_id) {
+  std::vector<const SeenMember*> named;
+  std::string known;
+  for (const SeenMember& member : view.members) {
+    const std::string id = etcd::MemberId(member.info.id);
+    if (id == name_or_id) return member;
+    if (member.info.name == name_or_id) named.push_back(&member);
+    known += (known.empty() ? "" : ", ") + id + (member.info.name.empty() ? "" : " " + member.info.name);
+  }
+  if (named.size() == 1) return *named[0];
+  if (named.empty()) {
+    return Error(Code::kNotFound, "etcd has no member " + name_or_id + "; it has: " + known);
+  }
+  return Error(Code::kInvalid,
+               fmt::format("{} members have the name {}: give an id", named.size(), name_or_id));
+}
+
+Result<> CheckLost(const EtcdView& view, const SeenMember& member, bool force) {
+  if (view.members.size() == 1) {
+    return Error(Code::kInvalid, "member " + Title(member) +
+                                     " is the last one: the cluster ends with it, by 'nodectl reset'");
+  }
+  if (force) return {};
+  if (member.status) {
+    return Error(Code::kConflict, "member " + Title(member) +
+                                      " answers: 'nodectl reset' on its machine takes it out and stops it, "
+                                      "and --force removes it all the same");
+  }
+  if (auto kept = CheckRemoval(view, member.info.id); !kept) {
+    return Error(kept.error().code(), kept.error().message() + "; bring members back first, or give --force");
+  }
+  return {};
+}
+
 Result<> CheckRemoval(const EtcdView& view, uint64_t id) {
   size_t voters = 0, healthy = 0;
   bool votes = false;

@@ -32,6 +32,14 @@ std::string FixOf(const etcd::Alarm& alarm);
 // nothing meanwhile. kUnavailable: with a voter that is not healthy one more would cost the quorum.
 Result<std::vector<std::string>> PlanDefragment(const EtcdView& view);
 
+// The member of that name, or of that id in hexadecimal. kNotFound: the message has those that there are. kInvalid: several have
+// the name.
+Result<SeenMember> FindMember(const EtcdView& view, const std::string& name_or_id);
+
+// Whether `nodectl etcd members remove` takes the member out of the cluster: it is of a machine that is lost. kInvalid: it is the last
+// one. kConflict: it answers. kUnavailable: the others would lose their quorum. `force` allows the latter two.
+Result<> CheckLost(const EtcdView& view, const SeenMember& member, bool force);
+
 // Whether the cluster keeps a quorum of healthy voters without the member. kUnavailable: it does not.
 Result<> CheckRemoval(const EtcdView& view, uint64_t id);
 

@@ -50,6 +50,10 @@ class DryRunHost : public Host {
     return 0;
   }
 
+  Result<RuntimeFacts> AskRuntime(const std::string& socket) const override {
+    return real_.AskRuntime(socket);
+  }
+
   bool HasProgram(const std::string& name) const override { return real_.HasProgram(name); }
   Result<std::string> Run(const std::vector<std::string>& command) override {
     out_ << "[dryrun] Would run \"" << Join(command, " ") << "\"\n";

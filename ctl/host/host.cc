@@ -78,6 +78,11 @@ class LocalHost : public Host {
     return RemovePodSandboxes(RealPath(socket));
   }
 
+  Result<RuntimeFacts> AskRuntime(const std::string& socket) const override {
+    if (!Exists(socket)) return Error(Code::kNotFound, "no container runtime has the socket " + socket);
+    return AskRuntimeAt(RealPath(socket));
+  }
+
   bool HasProgram(const std::string& name) const override {
     const char* path = std::getenv("PATH");
     for (std::string_view directory : Split(path ? path : "/usr/sbin:/usr/bin:/sbin:/bin", ':')) {

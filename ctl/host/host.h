@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ctl/host/runtime_facts.h"
 #include "lib/base/error.h"
 
 namespace keelson::ctl {
@@ -47,6 +48,9 @@ class Host {
 
   // Stops and removes all pods of the runtime at this socket; returns how many. kNotFound: there is no such socket.
   virtual Result<int> RemovePods(const std::string& socket) = 0;
+
+  // kNotFound: there is no such socket; otherwise as AskRuntimeAt().
+  virtual Result<RuntimeFacts> AskRuntime(const std::string& socket) const = 0;
 
   // The path that another library opens: `path` below the root.
   virtual std::string RealPath(const std::string& path) const = 0;

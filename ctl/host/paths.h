@@ -14,17 +14,22 @@ inline constexpr char kControllerManagerConf[] = "/etc/kubernetes/controller-man
 inline constexpr char kSchedulerConf[] = "/etc/kubernetes/scheduler.conf";
 inline constexpr char kProxyConf[] = "/etc/kubernetes/kube-proxy.conf";
 inline constexpr char kCniConf[] = "/etc/kubernetes/kube-cni.conf";
+inline constexpr char kCsiConf[] = "/etc/kubernetes/csi-controller.conf";
 
 // Flags of the units kube-controlplane, kube-proxy and kube-cni.
 inline constexpr char kControlPlaneEnv[] = "/etc/kubernetes/kube-controlplane.env";
 inline constexpr char kProxyEnv[] = "/etc/kubernetes/kube-proxy.env";
 inline constexpr char kCniEnv[] = "/etc/kubernetes/kube-cni.env";
+// The node's name, for keelson-csi-local and keelson-csi-controller.
+inline constexpr char kCsiEnv[] = "/etc/kubernetes/csi.env";
 
 inline constexpr char kKubelet[] = "/var/lib/kubelet";
 inline constexpr char kKubeletConfig[] = "/var/lib/kubelet/config.yaml";
 inline constexpr char kKubeletInstanceConfig[] = "/var/lib/kubelet/instance-config.yaml";
 inline constexpr char kKubeletFlags[] = "/var/lib/kubelet/kubeadm-flags.env";
 inline constexpr char kKubeletPem[] = "/var/lib/kubelet/pki/kubelet-client-current.pem";
+inline constexpr char kCsiData[] =
+    "/var/lib/keelson-csi-local";  // volumes, unless a flag of the unit names another one
 inline constexpr char kProxyConfig[] = "/var/lib/kube-proxy/config.conf";
 inline constexpr char kEtcdData[] = "/var/lib/keelson/controlplane/etcd";
 inline constexpr char kControlPlaneData[] = "/var/lib/keelson/controlplane";

@@ -45,17 +45,23 @@ bool IsGenerated(const corev1::ConfigMap& map, const char* key) {
 }
 
 // A cluster of stock daemons has no such ConfigMap, and no right to read it.
-Result<std::vector<std::string>> ReadNodeUnits(const client::RestClient& api) {
+Result<UnitsOfNodes> ReadNodeUnits(const client::RestClient& api) {
   const auto map = ReadMap(api, kNodeUnitsMap);
-  if (map) {
-    KEELSON_ASSIGN_OR_RETURN(const std::string text, KeyOf(*map, kNodeUnitsKey));
-    return SplitList(text);
-  }
-  if (map.error().Is(Code::kNotFound) || map.error().Is(Code::kForbidden)) return std::vector<std::string>();
+  if (map) return UnitsIn(*map);
+  if (map.error().Is(Code::kNotFound) || map.error().Is(Code::kForbidden)) return UnitsOfNodes();
   return map.error();
 }
 
 }  // namespace
+
+UnitsOfNodes UnitsIn(const corev1::ConfigMap& map) {
+  UnitsOfNodes out;
+  for (const auto& [key, units] :
+       {std::pair(kNodeUnitsKey, &out.required), std::pair(kOptionalUnitsKey, &out.optional)}) {
+    if (const auto text = map.data().find(key); text != map.data().end()) *units = SplitList(text->second);
+  }
+  return out;
+}
 
 Result<ClusterMaps> ReadClusterMaps(const client::RestClient& api) {
   ClusterMaps out;
@@ -66,7 +72,9 @@ Result<ClusterMaps> ReadClusterMaps(const client::RestClient& api) {
   KEELSON_ASSIGN_OR_RETURN(const corev1::ConfigMap kubelet, ReadMap(api, "kubelet-config"));
   KEELSON_ASSIGN_OR_RETURN(out.kubelet, DocumentOf(kubelet, "kubelet"));
   out.kubelet_generated = IsGenerated(kubelet, "kubelet");
-  KEELSON_ASSIGN_OR_RETURN(out.units, ReadNodeUnits(api));
+  KEELSON_ASSIGN_OR_RETURN(UnitsOfNodes units, ReadNodeUnits(api));
+  out.units = std::move(units.required);
+  out.optional_units = std::move(units.optional);
   for (const std::string& unit : out.units) {
     if (unit != "kube-proxy") continue;
     KEELSON_ASSIGN_OR_RETURN(const corev1::ConfigMap proxy, ReadMap(api, "kube-proxy"));

@@ -61,7 +61,10 @@ Result<> UploadKubeadmConfig(InitRun& run) {
                "Namespace\n";
   KEELSON_RETURN_IF_ERROR(run.Write(KubeadmConfigObjects(run.config().cluster)));
   if (!run.config().cluster.stacks_etcd()) return {};
-  return run.Write(EtcdEndpointsObjects({EtcdUrl(run.config().advertise_address, kEtcdClientPort)}));
+  WantedObjects endpoints = EtcdEndpointsObjects({EtcdUrl(run.config().advertise_address, kEtcdClientPort)});
+  // Machines that have joined since have written all of them.
+  for (WantedObject& object : endpoints) object.existing = WantedObject::Existing::kKept;
+  return run.Write(endpoints);
 }
 
 Result<> UploadKubeletConfig(InitRun& run) {

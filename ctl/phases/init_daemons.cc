@@ -70,6 +70,7 @@ Result<> KubeletStart(InitRun& run) {
   const bool resolved = UnitActive(run.host(), "systemd-resolved");
   KubeletSettings settings{{}, run.config().node, run.options().host_name, true};
   KEELSON_ASSIGN_OR_RETURN(settings.cluster, KubeletDocument(run.config(), resolved));
+  KEELSON_ASSIGN_OR_RETURN(settings.patches, ReadPatches(run.config().patches_dir, run.out(), run.err()));
   return StartKubelet(run.host(), settings, run.out());
 }
 

@@ -5,10 +5,10 @@
 #include "ctl/config/complete.h"
 #include "ctl/host/paths.h"
 #include "ctl/host/units.h"
+#include "ctl/phases/cluster_maps.h"
 #include "ctl/phases/init_run.h"
 #include "ctl/phases/node_steps.h"
 #include "ctl/pki/kubeconfig.h"
-#include "lib/base/text.h"
 
 namespace keelson::ctl::init {
 namespace {
@@ -19,18 +19,20 @@ Result<NodeAccess> AccessOf(InitRun& run) {
   return NodeAccess{"https://" + endpoint, ca.certificate_pem, run.config().cluster.cluster_name};
 }
 
-// Adds the unit to those that every node of the cluster runs.
-Result<> AddNodeUnit(InitRun& run, const std::string& unit) {
-  std::vector<std::string> units;
+// Adds units to those that the nodes of the cluster run: every node, or those that have them.
+Result<> AddNodeUnits(InitRun& run, std::vector<std::string> UnitsOfNodes::*which,
+                      const std::vector<std::string>& added) {
+  UnitsOfNodes units;
   if (!run.config().dry_run) {
     KEELSON_ASSIGN_OR_RETURN(const client::RestClient api, run.Api());
     const auto present = api.Get<corev1::ConfigMap>("kube-system", kNodeUnitsMap);
-    if (present && present->data().contains(kNodeUnitsKey)) {
-      units = SplitList(present->data().at(kNodeUnitsKey));
-    }
+    if (present) units = UnitsIn(*present);
     if (!present && !present.error().Is(Code::kNotFound)) return present.error();
   }
-  if (std::find(units.begin(), units.end(), unit) == units.end()) units.push_back(unit);
+  std::vector<std::string>& list = units.*which;
+  for (const std::string& unit : added) {
+    if (std::find(list.begin(), list.end(), unit) == list.end()) list.push_back(unit);
+  }
   return run.Write(NodeUnitsObjects(units));
 }
 
@@ -76,7 +78,7 @@ Result<> AddonDns(InitRun& run) {
 Result<> AddonProxy(InitRun& run) {
   const ClusterConfiguration& cluster = run.config().cluster;
   if (cluster.proxy_disabled) return {};
-  KEELSON_RETURN_IF_ERROR(AddNodeUnit(run, "kube-proxy"));
+  KEELSON_RETURN_IF_ERROR(AddNodeUnits(run, &UnitsOfNodes::required, {"kube-proxy"}));
   const boost::json::object document = ProxyDocument(cluster, run.config().proxy);
   KEELSON_RETURN_IF_ERROR(run.Write(ProxyObjects(document)));
   KEELSON_ASSIGN_OR_RETURN(const NodeAccess access, AccessOf(run));
@@ -86,11 +88,26 @@ Result<> AddonProxy(InitRun& run) {
 }
 
 Result<> AddonCni(InitRun& run) {
-  KEELSON_RETURN_IF_ERROR(AddNodeUnit(run, "kube-cni"));
+  KEELSON_RETURN_IF_ERROR(AddNodeUnits(run, &UnitsOfNodes::required, {"kube-cni"}));
   KEELSON_RETURN_IF_ERROR(run.Write(CniObjects()));
   KEELSON_ASSIGN_OR_RETURN(const NodeAccess access, AccessOf(run));
   KEELSON_RETURN_IF_ERROR(StartCni(run.host(), run.config().cluster, run.config().node, access, run.out()));
   run.out() << "[addons] Applied essential addon: kube-cni\n";
+  return {};
+}
+
+Result<> AddonCsi(InitRun& run) {
+  if (!HasCsiUnit(run.host())) return {};
+  return WriteCsi(run);
+}
+
+Result<> WriteCsi(InitRun& run) {
+  KEELSON_RETURN_IF_ERROR(
+      AddNodeUnits(run, &UnitsOfNodes::optional, {std::begin(kCsiUnits), std::end(kCsiUnits)}));
+  KEELSON_RETURN_IF_ERROR(run.Write(CsiObjects()));
+  KEELSON_ASSIGN_OR_RETURN(const NodeAccess access, AccessOf(run));
+  KEELSON_RETURN_IF_ERROR(StartCsi(run.host(), run.config().node, access, run.out()));
+  run.out() << "[addons] Applied addon: the CSI driver local.csi.keelson.dev, with the class local\n";
   return {};
 }
 

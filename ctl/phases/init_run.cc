@@ -53,6 +53,9 @@ constexpr Phase<InitRun> kPhases[] = {
     {"addon/coredns", "Write the Service of the cluster's DNS, which kube-proxy answers", init::AddonDns},
     {"addon/kube-proxy", "Write kube-proxy's rights and settings, and start it", init::AddonProxy},
     {"addon/kube-cni", "Write kube-cni's rights and settings, and start it", init::AddonCni},
+    {"addon/csi",
+     "Where the packages of CSI are installed: write the driver, its class and rights, and start it",
+     init::AddonCsi},
     {"show-join-command", "Print how nodes join", init::ShowJoinCommand},
 };
 

@@ -102,6 +102,8 @@ Result<> FinalizeKubelet(InitRun& run);
 Result<> AddonDns(InitRun& run);
 Result<> AddonProxy(InitRun& run);
 Result<> AddonCni(InitRun& run);
+Result<> AddonCsi(InitRun& run);  // where this machine has a unit of CSI
+Result<> WriteCsi(InitRun& run);  // in any case
 Result<> ShowJoinCommand(InitRun& run);
 }  // namespace init
 

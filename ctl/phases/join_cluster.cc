@@ -32,6 +32,7 @@ Result<const JoinedCluster*> JoinRun::Cluster() {
   found.kubelet = std::move(maps.kubelet);
   found.proxy = std::move(maps.proxy);
   found.units = std::move(maps.units);
+  found.optional_units = std::move(maps.optional_units);
   KEELSON_ASSIGN_OR_RETURN(found.has_ready_namesake, HasReadyNamesake(api, config_.node.name));
   cluster_ = std::move(found);
   discovered_ = true;

@@ -1,6 +1,7 @@
 #include "ctl/phases/join_run.h"
 
 #include <algorithm>
+#include <boost/json/value.hpp>
 
 #include "ctl/cluster/node_files.h"
 #include "ctl/host/paths.h"
@@ -31,6 +32,13 @@ Result<> Preflight(JoinRun& run) {
   KEELSON_RETURN_IF_ERROR(RunChecks(JoinChecks(run.config(), run.resumes()), run.host(), ignored, run.err()));
   KEELSON_ASSIGN_OR_RETURN(const JoinedCluster* joined, run.Cluster());
   KEELSON_RETURN_IF_ERROR(RefuseNamesake(run, *joined));
+  const boost::json::value* driver = joined->kubelet.if_contains("cgroupDriver");
+  const bool kube_cni =
+      std::find(joined->units.begin(), joined->units.end(), "kube-cni") != joined->units.end();
+  KEELSON_RETURN_IF_ERROR(RunChecks(
+      RuntimeConfigChecks(run.config().node.cri_socket,
+                          driver && driver->is_string() ? std::string(driver->get_string()) : "", kube_cni),
+      run.host(), ignored, run.err()));
   for (const std::string& unit : joined->units) {
     if (unit == "kube-cni") KEELSON_RETURN_IF_ERROR(RunChecks(CniChecks(), run.host(), ignored, run.err()));
     if (UnitExists(run.host(), unit)) continue;
@@ -51,9 +59,12 @@ Result<> KubeletStart(JoinRun& run) {
   }
   KEELSON_RETURN_IF_ERROR(host.Write(run.config().ca_file, joined->access.ca_pem, 0644));
   const bool resolved = UnitActive(host, "systemd-resolved");
-  return StartKubelet(
-      host, {FitToMachine(joined->kubelet, resolved), run.config().node, run.options().host_name, true},
-      run.out());
+  KEELSON_ASSIGN_OR_RETURN(KubeletPatches patches,
+                           ReadPatches(run.config().patches_dir, run.out(), run.err()));
+  return StartKubelet(host,
+                      {FitToMachine(joined->kubelet, resolved), run.config().node, run.options().host_name,
+                       true, std::move(patches)},
+                      run.out());
 }
 
 Result<> KubeletWaitBootstrap(JoinRun& run) {
@@ -80,6 +91,13 @@ Result<> NodeUnits(JoinRun& run) {
       return Error(Code::kInvalid,
                    "the cluster wants a unit on every node that this release does not know: " + unit);
     }
+  }
+  if (!joined->optional_units.empty()) return StartCsi(run.host(), node, access, run.out());
+  if (HasCsiUnit(run.host())) {
+    run.err()
+        << "[csi] WARNING: this machine has packages of CSI, and the cluster has no rights for them yet: "
+           "'nodectl init phase addon csi' on a control plane that has the packages too, then 'nodectl "
+           "join phase node-units' here\n";
   }
   return {};
 }

@@ -25,9 +25,10 @@ struct JoinedCluster {
   Kubeconfig access;  // the server, the CA, and credentials for TLS bootstrapping
   ClusterConfiguration cluster;
   boost::json::object kubelet,
-      proxy;                        // documents; `proxy` is empty where no unit kube-proxy belongs on nodes
-  std::vector<std::string> units;   // of Keelson that belong on every node: none on a cluster of others
-  bool has_ready_namesake = false;  // a Node of this machine's name is Ready
+      proxy;                       // documents; `proxy` is empty where no unit kube-proxy belongs on nodes
+  std::vector<std::string> units;  // of Keelson that belong on every node: none on a cluster of others
+  std::vector<std::string> optional_units;  // and on nodes that have them
+  bool has_ready_namesake = false;          // a Node of this machine's name is Ready
 };
 
 class JoinRun {

@@ -75,6 +75,8 @@ Result<> MarkNode(const client::RestClient& api, const NodeRegistration& registr
 Result<> StartKubelet(Host& host, const KubeletSettings& settings, std::ostream& out) {
   const boost::json::object instance = InstanceDocument(settings.node);
   const std::string flags = KubeletFlags(settings.node, settings.host_name, settings.register_taints);
+  KEELSON_ASSIGN_OR_RETURN(const boost::json::object document,
+                           ApplyPatches(WithInstance(settings.cluster, instance), settings.patches));
   KEELSON_RETURN_IF_ERROR(host.MakeDirectory(paths::kManifests, 0700));
   out << "[kubelet-start] Writing kubelet environment file with flags to file \"" << paths::kKubeletFlags
       << "\"\n";
@@ -83,8 +85,7 @@ Result<> StartKubelet(Host& host, const KubeletSettings& settings, std::ostream&
   KEELSON_RETURN_IF_ERROR(host.Write(paths::kKubeletInstanceConfig, ToYaml(instance), 0644));
   out << "[kubelet-start] Writing kubelet configuration to file \"" << paths::kKubeletConfig << "\"\n";
   // The last file: the unit starts with it.
-  KEELSON_RETURN_IF_ERROR(
-      host.Write(paths::kKubeletConfig, ToYaml(WithInstance(settings.cluster, instance)), 0644));
+  KEELSON_RETURN_IF_ERROR(host.Write(paths::kKubeletConfig, ToYaml(document), 0644));
   out << "[kubelet-start] Starting the kubelet\n";
   return RestartUnit(host, "kubelet");
 }
@@ -112,6 +113,25 @@ Result<> StartCni(Host& host, const ClusterConfiguration& cluster, const NodeReg
   KEELSON_RETURN_IF_ERROR(host.Write(paths::kCniEnv, CniEnvironment(cluster, node), 0644));
   KEELSON_RETURN_IF_ERROR(host.Write(paths::kCniConf, AccessText(access, "kube-cni"), 0600));
   return RestartUnit(host, "kube-cni");
+}
+
+bool HasCsiUnit(const Host& host) {
+  return std::any_of(std::begin(kCsiUnits), std::end(kCsiUnits),
+                     [&](const char* unit) { return UnitExists(host, unit); });
+}
+
+Result<> StartCsi(Host& host, const NodeRegistration& node, const NodeAccess& access, std::ostream& out) {
+  if (!HasCsiUnit(host)) return {};
+  KEELSON_RETURN_IF_ERROR(host.Write(paths::kCsiEnv, CsiEnvironment(node), 0644));
+  for (const std::string unit : kCsiUnits) {
+    if (!UnitExists(host, unit)) continue;
+    if (unit == "keelson-csi-controller") {
+      KEELSON_RETURN_IF_ERROR(host.Write(paths::kCsiConf, AccessText(access, "csi-controller"), 0600));
+    }
+    out << "[csi] Starting " << unit << "\n";
+    KEELSON_RETURN_IF_ERROR(RestartUnit(host, unit));
+  }
+  return {};
 }
 
 Result<> Await(const std::string& what, std::chrono::seconds patience,

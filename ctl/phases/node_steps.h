@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string>
 
+#include "ctl/cluster/patches.h"
 #include "ctl/config/documents.h"
 #include "ctl/host/host.h"
 #include "lib/base/clock.h"
@@ -19,6 +20,7 @@ struct KubeletSettings {
   NodeRegistration node;
   std::string host_name;
   bool register_taints = false;
+  KubeletPatches patches = {};
 };
 // Writes config.yaml, instance-config.yaml and kubeadm-flags.env, and (re)starts the kubelet.
 Result<> StartKubelet(Host& host, const KubeletSettings& settings, std::ostream& out);
@@ -33,6 +35,11 @@ Result<> StartProxy(Host& host, const ClusterConfiguration& cluster, const NodeR
                     const boost::json::object& proxy, const NodeAccess& access, std::ostream& out);
 Result<> StartCni(Host& host, const ClusterConfiguration& cluster, const NodeRegistration& node,
                   const NodeAccess& access, std::ostream& out);
+
+// The units of CSI that this machine has installed; none is fine.
+inline constexpr const char* kCsiUnits[] = {"keelson-csi-local", "keelson-csi-controller"};
+bool HasCsiUnit(const Host& host);
+Result<> StartCsi(Host& host, const NodeRegistration& node, const NodeAccess& access, std::ostream& out);
 
 // Labels and taints the node as one of the control plane, once the kubelet has registered it.
 inline constexpr char kNotBalanced[] = "node.kubernetes.io/exclude-from-external-load-balancers";

@@ -8,6 +8,7 @@
 #include "ctl/host/testing/memory_host.h"
 #include "ctl/phases/init_run.h"
 #include "ctl/phases/join_command.h"
+#include "ctl/phases/node_steps.h"
 #include "ctl/phases/reset_run.h"
 #include "ctl/pki/kubeconfig.h"
 
@@ -261,6 +262,43 @@ TEST_F(Init, AResetThatWasKilledIsDoneAgain) {
     ASSERT_TRUE(RunReset(host_, config, out_, err_)) << effects;
     EXPECT_THAT(host_.files, IsEmpty()) << effects;
   }
+}
+
+TEST_F(Init, ResetTakesBackWhatItMadeForVolumesAndNotTheVolumes) {
+  host_.units.insert({"keelson-csi-local", "keelson-csi-controller"});
+  ASSERT_TRUE(Run(Config()));
+  ASSERT_TRUE(StartCsi(host_, Config().node, {"https://192.0.2.10:6443", "ca", "kubernetes"}, out_));
+  EXPECT_EQ(Text(paths::kCsiEnv),
+            "# Written by nodectl; flags of the administrator are in /etc/default.\n"
+            "NODE_NAME=node-1\nKUBE_NODE_NAME=node-1\n");
+  EXPECT_EQ(ParseKubeconfig(Text(paths::kCsiConf))->certificate_file, paths::kKubeletPem);
+  EXPECT_THAT(host_.commands, Contains("systemctl --no-block restart keelson-csi-local.service"));
+  EXPECT_THAT(host_.commands, Contains("systemctl --no-block restart keelson-csi-controller.service"));
+
+  host_.files["/etc/default/keelson-csi-local"] = {
+      "# --data-dir=/no\nKEELSON_CSI_LOCAL_ARGS=\"--data-dir=/srv/volumes --max-volumes-per-node=3\"\n", 0644,
+      ""};
+  host_.files["/srv/volumes/volumes/a/image"] = {};
+  host_.versions["losetup"] =
+      "/dev/loop0 /srv/volumes/volumes/a/image\n/dev/loop1 /srv/volumes2/b\n/dev/loop2\n";
+  host_.commands.clear();
+  host_.pods = {{"/var/run/containerd/containerd.sock", 0}};
+  ResetConfiguration config;
+  config.skip_phases = {"preflight"};
+  ASSERT_TRUE(RunReset(host_, config, out_, err_));
+  EXPECT_THAT(host_.commands,
+              AllOf(Contains("systemctl stop keelson-csi-controller.service"),
+                    Contains("systemctl stop keelson-csi-local.service"),
+                    Contains("losetup --detach /dev/loop0"), Not(Contains("losetup --detach /dev/loop1"))));
+  std::vector<std::string> left;
+  for (const auto& [path, file] : host_.files) left.push_back(path);
+  EXPECT_THAT(left, ElementsAre("/etc/default/keelson-csi-local", "/srv/volumes/volumes/a/image"));
+  EXPECT_THAT(out_.str(), HasSubstr("stay in \"/srv/volumes\"; --remove-local-volumes removes them"));
+
+  config.remove_volumes = true;
+  ASSERT_TRUE(RunReset(host_, config, out_, err_));
+  EXPECT_FALSE(host_.Exists("/srv/volumes/volumes/a/image"));
+  EXPECT_EQ(PlanReset(config, {"KEELSON_CSI_LOCAL_ARGS=--data-dir=/\n"}).volumes, paths::kCsiData);
 }
 
 TEST(JoinCommand, FitsOnOneLine) {

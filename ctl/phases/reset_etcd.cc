@@ -5,7 +5,7 @@
 #include "ctl/cluster/copy_certs.h"
 #include "ctl/etcd/view.h"
 #include "ctl/host/paths.h"
-#include "ctl/phases/node_steps.h"
+#include "ctl/phases/etcd_members.h"
 #include "ctl/pki/kubeconfig.h"
 #include "ctl/token/discovery.h"
 #include "lib/base/text.h"
@@ -13,7 +13,7 @@
 namespace keelson::ctl {
 namespace {
 
-constexpr std::chrono::seconds kAskPatience{5}, kRemovalPatience{30};
+constexpr std::chrono::seconds kAskPatience{5};
 constexpr char kWayOut[] =
     "; if the cluster is to go altogether, or its etcd is lost: --skip-phases=remove-etcd-member";
 
@@ -68,20 +68,7 @@ Result<> Remove(const Host& host, const EtcdSettings& settings, bool ignores, bo
   }
   out << "[reset] Removing this machine's member " << etcd::MemberId(id) << " from etcd\n";
   if (dry_run) return {};
-  // etcd refuses changes until all members have been connected for some seconds, as after a reboot of one.
-  std::string last;
-  Result<> removed = Await(
-      "etcd to let the member go", kRemovalPatience,
-      [&]() -> Result<bool> {
-        const Result<> tried = WithAnyMember(access, [&](etcd::Member& member) { return member.Remove(id); });
-        // Another try has found it gone.
-        if (tried || tried.error().Is(Code::kNotFound)) return true;
-        last = tried.error().message();
-        return tried.error().Is(Code::kUnavailable) ? Result<bool>(false) : tried.error();
-      },
-      Clock::Real());
-  if (removed || !removed.error().Is(Code::kTimeout)) return removed;
-  return removed.error().Wrap(last);
+  return RemoveFromEtcd(access, id);
 }
 
 }  // namespace

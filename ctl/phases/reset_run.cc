@@ -28,10 +28,36 @@ std::string PathOfSocket(const std::string& url) {
   return url.starts_with(kScheme) ? url.substr(kScheme.size()) : url;
 }
 
+std::vector<std::string> CsiSettings(const Host& host) {
+  std::vector<std::string> out;
+  for (const char* path : {"/etc/default/keelson-csi-local", "/etc/sysconfig/keelson-csi-local"}) {
+    if (auto text = host.Read(path)) out.push_back(*std::move(text));
+  }
+  return out;
+}
+
+// The last --data-dir= of the settings that is not in a comment.
+std::string DataDirIn(const std::vector<std::string>& settings) {
+  constexpr std::string_view kFlag = "--data-dir=";
+  std::string out = paths::kCsiData;
+  for (const std::string& text : settings) {
+    for (std::string_view line : Split(text, '\n')) {
+      line = Trim(line);
+      const size_t at = line.rfind(kFlag);
+      if (line.starts_with('#') || at == line.npos) continue;
+      const std::string_view value = line.substr(at + kFlag.size());
+      const std::string_view path = value.substr(0, value.find_first_of(" \t\"'"));
+      // Never the root of something larger, whatever the file says.
+      if (path.starts_with('/') && path.find_first_not_of('/') != path.npos) out = path;
+    }
+  }
+  return out;
+}
+
 class Reset {
  public:
   Reset(Host& host, const ResetConfiguration& config, std::ostream& out, std::ostream& err)
-      : host_(host), config_(config), plan_(PlanReset(config)), out_(out), err_(err) {}
+      : host_(host), config_(config), plan_(PlanReset(config, CsiSettings(host))), out_(out), err_(err) {}
 
   Result<> Run() {
     // Daemons first: they would put back what is removed.
@@ -48,6 +74,7 @@ class Reset {
       // What is mounted may be a volume with data: nothing there is removed.
       return done.error().Wrap("volumes of pods are still mounted");
     }
+    DetachVolumes();
     RemoveFiles();
     if (failures_.empty()) return {};
     return Error(Code::kInternal, "reset is not complete:\n" + Join(failures_, "\n"));
@@ -75,6 +102,20 @@ class Reset {
     }
     if (!found) {
       err_ << "[reset] WARNING: no container runtime is found: pods that run on this machine go on\n";
+    }
+  }
+
+  // Loop devices of raw block volumes: those of file systems end with their mounts.
+  void DetachVolumes() {
+    if (!host_.Exists(plan_.volumes)) return;
+    const auto devices = host_.Ask({"losetup", "--raw", "--noheadings", "--output", "NAME,BACK-FILE"});
+    if (!devices) return Fail(devices.error());
+    for (const std::string& device : DevicesOf(*devices, host_.RealPath(plan_.volumes))) {
+      if (auto done = host_.Run({"losetup", "--detach", device}); !done) Fail(done.error());
+    }
+    if (!config_.remove_volumes) {
+      out_ << "[reset] Volumes of keelson-csi-local stay in \"" << plan_.volumes
+           << "\"; --remove-local-volumes removes them\n";
     }
   }
 
@@ -110,12 +151,25 @@ class Reset {
 
 }  // namespace
 
-ResetPlan PlanReset(const ResetConfiguration& config) {
+std::vector<std::string> DevicesOf(std::string_view table, const std::string& directory) {
+  std::vector<std::string> out;
+  for (std::string_view line : Split(table, '\n')) {
+    const size_t gap = line.find(' ');
+    if (gap == line.npos) continue;
+    if (Trim(line.substr(gap)).starts_with(directory + "/")) out.emplace_back(line.substr(0, gap));
+  }
+  return out;
+}
+
+ResetPlan PlanReset(const ResetConfiguration& config, const std::vector<std::string>& csi_settings) {
   ResetPlan out;
-  out.units = {"kubelet", "kube-proxy", "kube-cni", "kube-controlplane"};
+  out.units = {"kubelet",           "kube-proxy",       "kube-cni", "keelson-csi-controller",
+               "keelson-csi-local", "kube-controlplane"};
+  out.volumes = DataDirIn(csi_settings);
   out.cleanups = {{"kube-proxy", "--cleanup"}, {"kube-cni", "--cleanup", "--cni-conf-dir=/etc/cni/net.d"}};
   out.emptied = {paths::kManifests, config.certificates_dir, paths::kKubelet, paths::kControlPlaneData,
                  "/var/lib/cni"};
+  if (config.remove_volumes) out.emptied.push_back(out.volumes);
   if (config.clean_tmp_dir) out.emptied.push_back(std::string(paths::kKubernetes) + "/tmp");
   out.files = {paths::kAdminConf,
                paths::kSuperAdminConf,
@@ -128,6 +182,8 @@ ResetPlan PlanReset(const ResetConfiguration& config) {
                paths::kControlPlaneEnv,
                paths::kProxyEnv,
                paths::kCniEnv,
+               paths::kCsiConf,
+               paths::kCsiEnv,
                paths::kCniConflist};
   out.directories = {"/var/lib/kube-proxy"};
   return out;

@@ -3,6 +3,7 @@
 
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ctl/config/documents.h"
@@ -15,8 +16,13 @@ struct ResetPlan {
   std::vector<std::string> units;                  // to stop, in order
   std::vector<std::vector<std::string>> cleanups;  // what daemons have in the kernel, by their own options
   std::vector<std::string> emptied, files, directories;  // `emptied`: what is inside
+  std::string volumes;                                   // data directory of keelson-csi-local
 };
-ResetPlan PlanReset(const ResetConfiguration& config);
+// `csi_settings`: texts of the files with that unit's flags, in their order.
+ResetPlan PlanReset(const ResetConfiguration& config, const std::vector<std::string>& csi_settings = {});
+
+// The loop devices in losetup's table NAME,BACK-FILE whose files are below the directory. Pure.
+std::vector<std::string> DevicesOf(std::string_view table, const std::string& directory);
 
 // Does all of it, and goes on after what fails: kInternal names everything that is left. Running it again, also after a
 // kill, ends the work.

@@ -1,6 +1,7 @@
 #include "ctl/preflight/check.h"
 
 #include <algorithm>
+#include <boost/json/value.hpp>
 
 #include "ctl/config/complete.h"
 #include "ctl/etcd/settings.h"
@@ -52,13 +53,19 @@ void AddEtcd(Checks& out, const ClusterConfiguration& cluster, bool resumes) {
     if (resumes) return;
     out.push_back(DirectoryAvailableCheck(paths::kEtcdData));
     if (!cluster.stacks_etcd()) return;
-    for (uint16_t port : {kEtcdClientPort, kEtcdPeerPort}) out.push_back(PortCheck(port));
+    for (Check& port : EtcdPortChecks()) out.push_back(std::move(port));
     return;
   }
   const ExternalEtcd& etcd = *cluster.external_etcd;
   for (const std::string* file : {&etcd.ca_file, &etcd.certificate_file, &etcd.key_file}) {
     if (!file->empty()) out.push_back(FileExistsCheck(*file, "ExternalEtcdClientCertificates"));
   }
+}
+
+bool HasKubeCni(const InitConfiguration& config) {
+  const std::vector<std::string>& skipped = config.skip_phases;
+  return std::none_of(skipped.begin(), skipped.end(),
+                      [](const std::string& phase) { return phase == "addon" || phase == "addon/kube-cni"; });
 }
 
 }  // namespace
@@ -112,19 +119,27 @@ Checks ControlPlaneChecks(const InitConfiguration& config, bool resumes) {
   FindFamilies(cluster.service_subnet + "," + cluster.pod_subnet + "," + config.advertise_address, v4, v6);
   AddForwarding(out, v4, v6);
   AddEtcd(out, cluster, resumes);
-  const std::vector<std::string>& skipped = config.skip_phases;
-  const bool has_cni = std::none_of(skipped.begin(), skipped.end(), [](const std::string& phase) {
-    return phase == "addon" || phase == "addon/kube-cni";
-  });
-  if (has_cni) out.push_back(CniConfigCheck());
+  if (HasKubeCni(config)) out.push_back(CniConfigCheck());
   return out;
 }
+
+Checks RuntimeConfigChecks(const std::string& cri_socket, const std::string& cgroup_driver, bool kube_cni) {
+  return {RuntimeConfigCheck(cri_socket, cgroup_driver.empty() ? "systemd" : cgroup_driver, kube_cni)};
+}
+
+Checks EtcdPortChecks() { return {PortCheck(kEtcdClientPort), PortCheck(kEtcdPeerPort)}; }
 
 Checks CniChecks() { return {CniConfigCheck()}; }
 
 Checks InitChecks(const InitConfiguration& config, bool resumes) {
   Checks out = ControlPlaneChecks(config, resumes);
   AddCommon(out, config.node, resumes);
+  const boost::json::value* driver = config.kubelet.if_contains("cgroupDriver");
+  const bool named = driver && driver->is_string();
+  for (Check& check : RuntimeConfigChecks(
+           config.node.cri_socket, named ? std::string(driver->get_string()) : "", HasKubeCni(config))) {
+    out.push_back(std::move(check));
+  }
   return out;
 }
 

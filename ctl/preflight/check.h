@@ -37,6 +37,11 @@ Checks InitChecks(const InitConfiguration& config, bool resumes);
 Checks CniChecks();
 // Of a machine that becomes part of the control plane, beside those of every node.
 Checks ControlPlaneChecks(const InitConfiguration& config, bool resumes);
+// Of the runtime's settings, for a kubelet with this cgroup driver (empty: systemd). `kube_cni`: the pod network's plugins are
+// keelson-cni's.
+Checks RuntimeConfigChecks(const std::string& cri_socket, const std::string& cgroup_driver, bool kube_cni);
+// Of a machine whose etcd others are to reach.
+Checks EtcdPortChecks();
 Checks JoinChecks(const JoinConfiguration& config, bool resumes);
 
 }  // namespace keelson::ctl

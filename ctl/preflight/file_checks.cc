@@ -120,6 +120,13 @@ Check RuntimeCheck(const std::string& cri_socket) {
             const std::string path = cri_socket.starts_with("unix://") ? cri_socket.substr(7) : cri_socket;
             if (auto reached = ConnectTo(host.RealPath(path)); !reached) {
               out.errors.push_back("container runtime is not running: " + reached.error().message());
+              return out;
+            }
+            const auto facts = host.AskRuntime(path);
+            if (!facts && facts.error().Is(Code::kUnimplemented)) {
+              out.errors.push_back("container runtime is not running: " + facts.error().message() +
+                                   "; where it is containerd, take \"cri\" out of disabled_plugins in "
+                                   "/etc/containerd/config.toml and run 'systemctl restart containerd'");
             }
             return out;
           }};

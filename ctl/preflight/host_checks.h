@@ -18,6 +18,8 @@ Check FileContentCheck(const std::string& path, const std::string& content);
 Check ProgramCheck(const std::string& program);
 Check UnitCheck(const std::string& unit);
 Check RuntimeCheck(const std::string& cri_socket);
+// A warning that names the fix: pods do not start, or are not accounted for, though the runtime answers.
+Check RuntimeConfigCheck(const std::string& cri_socket, const std::string& cgroup_driver, bool kube_cni);
 // Of other network plugins' files, which the runtime takes before kube-cni's where their names come first.
 Check CniConfigCheck();
 Check SwapCheck();

@@ -47,6 +47,35 @@ TEST(Preflight, PrintsFindingsAsKubeadmDoes) {
   EXPECT_TRUE(RunChecks({Failing("Swap"), Failing("Mem")}, host, {"all"}, out));
 }
 
+TEST(Preflight, NamesWhatARuntimesSettingsLack) {
+  MemoryHost host;
+  const auto warnings = [&](const std::string& driver, bool kube_cni) {
+    const Checks checks = RuntimeConfigChecks("unix:///run/c.sock", driver, kube_cni);
+    EXPECT_THAT(NamesOf(checks), ElementsAre("ContainerRuntimeConfig"));
+    const Findings found = checks[0].run(host);
+    EXPECT_THAT(found.errors, IsEmpty());
+    return found.warnings;
+  };
+  EXPECT_THAT(warnings("", true), IsEmpty()) << "the check CRI tells that there is none";
+  // As containerd 1.6 prints it.
+  host.runtime = RuntimeFacts{
+      "containerd", "1.6.20", "",
+      R"({"containerd":{"defaultRuntimeName":"runc","runtimes":{"runc":{"runtimeType":"io.containerd.runc.v2",)"
+      R"("options":{"SystemdCgroup":false}}}},"cni":{"binDir":"/usr/lib/cni","confDir":"/etc/cni/net.d"}})"};
+  EXPECT_THAT(
+      warnings("", true),
+      ElementsAre(HasSubstr("the cgroup driver cgroupfs, and the kubelet systemd: set SystemdCgroup = true"),
+                  HasSubstr("looks for CNI plugins in /usr/lib/cni")));
+  EXPECT_THAT(warnings("cgroupfs", false), IsEmpty());
+  host.files["/usr/lib/cni/keelson-policy"] = {};
+  EXPECT_THAT(warnings("cgroupfs", true), IsEmpty());
+  // What newer ones tell by RuntimeConfig wins, and their directories are a list.
+  host.runtime = RuntimeFacts{"containerd", "2.1.0", "systemd", R"({"cni":{"binDirs":["/opt/cni/bin",""]}})"};
+  EXPECT_THAT(warnings("", true), ElementsAre(HasSubstr("looks for CNI plugins in /opt/cni/bin,")));
+  host.runtime = RuntimeFacts{"cri-o", "1.33.0", "systemd", "not JSON"};
+  EXPECT_THAT(warnings("", true), IsEmpty());
+}
+
 TEST(Preflight, NamesToIgnoreAreChecked) {
   EXPECT_THAT(*IgnoredChecks({"Swap", " NumCPU"}), ElementsAre("swap", "numcpu"));
   EXPECT_THAT(IgnoredChecks({"all", "Swap"}).error().message(),

@@ -24,6 +24,7 @@ Result<int> Validate(const std::string& path) {
     KEELSON_RETURN_IF_ERROR(Complete(config, machine, warnings));
   }
   if (documents.reset) KEELSON_RETURN_IF_ERROR(ReadReset(documents, warnings));
+  if (documents.upgrade) KEELSON_RETURN_IF_ERROR(ReadUpgrade(documents, warnings));
   TellWarnings(warnings);
   std::cout << "ok\n";
   return 0;
@@ -34,7 +35,7 @@ void AddPrint(CLI::App& parent, Run& chosen) {
   print->require_subcommand(1)->fallthrough();
   for (const auto& [name, text] :
        {std::pair("init-defaults", &InitDefaults), std::pair("join-defaults", &JoinDefaults),
-        std::pair("reset-defaults", &ResetDefaults)}) {
+        std::pair("reset-defaults", &ResetDefaults), std::pair("upgrade-defaults", &UpgradeDefaults)}) {
     CLI::App* verb = print->add_subcommand(
         name, std::string("Of ") + std::string(name).substr(0, std::string(name).find('-')));
     verb->fallthrough();

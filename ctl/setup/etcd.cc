@@ -1,4 +1,4 @@
-// nodectl etcd members|status|snapshot|restore|defrag
+// nodectl etcd status|snapshot|restore|defrag; the verbs about members are in etcd_members.cc and etcd_expose.cc.
 #include <CLI/CLI.hpp>
 #include <iostream>
 
@@ -7,62 +7,25 @@
 #include "ctl/etcd/view.h"
 #include "ctl/host/paths.h"
 #include "ctl/host/units.h"
-#include "ctl/setup/common.h"
-#include "ctl/verb.h"
+#include "ctl/setup/etcd_verbs.h"
 #include "lib/base/clock.h"
 #include "lib/component/document.h"
-#include "lib/component/flag_adder.h"
 
 namespace keelson::ctl {
 namespace {
 
-struct Options {
-  EtcdOptions etcd;
-  std::string root, path, directory, data_dir;
+struct Options : EtcdVerbOptions {
+  std::string path, directory, data_dir;
   uint32_t keep = 0;
   etcd::RestoredMember member;
   std::string name, peer_url;  // of `member`, where given
   bool force = false, disarm = false;
 };
 
-void AddAccess(CLI::App& verb, Options& options) {
-  verb.fallthrough();
-  const component::FlagAdder add{verb};
-  add("--endpoints", options.etcd.endpoints,
-      "Members to ask, https://HOST:2379; default: all of this machine's cluster");
-  add("--cacert", options.etcd.ca_file, "CA of etcd's certificates; default: the control plane's");
-  add("--cert", options.etcd.certificate_file, "Client certificate; default: the control plane's");
-  add("--key", options.etcd.key_file, "Key of the client certificate; default: the control plane's");
-  add("--rootfs", options.root, "Directory that stands for the root of the host's files");
-}
-
 int64_t Now() { return std::chrono::system_clock::to_time_t(Clock::Real().Now()); }
 
-Result<EtcdAccess> Access(const Options& options) { return FindEtcd(*NewHost(options.root), options.etcd); }
-
-void Print(const Settings& settings, const std::string& table, const boost::json::value& document) {
-  switch (settings.format()) {
-    case OutputFormat::kJson:
-      std::cout << ToJson(document);
-      break;
-    case OutputFormat::kYaml:
-      std::cout << ToYaml(document);
-      break;
-    case OutputFormat::kTable:
-      std::cout << table;
-      break;
-  }
-}
-
-Result<int> ShowMembers(const Options& options, const Settings& settings) {
-  KEELSON_ASSIGN_OR_RETURN(const EtcdAccess access, Access(options));
-  KEELSON_ASSIGN_OR_RETURN(const std::vector<etcd::MemberInfo> members, ListMembers(access));
-  Print(settings, MembersTable(members), MembersDocument(members));
-  return 0;
-}
-
 Result<int> ShowStatus(const Options& options, const Settings& settings) {
-  KEELSON_ASSIGN_OR_RETURN(const EtcdAccess access, Access(options));
+  KEELSON_ASSIGN_OR_RETURN(const EtcdAccess access, AccessTo(options));
   KEELSON_ASSIGN_OR_RETURN(const EtcdView view, LookAtEtcd(access));
   Print(settings, StatusTable(view), StatusDocument(view));
   return ProblemsOf(view).empty() ? 0 : kFoundProblems;
@@ -80,7 +43,7 @@ Result<> Disarm(const EtcdAccess& access, const EtcdView& view) {
 }
 
 Result<int> Defragment(const Options& options) {
-  KEELSON_ASSIGN_OR_RETURN(const EtcdAccess access, Access(options));
+  KEELSON_ASSIGN_OR_RETURN(const EtcdAccess access, AccessTo(options));
   KEELSON_ASSIGN_OR_RETURN(const EtcdView view, LookAtEtcd(access));
   KEELSON_ASSIGN_OR_RETURN(const std::vector<std::string> order, PlanDefragment(view));
   std::cout << std::unitbuf;
@@ -103,7 +66,7 @@ Result<int> SaveSnapshotVerb(const Options& options) {
   if (options.keep > 0 && options.directory.empty()) {
     return Error(Code::kInvalid, "--keep is for snapshots in a --directory");
   }
-  KEELSON_ASSIGN_OR_RETURN(const EtcdAccess access, Access(options));
+  KEELSON_ASSIGN_OR_RETURN(const EtcdAccess access, AccessTo(options));
   if (!options.directory.empty()) {
     KEELSON_RETURN_IF_ERROR(SaveInDirectory(access, options.directory, options.keep, Now(), std::cout));
     return 0;
@@ -172,7 +135,7 @@ void AddSnapshot(CLI::App& parent, const std::shared_ptr<Options>& options, Run&
   CLI::App* snapshot = parent.add_subcommand("snapshot", "Backups of etcd");
   snapshot->require_subcommand(1)->fallthrough();
   CLI::App* save = snapshot->add_subcommand("save", "Write a verified snapshot of the running etcd");
-  AddAccess(*save, *options);
+  AddEtcdAccess(*save, *options);
   save->add_option("file", options->path, "The file; or see --directory");
   const component::FlagAdder add{*save};
   add("--directory", options->directory, "Directory for a snapshot that is named by the time");
@@ -207,17 +170,43 @@ void AddRestore(CLI::App& parent, const std::shared_ptr<Options>& options, Run& 
 
 }  // namespace
 
+void AddEtcdAccess(CLI::App& verb, EtcdVerbOptions& options) {
+  verb.fallthrough();
+  const component::FlagAdder add{verb};
+  add("--endpoints", options.etcd.endpoints,
+      "Members to ask, https://HOST:2379; default: all of this machine's cluster");
+  add("--cacert", options.etcd.ca_file, "CA of etcd's certificates; default: the control plane's");
+  add("--cert", options.etcd.certificate_file, "Client certificate; default: the control plane's");
+  add("--key", options.etcd.key_file, "Key of the client certificate; default: the control plane's");
+  add("--rootfs", options.root, "Directory that stands for the root of the host's files");
+}
+
+Result<EtcdAccess> AccessTo(const EtcdVerbOptions& options) {
+  return FindEtcd(*NewHost(options.root), options.etcd);
+}
+
+void Print(const Settings& settings, const std::string& table, const boost::json::value& document) {
+  switch (settings.format()) {
+    case OutputFormat::kJson:
+      std::cout << ToJson(document);
+      break;
+    case OutputFormat::kYaml:
+      std::cout << ToYaml(document);
+      break;
+    case OutputFormat::kTable:
+      std::cout << table;
+      break;
+  }
+}
+
 void AddEtcd(CLI::App& parent, Run& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* etcd = parent.add_subcommand("etcd", "The cluster's database");
   etcd->require_subcommand(1)->fallthrough();
-  CLI::App* members = etcd->add_subcommand("members", "List the members of the cluster");
-  AddAccess(*members, *options);
-  members->callback([options, &chosen] {
-    chosen = [options](const Settings& settings) { return ShowMembers(*options, settings); };
-  });
+  AddEtcdMembers(*etcd, chosen);
+  AddEtcdExpose(*etcd, chosen);
   CLI::App* status = etcd->add_subcommand("status", "Show each member's health, and alarms with their fix");
-  AddAccess(*status, *options);
+  AddEtcdAccess(*status, *options);
   status->callback([options, &chosen] {
     chosen = [options](const Settings& settings) { return ShowStatus(*options, settings); };
   });
@@ -225,7 +214,7 @@ void AddEtcd(CLI::App& parent, Run& chosen) {
   AddRestore(*etcd, options, chosen);
   CLI::App* defragment = etcd->add_subcommand(
       "defrag", "Give free space back to the file system, one member after the other and the leader last");
-  AddAccess(*defragment, *options);
+  AddEtcdAccess(*defragment, *options);
   component::FlagAdder{*defragment}("--disarm", options->disarm, "End alarms NOSPACE afterwards");
   defragment->callback(
       [options, &chosen] { chosen = [options](const Settings&) { return Defragment(*options); }; });

@@ -14,7 +14,7 @@ namespace {
 struct Options {
   SetupOptions setup;
   InitConfiguration flags;  // what flags say of the configuration, over its defaults
-  std::string token;
+  std::string token, image_repository, feature_gates;
   std::chrono::seconds token_ttl = std::chrono::hours(24);
   bool skip_token_print = false, upload_certs = false, skip_certificate_key_print = false;
 };
@@ -25,7 +25,10 @@ const std::vector<std::string> kConfigFlags = {"--apiserver-advertise-address",
                                                "--cert-dir",
                                                "--certificate-key",
                                                "--control-plane-endpoint",
+                                               "--feature-gates",
+                                               "--image-repository",
                                                "--kubernetes-version",
+                                               "--patches",
                                                "--pod-network-cidr",
                                                "--service-cidr",
                                                "--service-dns-domain",
@@ -51,6 +54,11 @@ void AddFlags(CLI::App& verb, Options& options) {
       "Stable address or name of the control plane");
   add("--kubernetes-version", cluster.kubernetes_version,
       "Another version than the installed one has no effect");
+  add("--patches", flags.patches_dir,
+      "Directory of kubeadm's patch files, kubeletconfiguration[suffix][+patchtype].json|yaml");
+  add("--image-repository", options.image_repository, "Has no effect: no image is pulled");
+  add("--feature-gates", options.feature_gates,
+      "Has no effect: kubeadm's own feature gates do not apply here");
   add("--pod-network-cidr", cluster.pod_subnet, "Addresses of pods");
   add("--service-cidr", cluster.service_subnet, "Addresses of Services");
   add("--service-dns-domain", cluster.dns_domain, "Domain of Services");
@@ -64,6 +72,10 @@ Result<InitConfiguration> Configure(const CLI::App& verb, const Options& options
   KEELSON_RETURN_IF_ERROR(RefuseMixed(verb, kConfigFlags));
   KEELSON_ASSIGN_OR_RETURN(const ConfigDocuments documents, ReadConfigFile(options.setup.config_file));
   std::vector<std::string> warnings = documents.warnings;
+  for (const auto& [flag, value] : {std::pair("--image-repository", &options.image_repository),
+                                    std::pair("--feature-gates", &options.feature_gates)}) {
+    if (!value->empty()) warnings.push_back(std::string(flag) + " has no effect");
+  }
   InitConfiguration config = options.flags;
   if (!options.setup.config_file.empty()) {
     KEELSON_ASSIGN_OR_RETURN(config, ReadInit(documents, warnings));

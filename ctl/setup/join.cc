@@ -15,6 +15,7 @@ struct Options {
   SetupOptions setup;
   std::string endpoint, token, discovery_token, tls_bootstrap_token, discovery_file;
   std::vector<std::string> ca_hashes;
+  std::string patches_dir;
   bool unsafe_skip_ca_verification = false, control_plane = false;
   JoinControlPlane plane;
 };
@@ -27,6 +28,7 @@ const std::vector<std::string> kConfigFlags = {"--token",
                                                "--apiserver-advertise-address",
                                                "--apiserver-bind-port",
                                                "--certificate-key",
+                                               "--patches",
                                                "--discovery-token-ca-cert-hash",
                                                "--discovery-token-unsafe-skip-ca-verification"};
 
@@ -42,6 +44,8 @@ void AddFlags(CLI::App& verb, Options& options) {
       "Pin of the CA's public key, sha256:HEX; may be repeated");
   add("--discovery-token-unsafe-skip-ca-verification", options.unsafe_skip_ca_verification,
       "Join without a pin: whoever has the token can pose as the cluster");
+  add("--patches", options.patches_dir,
+      "Directory of kubeadm's patch files, kubeletconfiguration[suffix][+patchtype].json|yaml");
   add("--control-plane", options.control_plane, "Make this machine part of the control plane");
   add("--apiserver-advertise-address", options.plane.advertise_address,
       "Of a control plane: address that others reach it at; default: the default route's");
@@ -65,6 +69,7 @@ Result<JoinConfiguration> Configure(const CLI::App& verb, const Options& options
     config.tls_bootstrap_token =
         options.tls_bootstrap_token.empty() ? options.token : options.tls_bootstrap_token;
     config.ca_hashes = options.ca_hashes;
+    config.patches_dir = options.patches_dir;
     config.unsafe_skip_ca_verification = options.unsafe_skip_ca_verification;
     if (options.control_plane) config.control_plane = options.plane;
     if (!options.control_plane && !options.plane.certificate_key.empty()) {

@@ -14,7 +14,7 @@ namespace {
 struct Options {
   SetupOptions setup;
   std::string certificates_dir = "/etc/kubernetes/pki";
-  bool force = false, clean_tmp_dir = false;
+  bool force = false, clean_tmp_dir = false, remove_volumes = false;
 };
 
 bool IsAgreedTo() {
@@ -44,6 +44,7 @@ Result<int> Reset(const CLI::App& verb, const Options& options) {
                                         setup.ignored_checks.end());
   config.dry_run = config.dry_run || setup.dry_run;
   config.force = config.force || options.force;
+  config.remove_volumes = options.remove_volumes;
   if (!config.certificates_dir.starts_with('/') || config.certificates_dir == "/") {
     return Error(Code::kInvalid, "certificatesDir: Invalid value: \"" + config.certificates_dir +
                                      "\": path is not absolute, or the root");
@@ -66,6 +67,8 @@ void AddReset(CLI::App& parent, Run& chosen) {
   const component::FlagAdder add{*verb};
   add("--cert-dir", options->certificates_dir, "Where certificates are; the directory is emptied");
   add("--cleanup-tmp-dir", options->clean_tmp_dir, "Empty /etc/kubernetes/tmp too");
+  add("--remove-local-volumes", options->remove_volumes,
+      "Remove the volumes of keelson-csi-local too; their data is lost");
   add("-f,--force", options->force, "Do not ask");
   verb->callback([options, verb, &chosen] {
     chosen = [options, verb](const Settings&) { return Reset(*verb, *options); };

@@ -16,15 +16,20 @@ namespace keelson::ctl {
 namespace {
 
 struct Options {
-  SetupOptions setup;  // its file and its socket are not used
-  std::string version;
+  SetupOptions setup;  // its socket is not used
+  std::string version, patches_dir;
   bool renew = true, yes = false, force = false, drain = false, drain_force = false,
        delete_empty_dirs = false;
   std::chrono::seconds drain_timeout{300};
 };
 
+constexpr char kConfigText[] = "File with kubeadm's UpgradeConfiguration";
+
 void AddCommonFlags(CLI::App& verb, Options& options) {
   const component::FlagAdder add{verb};
+  add("--config", options.setup.config_file, kConfigText);
+  add("--patches", options.patches_dir,
+      "Directory of kubeadm's patch files, kubeletconfiguration[suffix][+patchtype].json|yaml");
   add("--rootfs", options.setup.root, "Directory that stands for the root of the host's files");
   add("--ignore-preflight-errors", options.setup.ignored_checks,
       "Checks whose errors are warnings: ControlPlaneNodesReady,Packages; all: every check's");
@@ -40,11 +45,32 @@ bool IsAgreedTo() {
   return Lower(Trim(answer)) == "y";
 }
 
+Result<UpgradeConfiguration> Configure(const std::string& file) {
+  KEELSON_ASSIGN_OR_RETURN(const ConfigDocuments documents, ReadConfigFile(file));
+  std::vector<std::string> warnings = documents.warnings;
+  KEELSON_ASSIGN_OR_RETURN(UpgradeConfiguration config, ReadUpgrade(documents, warnings));
+  if (!file.empty() && !documents.upgrade) {
+    return Error(Code::kInvalid, file + " has no UpgradeConfiguration");
+  }
+  TellWarnings(warnings);
+  return config;
+}
+
+// Of a version that a configuration names for a verb without such an argument.
+Result<> CheckVersion(const std::string& wanted) {
+  const std::string own = kGitVersion;
+  if (wanted.empty() || wanted == own || "v" + wanted == own) return {};
+  return Error(Code::kInvalid, "plan.kubernetesVersion " + wanted + " is not nodectl's (" + own +
+                                   "): nodectl plans for its own version alone");
+}
+
 Result<int> Plan(const Options& options, const Settings& settings) {
+  KEELSON_ASSIGN_OR_RETURN(const UpgradeConfiguration config, Configure(options.setup.config_file));
+  KEELSON_RETURN_IF_ERROR(CheckVersion(config.plan.version));
   const std::unique_ptr<Host> host = NewHost(options.setup.root);
   std::string path = settings.kubeconfig.empty() ? host->RealPath(paths::kAdminConf) : settings.kubeconfig;
   KEELSON_ASSIGN_OR_RETURN(const Kubeconfig access, ReadAccess(*NewHost(""), path));
-  KEELSON_ASSIGN_OR_RETURN(const client::RestClient api, ClientFor(access, Timeouts().api_call));
+  KEELSON_ASSIGN_OR_RETURN(const client::RestClient api, ClientFor(access, config.timeouts.api_call));
   KEELSON_ASSIGN_OR_RETURN(const ClusterVersions running, LookAtVersions(api));
   const auto machine = LookAtSetup(*host);
   const UpgradePlan plan =
@@ -66,26 +92,43 @@ Result<int> Plan(const Options& options, const Settings& settings) {
   return plan.skew.mandatory.empty() && plan.skew.skippable.empty() ? 0 : kFoundProblems;
 }
 
-Result<int> Upgrade(const Options& options, UpgradeOptions::Verb verb, const Settings& settings) {
-  const bool apply = verb == UpgradeOptions::Verb::kApply;
+// What the command line says, over what the file says.
+Result<UpgradeOptions> ReadOptions(const CLI::App& verb, const Options& options, UpgradeOptions::Verb which) {
+  const bool apply = which == UpgradeOptions::Verb::kApply;
+  // What the file says too.
+  std::vector<std::string> flags = {"--certificate-renewal", "--patches"};
+  if (apply) flags.emplace_back("--force");
+  KEELSON_RETURN_IF_ERROR(RefuseMixed(verb, flags));
+  KEELSON_ASSIGN_OR_RETURN(const UpgradeConfiguration config, Configure(options.setup.config_file));
+  const UpgradeVerbConfiguration& own = apply ? config.apply : config.node;
+  UpgradeOptions out{
+      .verb = which,
+      .version = options.version.empty() ? own.version : options.version,
+      .skip_phases = options.setup.skipped_phases.empty() ? own.skip_phases : options.setup.skipped_phases,
+      .patches_dir = options.patches_dir.empty() ? own.patches_dir : options.patches_dir,
+      .timeouts = config.timeouts,
+      .renew_certificates = options.renew && own.renew_certificates,
+      .dry_run = options.setup.dry_run || own.dry_run,
+      .force = options.force || own.force,
+      .drain = options.drain,
+      .drain_options = {options.drain_force, options.delete_empty_dirs, options.drain_timeout}};
+  std::vector<std::string> ignored = own.ignore_preflight_errors;
+  ignored.insert(ignored.end(), options.setup.ignored_checks.begin(), options.setup.ignored_checks.end());
+  KEELSON_ASSIGN_OR_RETURN(out.ignored_checks, IgnoredChecks(ignored));
+  return out;
+}
+
+Result<int> Upgrade(const CLI::App& verb, const Options& options, UpgradeOptions::Verb which,
+                    const Settings& settings) {
+  const bool apply = which == UpgradeOptions::Verb::kApply;
   if (apply && !settings.kubeconfig.empty()) {
     return Error(Code::kInvalid, "'upgrade apply' works with " + std::string(paths::kAdminConf) +
                                      " of its own machine: --kubeconfig is of no use");
   }
-  const bool dry_run = options.setup.dry_run;
-  UpgradeOptions run{
-      .verb = verb,
-      .version = options.version,
-      .kubeconfig = settings.kubeconfig,
-      .skip_phases = options.setup.skipped_phases,
-      .renew_certificates = options.renew,
-      .dry_run = dry_run,
-      .force = options.force,
-      .drain = options.drain,
-      .drain_options = {options.drain_force, options.delete_empty_dirs, options.drain_timeout}};
-  KEELSON_ASSIGN_OR_RETURN(run.ignored_checks, IgnoredChecks(options.setup.ignored_checks));
-  if (apply && !options.yes && !options.force && !dry_run) run.agrees = IsAgreedTo;
-  ChosenHost host(options.setup.root, dry_run);
+  KEELSON_ASSIGN_OR_RETURN(UpgradeOptions run, ReadOptions(verb, options, which));
+  run.kubeconfig = settings.kubeconfig;
+  if (apply && !options.yes && !run.force && !run.dry_run) run.agrees = IsAgreedTo;
+  ChosenHost host(options.setup.root, run.dry_run);
   std::cout << std::unitbuf;  // progress, also through a pipe
   KEELSON_RETURN_IF_ERROR(UpgradeRun(host.get(), run, std::cout, std::cerr).Run(PhaseName(options.setup)));
   return 0;
@@ -96,8 +139,9 @@ void AddPlan(CLI::App& parent, Run& chosen) {
   CLI::App* verb =
       parent.add_subcommand("plan", "Show the versions that run and what an upgrade would change");
   verb->fallthrough();
-  component::FlagAdder{*verb}("--rootfs", options->setup.root,
-                              "Directory that stands for the root of the host's files");
+  const component::FlagAdder add{*verb};
+  add("--config", options->setup.config_file, kConfigText);
+  add("--rootfs", options->setup.root, "Directory that stands for the root of the host's files");
   verb->callback([options, &chosen] {
     chosen = [options](const Settings& settings) { return Plan(*options, settings); };
   });
@@ -114,9 +158,9 @@ void AddApply(CLI::App& parent, Run& chosen) {
   AddPhaseVerb(*verb, options->setup, DescribeApplyPhases());
   verb->add_option("version", options->version, "nodectl's own version, as a check: v1.36.2");
   verb->footer("Phases:\n" + DescribeApplyPhases());
-  verb->callback([options, &chosen] {
-    chosen = [options](const Settings& settings) {
-      return Upgrade(*options, UpgradeOptions::Verb::kApply, settings);
+  verb->callback([options, verb, &chosen] {
+    chosen = [options, verb](const Settings& settings) {
+      return Upgrade(*verb, *options, UpgradeOptions::Verb::kApply, settings);
     };
   });
 }
@@ -134,9 +178,9 @@ void AddNode(CLI::App& parent, Run& chosen) {
   add("--drain-timeout", options->drain_timeout, "How long pods may take to go");
   AddPhaseVerb(*verb, options->setup, DescribeNodePhases());
   verb->footer("Phases:\n" + DescribeNodePhases());
-  verb->callback([options, &chosen] {
-    chosen = [options](const Settings& settings) {
-      return Upgrade(*options, UpgradeOptions::Verb::kNode, settings);
+  verb->callback([options, verb, &chosen] {
+    chosen = [options, verb](const Settings& settings) {
+      return Upgrade(*verb, *options, UpgradeOptions::Verb::kNode, settings);
     };
   });
 }

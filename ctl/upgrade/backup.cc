@@ -52,12 +52,29 @@ std::string BackupDirectory(WallTime now) {
 BackupPlan PlanBackup(const std::string& directory, const std::optional<ClusterConfiguration>& cluster,
                       const Host& host) {
   BackupPlan out{.directory = directory};
-  for (const char* path :
-       {paths::kPki, paths::kAdminConf, paths::kSuperAdminConf, paths::kKubeletConf,
-        paths::kControllerManagerConf, paths::kSchedulerConf, paths::kProxyConf, paths::kCniConf,
-        paths::kControlPlaneEnv, paths::kProxyEnv, paths::kCniEnv, paths::kKubeletConfig,
-        paths::kKubeletInstanceConfig, paths::kKubeletFlags, paths::kProxyConfig, "/etc/default/kubelet",
-        "/etc/default/kube-proxy", "/etc/default/kube-cni", "/etc/default/kube-controlplane"}) {
+  for (const char* path : {paths::kPki,
+                           paths::kAdminConf,
+                           paths::kSuperAdminConf,
+                           paths::kKubeletConf,
+                           paths::kControllerManagerConf,
+                           paths::kSchedulerConf,
+                           paths::kProxyConf,
+                           paths::kCniConf,
+                           paths::kControlPlaneEnv,
+                           paths::kProxyEnv,
+                           paths::kCniEnv,
+                           paths::kKubeletConfig,
+                           paths::kKubeletInstanceConfig,
+                           paths::kKubeletFlags,
+                           paths::kProxyConfig,
+                           paths::kCsiConf,
+                           paths::kCsiEnv,
+                           "/etc/default/kubelet",
+                           "/etc/default/kube-proxy",
+                           "/etc/default/kube-cni",
+                           "/etc/default/kube-controlplane",
+                           "/etc/default/keelson-csi-local",
+                           "/etc/default/keelson-csi-controller"}) {
     out.places.emplace_back(path);
   }
   if (!cluster) return out;

@@ -3,10 +3,10 @@
 #include <boost/json.hpp>
 #include <charconv>
 
+#include "ctl/config/complete.h"
 #include "ctl/config/read.h"
 #include "ctl/host/paths.h"
 #include "ctl/host/versions.h"
-#include "ctl/phases/cluster_maps.h"
 #include "lib/base/text.h"
 #include "lib/client/request.h"
 #include "lib/component/document.h"
@@ -82,7 +82,8 @@ Result<ClusterVersions> LookAtVersions(const client::RestClient& api) {
 
 InstalledPrograms LookAtPrograms(const Host& host) {
   InstalledPrograms out;
-  for (const char* program : {"kube-controlplane", "kubelet", "kube-proxy", "kube-cni"}) {
+  for (const char* program : {"kube-controlplane", "kubelet", "kube-proxy", "kube-cni", "keelson-csi-local",
+                              "keelson-csi-controller"}) {
     if (!host.HasProgram(program)) continue;
     if (auto version = InstalledVersion(host, program)) out.versions[program] = *version;
   }
@@ -101,6 +102,29 @@ Result<Kubeconfig> ReadAccess(const Host& host, const std::string& path) {
     out->key_pem = out->certificate_pem;
   }
   return out;
+}
+
+Result<InitConfiguration> RunningConfiguration(const ClusterMaps& maps, const MachineSetup& machine) {
+  if (!machine.control_plane) {
+    return Error(Code::kInvalid, std::string(paths::kControlPlaneEnv) +
+                                     " does not exist: this machine has no control plane; "
+                                     "'nodectl upgrade node' upgrades it");
+  }
+  InitConfiguration config;
+  config.cluster = maps.cluster;
+  config.cluster.kubernetes_version = "";  // nodectl's own
+  config.node.name = machine.node_name;
+  config.node.cri_socket = machine.cri_socket;
+  config.node.taints.emplace();
+  config.advertise_address = machine.advertise_address;
+  config.bind_port = machine.bind_port;
+  // An administrator's document is kept; one that was generated is generated anew, with what this release has in it.
+  if (!maps.kubelet_generated) config.kubelet = maps.kubelet;
+  config.proxy = maps.proxy;
+  std::vector<std::string> warnings;
+  KEELSON_RETURN_IF_ERROR(Complete(config, {machine.node_name, machine.advertise_address, {}}, warnings));
+  config.bootstrap_tokens.clear();
+  return config;
 }
 
 Result<MachineSetup> LookAtSetup(const Host& host) {

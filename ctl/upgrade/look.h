@@ -4,7 +4,9 @@
 #include <boost/json/object.hpp>
 #include <string>
 
+#include "ctl/config/documents.h"
 #include "ctl/host/host.h"
+#include "ctl/phases/cluster_maps.h"
 #include "ctl/pki/kubeconfig.h"
 #include "ctl/upgrade/plan.h"
 #include "lib/client/rest.h"
@@ -28,6 +30,10 @@ struct MachineSetup {
 };
 // kNotFound: the machine is no node. kInvalid: a file cannot be understood.
 Result<MachineSetup> LookAtSetup(const Host& host);
+
+// What `nodectl init` would be told to make the cluster that runs, on this machine of its control plane. Without bootstrap tokens, and
+// of nodectl's own version. kInvalid: the machine has no control plane, or the cluster's configuration is not complete.
+Result<InitConfiguration> RunningConfiguration(const ClusterMaps& maps, const MachineSetup& machine);
 
 // A kubeconfig of the machine, with the certificate that it names.
 Result<Kubeconfig> ReadAccess(const Host& host, const std::string& path);

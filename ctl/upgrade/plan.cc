@@ -56,7 +56,7 @@ std::string PackageOf(const std::string& program) {
   if (program == "kube-controlplane") return "keelson-controlplane";
   if (program == "kube-proxy") return "keelson-proxy";
   if (program == "kube-cni") return "keelson-cni";
-  return "keelson-" + program;
+  return program.starts_with("keelson-") ? program : "keelson-" + program;
 }
 
 UpgradePlan PlanUpgrade(const ClusterVersions& running, const InstalledPrograms& installed,

@@ -120,4 +120,11 @@ Result<> AddonCni(UpgradeRun& run) {
   return init::AddonCni(*init);
 }
 
+Result<> AddonCsi(UpgradeRun& run) {
+  KEELSON_ASSIGN_OR_RETURN(const ClusterMaps* maps, run.Cluster());
+  if (maps->optional_units.empty()) return {};
+  KEELSON_ASSIGN_OR_RETURN(InitRun * init, run.Init());
+  return init::WriteCsi(*init);
+}
+
 }  // namespace keelson::ctl::upgrade

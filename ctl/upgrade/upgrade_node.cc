@@ -53,10 +53,14 @@ Result<> KubeletConfig(UpgradeRun& run) {
   KEELSON_ASSIGN_OR_RETURN(const MachineSetup* machine, run.Machine());
   KEELSON_ASSIGN_OR_RETURN(const boost::json::object cluster, ClusterDocument(run));
   const bool resolved = UnitActive(run.host(), "systemd-resolved");
+  KEELSON_ASSIGN_OR_RETURN(const KubeletPatches patches,
+                           ReadPatches(run.options().patches_dir, run.out(), run.err()));
+  KEELSON_ASSIGN_OR_RETURN(
+      const boost::json::object document,
+      ApplyPatches(WithInstance(FitToMachine(cluster, resolved), machine->instance), patches));
   run.out() << "[upgrade/kubelet-config] Writing kubelet configuration to file \"" << paths::kKubeletConfig
             << "\"\n";
-  KEELSON_RETURN_IF_ERROR(run.host().Write(
-      paths::kKubeletConfig, ToYaml(WithInstance(FitToMachine(cluster, resolved), machine->instance)), 0644));
+  KEELSON_RETURN_IF_ERROR(run.host().Write(paths::kKubeletConfig, ToYaml(document), 0644));
   run.out() << "[upgrade/kubelet-config] Restarting the kubelet; pods stay\n";
   return RestartUnitAndWait(run.host(), "kubelet");
 }
@@ -79,7 +83,7 @@ Result<> NodeUnits(UpgradeRun& run) {
                    "the cluster wants a unit on every node that this release does not know: " + unit);
     }
   }
-  return {};
+  return maps->optional_units.empty() ? Result<>() : StartCsi(run.host(), node, access, run.out());
 }
 
 Result<> PostUpgrade(UpgradeRun& run) {
@@ -90,7 +94,7 @@ Result<> PostUpgrade(UpgradeRun& run) {
   KEELSON_ASSIGN_OR_RETURN(const MachineSetup* machine, run.Machine());
   KEELSON_ASSIGN_OR_RETURN(const client::RestClient api, run.Api());
   KEELSON_ASSIGN_OR_RETURN(const std::string kubelet, InstalledVersion(run.host(), "kubelet"));
-  const Timeouts timeouts;
+  const Timeouts& timeouts = run.options().timeouts;
   run.out() << "[upgrade/post-upgrade] Waiting for node " << machine->node_name
             << " to be Ready with kubelet " << kubelet << ". This can take up to " << timeouts.kubelet.count()
             << "s\n";

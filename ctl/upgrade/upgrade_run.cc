@@ -1,6 +1,5 @@
 #include "ctl/upgrade/upgrade_run.h"
 
-#include "ctl/config/complete.h"
 #include "ctl/host/paths.h"
 #include "ctl/phases/node_steps.h"
 #include "ctl/token/discovery.h"
@@ -25,6 +24,7 @@ constexpr Phase<UpgradeRun> kApplyPhases[] = {
     {"addon/coredns", "Write the Service of the cluster's DNS, where there is one", upgrade::AddonDns},
     {"addon/kube-proxy", "Write kube-proxy's rights and settings, where nodes run it", upgrade::AddonProxy},
     {"addon/kube-cni", "Write kube-cni's rights and settings, where nodes run it", upgrade::AddonCni},
+    {"addon/csi", "Write the CSI driver's rights and settings, where the cluster has it", upgrade::AddonCsi},
     {"post-upgrade", "Wait until this node is Ready with the new kubelet", upgrade::PostUpgrade},
 };
 
@@ -34,7 +34,7 @@ constexpr Phase<UpgradeRun> kNodePhases[] = {
     {"drain", "With --drain: cordon the node and evict its pods", upgrade::Drain},
     {"control-plane", "Where this machine has one: as in 'upgrade apply'", upgrade::ControlPlane},
     {"kubelet-config", "Write the kubelet's configuration and restart the kubelet", upgrade::KubeletConfig},
-    {"node-units", "Write the settings of kube-cni and kube-proxy and restart them", upgrade::NodeUnits},
+    {"node-units", "Write the settings of kube-cni, kube-proxy and CSI and restart them", upgrade::NodeUnits},
     {"post-upgrade", "Wait until this node is Ready with the new kubelet", upgrade::PostUpgrade},
     {"uncordon", "With --drain: let pods come again", upgrade::Uncordon},
 };
@@ -117,7 +117,7 @@ Result<client::RestClient> UpgradeRun::Api() {
   std::string path = options_.kubeconfig;
   if (path.empty()) path = host_.Exists(paths::kAdminConf) ? paths::kAdminConf : paths::kKubeletConf;
   KEELSON_ASSIGN_OR_RETURN(const Kubeconfig access, ReadAccess(host_, path));
-  const Timeouts timeouts;
+  const Timeouts& timeouts = options_.timeouts;
   KEELSON_ASSIGN_OR_RETURN(client::RestClient api, ClientFor(access, timeouts.api_call));
   std::string why;
   const auto reached = Await(
@@ -156,27 +156,10 @@ Result<const MachineSetup*> UpgradeRun::Machine() {
 Result<InitRun*> UpgradeRun::Init() {
   if (init_) return &*init_;
   KEELSON_ASSIGN_OR_RETURN(const MachineSetup* machine, Machine());
-  if (!machine->control_plane) {
-    return Error(Code::kInvalid, std::string(paths::kControlPlaneEnv) +
-                                     " does not exist: this machine has no control plane; "
-                                     "'nodectl upgrade node' upgrades it");
-  }
   KEELSON_ASSIGN_OR_RETURN(const ClusterMaps* maps, Cluster());
-  InitConfiguration config;
-  config.cluster = maps->cluster;
-  config.cluster.kubernetes_version = "";  // nodectl's own
-  config.node.name = machine->node_name;
-  config.node.cri_socket = machine->cri_socket;
-  config.node.taints.emplace();
-  config.advertise_address = machine->advertise_address;
-  config.bind_port = machine->bind_port;
+  KEELSON_ASSIGN_OR_RETURN(InitConfiguration config, RunningConfiguration(*maps, *machine));
   config.dry_run = options_.dry_run;
-  // An administrator's document is kept; one that was generated is generated anew, with what this release has in it.
-  if (!maps->kubelet_generated) config.kubelet = maps->kubelet;
-  config.proxy = maps->proxy;
-  std::vector<std::string> warnings;
-  KEELSON_RETURN_IF_ERROR(Complete(config, {machine->node_name, machine->advertise_address, {}}, warnings));
-  config.bootstrap_tokens.clear();
+  config.timeouts = options_.timeouts;
   init_.emplace(host_, std::move(config), InitOptions{{}, true, false, false, machine->node_name}, out_, err_,
                 clock_);
   return &*init_;

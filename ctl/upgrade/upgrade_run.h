@@ -22,6 +22,8 @@ struct UpgradeOptions {
   std::string version;     // that the caller asks for; empty: nodectl's own
   std::string kubeconfig;  // empty: admin.conf of this machine, or else kubelet.conf
   std::vector<std::string> ignored_checks, skip_phases;  // checks in lower case
+  std::string patches_dir;                               // as of init
+  Timeouts timeouts;
   bool renew_certificates = true, dry_run = false, force = false;
   std::function<bool()> agrees;  // asked once the checks have passed; null: the caller has agreed
   bool drain = false;
@@ -90,6 +92,7 @@ Result<> BootstrapToken(UpgradeRun& run);
 Result<> AddonDns(UpgradeRun& run);
 Result<> AddonProxy(UpgradeRun& run);
 Result<> AddonCni(UpgradeRun& run);
+Result<> AddonCsi(UpgradeRun& run);
 Result<> Drain(UpgradeRun& run);
 Result<> KubeletConfig(UpgradeRun& run);
 Result<> NodeUnits(UpgradeRun& run);

@@ -9,6 +9,7 @@
 #include "ctl/output.h"
 #include "ctl/upgrade/backup.h"
 #include "ctl/upgrade/drain.h"
+#include "ctl/upgrade/expose_etcd.h"
 #include "ctl/upgrade/look.h"
 #include "ctl/upgrade/plan.h"
 #include "ctl/upgrade/upgrade_run.h"
@@ -221,6 +222,31 @@ TEST(UpgradeRun, SaysWhatAMachineIsNot) {
   host.files[paths::kUnfinished] = {"upgrade-node\n", 0600, ""};
   EXPECT_THAT(UpgradeRun(host, apply, out, err).Run("").error().message(),
               HasSubstr("is of another verb, which has not ended"));
+}
+
+TEST(ExposeEtcd, TheEndpointOfAClusterStays) {
+  EXPECT_EQ(*ChooseEndpoint("", "api.example.com:6443"), "api.example.com:6443");
+  EXPECT_EQ(*ChooseEndpoint("api.example.com:6443", ""), "api.example.com:6443");
+  EXPECT_TRUE(ChooseEndpoint("api.example.com:6443", "api.example.com:6443"));
+  EXPECT_THAT(ChooseEndpoint("", "").error().message(), HasSubstr("--control-plane-endpoint is missing"));
+  EXPECT_THAT(ChooseEndpoint("a:1", "b:1").error().message(), HasSubstr("does not become b:1"));
+}
+
+TEST(ExposeEtcd, ACertificateGetsTheNamesThatItLacks) {
+  const crypto::CertificateSubject present{"kube-apiserver", {}, {"cp-1", "extra"}, {"192.0.2.1"}};
+  const auto more = WithNames(present, {"kube-apiserver", {}, {"cp-1", "api.example.com"}, {"192.0.2.9"}});
+  EXPECT_THAT(more.dns_names, ElementsAre("cp-1", "extra", "api.example.com"));
+  EXPECT_THAT(more.ip_addresses, ElementsAre("192.0.2.1", "192.0.2.9"));
+  EXPECT_EQ(WithNames(present, {"", {}, {"cp-1"}, {}}), present);
+}
+
+TEST(ExposeEtcd, AnEtcdElsewhereIsLeftAlone) {
+  MemoryHost host;
+  std::ostringstream out, err;
+  host.files[paths::kControlPlaneEnv] = {"KUBE_CONTROLPLANE_CLUSTER_ARGS=\"--etcd-servers=https://a:2379\"\n",
+                                         0644, ""};
+  const auto refused = ExposeEtcd(host, {.ignored_checks = {"all"}}, out, err);
+  EXPECT_THAT(refused.error().message(), HasSubstr("uses an etcd elsewhere"));
 }
 
 }  // namespace

@@ -179,4 +179,14 @@ Result<> Member::Remove(uint64_t id) {
   });
 }
 
+Result<> Member::SetPeerUrls(uint64_t id, const std::vector<std::string>& peer_urls) {
+  pb::MemberUpdateRequest request;
+  request.set_id(id);
+  for (const std::string& url : peer_urls) request.add_peerurls(url);
+  pb::MemberUpdateResponse reply;
+  return impl_->Do("member update", impl_->timeout, {}, [&](grpc::ClientContext* context) {
+    return impl_->cluster->MemberUpdate(context, request, &reply);
+  });
+}
+
 }  // namespace keelson::etcd

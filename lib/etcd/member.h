@@ -76,6 +76,8 @@ class Member {
   Result<> Promote(uint64_t id);
   // kNotFound: no such member. etcd refuses what would cost the quorum.
   Result<> Remove(uint64_t id);
+  // Where peers reach the member from now on. It has to listen there already.
+  Result<> SetPeerUrls(uint64_t id, const std::vector<std::string>& peer_urls);
 
  private:
   struct Impl;

@@ -279,11 +279,26 @@ TEST_F(Etcd, MembersJoinAndLeave) {
   EXPECT_THAT(refused.err, HasSubstr("without this member etcd would lose its quorum"));
   EXPECT_TRUE(three_.Has("/etc/kubernetes/admin.conf"));
 
-  // The one that is off leaves, then another one.
+  // The machine that is off is lost: its member goes without it.
+  EXPECT_THAT(Run(three_, {"etcd", "members", "remove", "cp-1"}).err, HasSubstr("member cp-1 answers"));
+  EXPECT_THAT(Run(three_, {"etcd", "members", "remove", "cp-9"}).err, HasSubstr("etcd has no member cp-9"));
+  const Output removed = Run(three_, {"etcd", "members", "remove", "cp-2"});
+  ASSERT_EQ(removed.code, 0) << removed.err;
+  EXPECT_EQ(removed.err, "");
+  EXPECT_THAT(Members(three_), SizeIs(2));
+  EXPECT_EQ(Run(three_, {"etcd", "status"}).code, 0);
+  EXPECT_EQ(one_.Kubectl({"-n", "kube-system", "get", "configmap", "keelson-etcd", "-o",
+                          "jsonpath={.data.endpoints}"})
+                .out,
+            "https://192.0.2.1:2379,https://192.0.2.3:2379");
+
+  // It is found again after all, and another one leaves.
   for (const Machine* machine : {&two_, &three_}) {
     const Output reset = Run(*machine, {"reset", "--force"});
     ASSERT_EQ(reset.code, 0) << reset.out << reset.err;
-    EXPECT_THAT(reset.out, HasSubstr("[reset] Removing this machine's member"));
+    if (machine == &three_) {
+      EXPECT_THAT(reset.out, HasSubstr("[reset] Removing this machine's member"));
+    }
     const Output files =
         apiserver::RunProgram({"find", machine->Path("/etc"), machine->Path("/var"), "-type", "f"});
     EXPECT_EQ(files.out, "") << files.err;
@@ -292,6 +307,57 @@ TEST_F(Etcd, MembersJoinAndLeave) {
   EXPECT_TRUE(Eventually([&] { return Annotate(one_, 0, "last").code == 0; }));
   const Output last = Run(one_, {"reset", "--force"});
   EXPECT_EQ(last.code, 0) << last.err;
+}
+
+TEST_F(Etcd, ASingleControlPlaneGetsFurtherOnes) {
+  const Output init = one_.Nodectl(InitCommand({"--token=abcdef.0123456789abcdef"}));
+  ASSERT_EQ(init.code, 0) << init.out << init.err << one_.UnitLog("kube-controlplane");
+  ASSERT_EQ(Annotate(one_, 0, "kept").code, 0);
+  EXPECT_THAT(Run(one_, {"etcd", "expose"}).err, HasSubstr("--control-plane-endpoint is missing"));
+
+  std::vector<std::string> expose = {"etcd", "expose", "--rootfs", one_.Path(""),
+                                     "--control-plane-endpoint=localhost:6443"};
+  std::vector<std::string> dry = expose;
+  dry.emplace_back("--dry-run");
+  const Output would = one_.Nodectl(dry);
+  EXPECT_EQ(would.code, 0) << would.err;
+  EXPECT_THAT(would.out, HasSubstr("[dryrun] Would set the peer URL of this machine's member"));
+  EXPECT_FALSE(one_.Has("/etc/kubernetes/pki/etcd"));
+  for (const char* line :
+       {"[certs] Renewing", "[certs] Generating \"etcd/peer\"", "[control-plane] Writing",
+        "[wait-control-plane]", "[etcd] Setting", "[bootstrap-token]", "[upload-config]"}) {
+    EXPECT_TRUE(one_.NodectlKilledAt(expose, line)) << line;
+    EXPECT_TRUE(Eventually([&] { return Annotation() == "kept"; }))
+        << line << one_.UnitLog("kube-controlplane");
+  }
+  for (int round = 0; round < 2; ++round) {
+    const Output exposed = one_.Nodectl(expose);
+    ASSERT_EQ(exposed.code, 0) << exposed.out << exposed.err << one_.UnitLog("kube-controlplane");
+    EXPECT_THAT(exposed.out, HasSubstr("nodectl init phase upload-certs --upload-certs"));
+  }
+  boost::json::array members = Members(one_);
+  ASSERT_THAT(members, SizeIs(1));
+  EXPECT_EQ(members[0].at("peerURLs"), boost::json::parse(R"(["https://192.0.2.1:2380"])"));
+  EXPECT_EQ(Annotation(), "kept");
+
+  // The key comes from the upload, as on any control plane of several.
+  const std::string key(64, '7');
+  const Output uploaded = Run(one_, {"init", "phase", "upload-certs", "--upload-certs", "--certificate-key",
+                                     key, "--control-plane-endpoint=localhost:6443", "--node-name=cp-1"});
+  ASSERT_EQ(uploaded.code, 0) << uploaded.err;
+  AddNode(two_);
+  const Output joined = two_.Nodectl(JoinCommand(two_, 1, key));
+  ASSERT_EQ(joined.code, 0) << joined.out << joined.err << two_.UnitLog("kube-controlplane");
+  EXPECT_THAT(Members(two_), SizeIs(2));
+  EXPECT_EQ(Annotate(two_, 1, "both").code, 0);
+
+  // Without a quorum a control plane stops all the same, long before systemd would kill it.
+  ASSERT_EQ(::kill(two_.UnitPid("kube-controlplane"), SIGKILL), 0);
+  EXPECT_TRUE(Eventually([&] { return Annotate(one_, 0, "nothing").code != 0; }));
+  EXPECT_THAT(Run(one_, {"etcd", "members", "remove", "cp-2"}).code, 1);
+  const SteadyTime begin = SteadyTime::clock::now();
+  ASSERT_EQ(one_.Systemctl({"stop", "kube-controlplane.service"}).code, 0);
+  EXPECT_LT(SteadyTime::clock::now() - begin, std::chrono::seconds(40)) << one_.UnitLog("kube-controlplane");
 }
 
 }  // namespace

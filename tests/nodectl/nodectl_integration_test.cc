@@ -155,9 +155,12 @@ TEST_F(Nodectl, MakesAClusterThatANodeJoins) {
 }
 
 TEST_F(Nodectl, GoesOnAfterKillsAndResetLeavesNothing) {
+  for (const Machine* machine : {&control_, &worker_}) {
+    for (const char* unit : {"keelson-csi-local", "keelson-csi-controller"}) machine->AddUnit(unit);
+  }
   for (const char* line :
        {"[certs]", "[kubeconfig]", "[control-plane]", "[kubelet-start]", "[wait-control-plane]",
-        "[control-plane-check]", "[upload-config]", "[bootstrap-token]", "[addons]", "[kube-cni]"}) {
+        "[control-plane-check]", "[upload-config]", "[bootstrap-token]", "[addons]", "[kube-cni]", "[csi]"}) {
     EXPECT_TRUE(control_.NodectlKilledAt(InitCommand(), line)) << line;
     EXPECT_TRUE(control_.Has("/var/lib/keelson/nodectl-unfinished")) << line;
   }
@@ -169,8 +172,16 @@ TEST_F(Nodectl, GoesOnAfterKillsAndResetLeavesNothing) {
               Not(HasSubstr(" ")))
       << "one token, however often init began";
 
+  EXPECT_EQ(Field({"csidriver", "local.csi.keelson.dev"}, "{.spec.attachRequired} {.spec.storageCapacity}"),
+            "false true");
+  EXPECT_EQ(Field({"storageclass", "local"}, "{.provisioner}"), "local.csi.keelson.dev");
+  EXPECT_EQ(Field({"-n", "kube-system", "configmap", "keelson-config"},
+                  "{.data.nodeUnits} {.data.optionalNodeUnits}"),
+            "kube-proxy,kube-cni keelson-csi-local,keelson-csi-controller");
+
   const std::string token = NewToken();
-  for (const char* line : {"[discovery]", "[kubelet-start]", "[kubelet-start] Waiting", "[kube-cni]"}) {
+  for (const char* line :
+       {"[discovery]", "[kubelet-start]", "[kubelet-start] Waiting", "[kube-cni]", "[csi]"}) {
     // The last one may come late: the kubelet has its certificate first.
     EXPECT_TRUE(worker_.NodectlKilledAt(JoinCommand(token, Pin()), line))
         << line << worker_.UnitLog("kubelet");
@@ -178,9 +189,26 @@ TEST_F(Nodectl, GoesOnAfterKillsAndResetLeavesNothing) {
   const Output join = worker_.Nodectl(JoinCommand(token, Pin()));
   ASSERT_EQ(join.code, 0) << join.out << join.err << worker_.UnitLog("kubelet");
 
+  EXPECT_THAT(worker_.Text("/etc/kubernetes/csi.env"), HasSubstr("KUBE_NODE_NAME=worker-1\n"));
+  EXPECT_THAT(worker_.SystemctlLog(), AllOf(HasSubstr("--no-block restart keelson-csi-local.service"),
+                                            HasSubstr("--no-block restart keelson-csi-controller.service")));
+  EXPECT_EQ(worker_.Kubectl({"auth", "can-i", "create", "persistentvolumes"}, "kubelet.conf").out, "yes\n")
+      << "as keelson-csi-controller, which has the kubelet's certificate";
+  EXPECT_THAT(worker_.Text("/etc/kubernetes/csi-controller.conf"),
+              HasSubstr("client-certificate: /var/lib/kubelet/pki/kubelet-client-current.pem"));
+  EXPECT_THAT(worker_.Kubectl({"auth", "can-i", "get", "secrets", "-A"}, "kubelet.conf").out,
+              StartsWith("no"));
+
+  const std::string volume = "/var/lib/keelson-csi-local/volumes/data";
+  ASSERT_TRUE(MakeDirs(worker_.Path("/var/lib/keelson-csi-local/volumes")));
+  ASSERT_TRUE(WriteFile(worker_.Path(volume), "data"));
+  const Output kept =
+      worker_.Nodectl({"reset", "--force", "--rootfs", worker_.Path(""), "--ignore-preflight-errors=all"});
+  ASSERT_EQ(kept.code, 0) << kept.out << kept.err;
+  EXPECT_TRUE(worker_.Has(volume));
   for (const Machine* machine : {&worker_, &control_}) {
-    const Output reset = machine->Nodectl(
-        {"reset", "--force", "--rootfs", machine->Path(""), "--ignore-preflight-errors=all"});
+    const Output reset = machine->Nodectl({"reset", "--force", "--rootfs", machine->Path(""),
+                                           "--ignore-preflight-errors=all", "--remove-local-volumes"});
     ASSERT_EQ(reset.code, 0) << reset.out << reset.err;
     EXPECT_LT(machine->UnitPid("kubelet"), 0);
     EXPECT_LT(machine->UnitPid("kube-controlplane"), 0);

@@ -25,7 +25,8 @@ class MemoryHost : public Host {
                                     "mount",     "cp",      "kube-proxy", "kube-cni"};
   std::set<std::string> units = {"kubelet", "kube-proxy", "kube-cni", "kube-controlplane"};
   std::set<std::string> active;
-  std::map<std::string, int> pods;    // by the runtime's socket
+  std::map<std::string, int> pods;  // by the runtime's socket
+  Result<RuntimeFacts> runtime = Error(Code::kNotFound, "no container runtime");
   std::vector<std::string> commands;  // that change something, as lines
   std::string kubelet_version = "Kubernetes v1.36.2\n";
   std::map<std::string, std::string> versions;  // of other programs, as --version prints them
@@ -86,6 +87,7 @@ class MemoryHost : public Host {
     commands.push_back("remove pods at " + socket);
     return std::exchange(pods[socket], 0);
   }
+  Result<RuntimeFacts> AskRuntime(const std::string&) const override { return runtime; }
   bool HasProgram(const std::string& name) const override { return programs.contains(name); }
   Result<std::string> Run(const std::vector<std::string>& command) override {
     KEELSON_RETURN_IF_ERROR(Effect());
