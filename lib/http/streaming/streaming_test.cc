@@ -2,10 +2,14 @@
 #include "lib/http/streaming/streaming.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <map>
+#include <thread>
 
+#include "lib/base/fd.h"
 #include "lib/http/streaming/spdy_test_peer.h"
+#include "lib/http/streaming/streaming_client.h"
 #include "lib/http/streaming/websocket.h"
 #include "lib/http/testing/websocket_client.h"
 
@@ -316,6 +320,103 @@ TEST_F(StreamingTest, SpdyClientsAreSpliced) {
   EXPECT_EQ(wire.Read(), "<one>");
   wire.stream().ShutdownWrite();
   EXPECT_EQ(wire.Read(), "");
+}
+
+TEST_F(StreamingTest, ClientRunsCommands) {
+  const struct {
+    const char *last, *output;
+    bool succeeds;
+  } cases[] = {{"end", "hello", true}, {"fail", "hello", false}, {"", "hello", true}};
+  for (const auto& one : cases) {
+    auto command = RemoteCommandClient::Connect({runtime_.Url() + "/exec/T", {}, kSoon},
+                                                {.in = true, .out = true, .err = true});
+    ASSERT_TRUE(command) << command.error().message();
+    std::string output;
+    std::thread input;
+    auto on_output = [&](bool is_stderr, std::string_view bytes) {
+      EXPECT_FALSE(is_stderr);
+      output += bytes;
+      // The echo is here: what ends the command follows.
+      if (output == "hello") {
+        input.join();
+        input = std::thread(
+            [&] { EXPECT_TRUE(*one.last ? (*command)->SendInput(one.last) : (*command)->CloseInput()); });
+      }
+    };
+    input = std::thread([&] { EXPECT_TRUE((*command)->SendInput("hello")); });
+    const Result<int> code = (*command)->Run(on_output);
+    input.join();
+    EXPECT_EQ(output, one.output);
+    if (one.succeeds) {
+      EXPECT_TRUE(code && *code == 0) << one.last;
+    } else {
+      EXPECT_EQ(code ? "" : code.error().message(), "it failed");
+    }
+  }
+}
+
+TEST_F(StreamingTest, ClientResizesAndStops) {
+  auto command = RemoteCommandClient::Connect({runtime_.Url() + "/exec/T", {}, kSoon},
+                                              {.in = true, .out = true, .tty = true});
+  ASSERT_TRUE(command) << command.error().message();
+  std::string output;
+  std::thread resize([&] { EXPECT_TRUE((*command)->Resize(80, 24)); });
+  const Result<int> code = (*command)->Run([&](bool, std::string_view bytes) {
+    output += bytes;
+    if (output.ends_with("\n")) (*command)->Stop();
+  });
+  resize.join();
+  EXPECT_EQ(output, "resized {\"Width\":80,\"Height\":24}\n");
+  EXPECT_TRUE(!code && code.error().Is(Code::kCancelled));
+  EXPECT_FALSE((*command)->SendInput("late"));
+}
+
+TEST_F(StreamingTest, ClientTellsARefusal) {
+  const auto command = RemoteCommandClient::Connect({runtime_.Url() + "/none", {}, kSoon}, {.out = true});
+  ASSERT_FALSE(command);
+  EXPECT_NE(command.error().message().find("token unknown"), std::string::npos) << command.error().message();
+  EXPECT_FALSE(RemoteCommandClient::Connect({"nonsense", {}, kSoon}, {.out = true}));
+}
+
+TEST_F(StreamingTest, ClientForwardsPorts) {
+  auto dialogue = [&](const std::string& words, const std::string& answer) {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    UniqueFd mine(ends[0]);
+    const UniqueFd other(ends[1]);
+    Result<> done;
+    std::thread forward([&] {
+      done = ForwardPort({runtime_.Url() + "/ports/T", {}, kSoon}, 8080, other.get());
+    });
+    EXPECT_EQ(::send(mine.get(), words.data(), words.size(), 0), static_cast<ssize_t>(words.size()));
+    std::string got(answer.size(), ' ');
+    EXPECT_EQ(::recv(mine.get(), got.data(), got.size(), MSG_WAITALL), static_cast<ssize_t>(answer.size()));
+    EXPECT_EQ(got, answer);
+    if (words != "fail") {
+      EXPECT_EQ(::send(mine.get(), "bye", 3, 0), 3);
+      mine.Reset();
+    }
+    forward.join();
+    return done;
+  };
+  EXPECT_TRUE(dialogue("hello", "8080:hello"));
+  const Result<> failed = dialogue("fail", "");
+  EXPECT_EQ(failed ? "" : failed.error().message(), "8080:fail");
+}
+
+TEST(ExitCodeTest, ReadsTheStatusOfTheEnd) {
+  EXPECT_EQ(*ExitCodeOf(""), 0);
+  EXPECT_EQ(*ExitCodeOf(R"({"metadata":{},"status":"Success"})"), 0);
+  EXPECT_EQ(*ExitCodeOf(R"({"status":"Failure","reason":"NonZeroExitCode","message":"m",
+                          "details":{"causes":[{"reason":"ExitCode","message":"42"}]}})"),
+            42);
+  for (
+      const char* bad :
+      {"plain", "[]", R"({"status":"Failure","message":"no such container"})",
+       R"({"status":"Failure","reason":"NonZeroExitCode"})",
+       R"({"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"x"}]}})"}) {
+    EXPECT_FALSE(ExitCodeOf(bad)) << bad;
+  }
 }
 
 }  // namespace
