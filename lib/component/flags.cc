@@ -28,9 +28,11 @@ void TakeOneValueEach(CLI::App& app) {
   });
 }
 
-// "--name" or "-n"; null: unknown, which CLI11 will tell.
-const CLI::Option* Find(CLI::App& app, const std::string& name) {
+// "--name" or "-n"; null: unknown, which CLI11 will tell. `here` is the command that the arguments so far have named: its
+// own flags come first, then those around it.
+const CLI::Option* Find(CLI::App& app, CLI::App& here, const std::string& name) {
   const CLI::Option* found = nullptr;
+  for (CLI::App* one = &here; one && !found; one = one->get_parent()) found = one->get_option_no_throw(name);
   ForEachApp(app, [&](CLI::App& one) {
     if (!found) found = one.get_option_no_throw(name);
   });
@@ -76,6 +78,16 @@ class Reader {
       if (argument.size() < 2 || argument[0] != '-') {
         if (!TakesWords(app_)) throw CLI::ValidationError("unknown command \"" + argument + "\"");
         out_.push_back(argument);
+        const auto named =
+            here_->get_subcommands([&](const CLI::App* one) { return one->check_name(argument); });
+        if (!named.empty()) {
+          here_ = named[0];
+        } else if (here_->get_prefix_command()) {
+          // A command line of its own begins here.
+          out_.insert(out_.end(), arguments_.begin() + static_cast<std::ptrdiff_t>(at_) + 1,
+                      arguments_.end());
+          break;
+        }
       } else {
         Flag(argument);
       }
@@ -89,7 +101,7 @@ class Reader {
     const size_t equals = argument.find('=');
     std::string name = argument.substr(0, equals);
     if (name.starts_with("--")) std::replace(name.begin(), name.end(), '_', '-');
-    const CLI::Option* option = Find(app_, name);
+    const CLI::Option* option = Find(app_, *here_, name);
     if (!option) return Unknown(argument, name);
     const bool is_switch = option->get_items_expected_max() == 0;
     if (equals == std::string::npos) {
@@ -115,7 +127,7 @@ class Reader {
   // -v2 is -v 2, which CLI11 knows too.
   void Unknown(const std::string& argument, const std::string& name) {
     const bool is_short = !name.starts_with("--");
-    if (app_.get_allow_extras() || (is_short && Find(app_, name.substr(0, 2)))) {
+    if (app_.get_allow_extras() || (is_short && Find(app_, *here_, name.substr(0, 2)))) {
       return out_.push_back(argument);
     }
     throw CLI::ValidationError(is_short ? "unknown shorthand flag: '" + name.substr(1, 1) + "' in " + argument
@@ -123,6 +135,7 @@ class Reader {
   }
 
   CLI::App& app_;
+  CLI::App* here_ = &app_;
   const std::vector<std::string>& arguments_;
   size_t at_ = 0;
   std::vector<std::string> out_;

@@ -125,5 +125,27 @@ TEST(Flags, NoneTakesTheNextWord) {
   EXPECT_THAT(FlagsThatAreNotEmpty([&](CLI::App& app) { AddAll(app, values); }), IsEmpty());
 }
 
+// A command's own flags come before those around it, and a command line in the arguments stays as it is.
+TEST(Flags, CommandsHaveTheirOwnMeaningOfALetter) {
+  CLI::App app("about", "program");
+  std::string timeout, endpoint;
+  bool tty = false, input = false;
+  app.add_option("-t,--timeout", timeout);
+  app.add_option("-i,--image-endpoint", endpoint);
+  CLI::App* exec = app.add_subcommand("exec");
+  exec->prefix_command();
+  exec->add_flag("-t,--tty", tty);
+  exec->add_flag("-i,--interactive", input);
+  std::ostringstream out, err;
+  EXPECT_EQ(
+      ParseFlags(app, {"-t", "5s", "exec", "-t", "-i", "c1", "ls", "-t", "--all_files", "-v=2"}, out, err),
+      std::nullopt)
+      << err.str();
+  EXPECT_EQ(timeout, "5s");
+  EXPECT_EQ(endpoint, "");
+  EXPECT_TRUE(tty && input);
+  EXPECT_THAT(exec->remaining(), ElementsAre("c1", "ls", "-t", "--all_files", "-v=2"));
+}
+
 }  // namespace
 }  // namespace keelson
