@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "ctl/completion_verb.h"
+#include "ctl/cri_verbs.h"
 #include "ctl/verb.h"
 #include "lib/component/program.h"
 #include "lib/event/loop.h"
@@ -37,9 +39,12 @@ int main(int argc, char** argv) {
   keelson::ctl::AddWhyPod(*why, chosen);
   keelson::ctl::AddWhyPvc(*why, chosen);
   keelson::ctl::AddWhyConnection(*why, chosen);
+  const std::function<keelson::Result<>()> check_cri_flags = keelson::ctl::AddCriVerbs(app, chosen);
+  keelson::ctl::AddCompletion(app, chosen);
   if (std::optional<int> done = keelson::component::ParseProgram(app, argc, argv)) return *done;
 
-  keelson::Result<int> code = chosen(settings);
+  const keelson::Result<> fit = check_cri_flags();
+  const keelson::Result<int> code = fit ? chosen(settings) : keelson::Result<int>(fit.error());
   if (!code) std::cerr << "nodectl: " << code.error().message() << "\n";
   return code.value_or(1);
 }

@@ -84,7 +84,8 @@ class Checker:
             return []
         while rest:
             word = rest[0]
-            section = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.M)
+            # Groups of verbs with headings of their own follow.
+            section = re.search(r"^Subcommands:\n((?:.*\n)+)", text, re.M)
             names = re.findall(r"^  ([\w-]+)", section.group(1), re.M) if section else []
             if word.startswith("-"):
                 # The global -o json stands before the verb.
