@@ -143,9 +143,8 @@ Result<std::optional<nft::Ruleset>> PolicySyncer::ReadWhatPluginsWrite() {
     names.push_back(dataplane::AttachedPods(v4).name);
     names.push_back(dataplane::ReadyPods(v4).name);
   }
-  KEELSON_ASSIGN_OR_RETURN(std::optional<nft::Ruleset> found,
-                           nft_->ReadSets(dataplane::PolicyTable(), names));
-  if (found && found->sets.size() != names.size()) found.reset();
+  Result<std::optional<nft::Ruleset>> found = nft_->ReadSets(dataplane::PolicyTable(), names);
+  if (found && *found && (*found)->sets.size() != names.size()) found->reset();
   return found;
 }
 
