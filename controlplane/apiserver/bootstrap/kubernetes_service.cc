@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
+#include "controlplane/storage/master_leases.h"
+#include "controlplane/storage/store.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 
