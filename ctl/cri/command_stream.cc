@@ -113,7 +113,7 @@ Result<int> RunStream(const CommandStream& stream, const std::string& url) {
                            http::RemoteCommandClient::Connect(target, streams));
   std::optional<Input> input;
   if (stream.input) input.emplace(*command, stream);
-  const Result<int> code = command->Run([&command](bool is_stderr, std::string_view bytes) {
+  Result<int> code = command->Run([&command](bool is_stderr, std::string_view bytes) {
     if (!WriteAll(is_stderr ? STDERR_FILENO : STDOUT_FILENO, bytes, "output")) command->Stop();
   });
   if (input && input->detached()) return 0;

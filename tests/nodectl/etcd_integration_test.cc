@@ -17,7 +17,6 @@ using apiserver::Output;
 using apiserver::TestCluster;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::SizeIs;
 
 class Etcd : public testing::Test {
@@ -42,7 +41,7 @@ class Etcd : public testing::Test {
   std::string NameMachines() {
     std::string text;
     for (int i = 0; i < 3; ++i) text += Address(i) + " cp-1 cp-2 cp-3 localhost\n";
-    const std::string file = one_.Path("/hosts");
+    std::string file = one_.Path("/hosts");
     if (!WriteFile(file, "127.0.0.1 localhost\n" + text)) return file;
     if (::unshare(CLONE_NEWNS) != 0) return "cannot make a mount namespace";
     if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "mounts are not private";

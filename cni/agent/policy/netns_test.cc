@@ -60,6 +60,7 @@ class RunningPolicies {
         if (synced_.wait_for(mutex_, std::chrono::minutes(1)) == std::cv_status::timeout) return false;
       }
     }
+    MutexLock lock(mutex_);
     ADD_FAILURE() << last_error_;
     return false;
   }
