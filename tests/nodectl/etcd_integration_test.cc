@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
 #include "tests/nodectl/machine.h"
