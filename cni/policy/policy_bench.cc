@@ -195,7 +195,8 @@ void Memory(benchmark::State& state) {
         pod.node = "n2";
       }
       plan.PutNamespace(pod.ns, {});
-      plan.PutPod(pod.ns + "/" + pod.name, std::move(pod));
+      const std::string key = pod.ns + "/" + pod.name;
+      plan.PutPod(key, std::move(pod));
     }
     for (int i = 0; i < 100; ++i) {
       Policy policy = PolicyNumber(i);

@@ -83,7 +83,8 @@ bool ConnectionReport::HasProblems() const {
 }
 
 ConnectionPath JudgeConnection(const IpAddress& from, Path path) {
-  ConnectionPath out{.from = from, .to = path.frontend.ip, .path = std::move(path)};
+  ConnectionPath out{.from = from, .to = path.frontend.ip};
+  out.path = std::move(path);
   out.decisions = PolicyDecisionsOf(out.path.steps);
   const Path::Verdict verdict = out.path.verdict;
   // Nothing translates a pod's own address; a pod of the node's network is reached at a socket of this node.

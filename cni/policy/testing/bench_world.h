@@ -83,7 +83,8 @@ inline nft::Ruleset ChainPerPolicy(const World& world) {
   nft::Rule known("forward");
   forward.rules.push_back(std::move(known.AnyBit(nft::Field::kCtState, 6).Finish(accept)));
   new_set("isolated", world.cluster, [](const Pod&) { return true; });
-  for (const auto& [key, policy] : world.cluster.policies) {
+  for (const auto& entry : world.cluster.policies) {
+    const Policy& policy = entry.second;
     const std::string chain = "chain-" + policy.name, pods = "pods-" + policy.name;
     new_set(pods, world.cluster,
             [&](const Pod& pod) { return pod.ns == policy.ns && policy.pods.Matches(pod.labels); });
