@@ -43,10 +43,13 @@ class Kubelet {
     status_ = status;
   }
   // Waits until `count` more responses are processed.
-  bool AwaitRounds(int count) KEELSON_NO_THREAD_SAFETY_ANALYSIS {
+  bool AwaitRounds(int count) {
     MutexLock lock(mutex_);
     const int goal = asked_ + count + 1;
-    return changed_.wait_for(mutex_, std::chrono::seconds(30), [&] { return asked_ >= goal; });
+    while (asked_ < goal) {
+      if (changed_.wait_for(mutex_, std::chrono::seconds(30)) == std::cv_status::timeout) return false;
+    }
+    return true;
   }
 
  private:
