@@ -58,7 +58,7 @@ Result<CustomResource*> CustomResourceTable::Find(std::string_view group, std::s
   const storage::ObjectPtr stored = store_.Peek(Definitions(), name);
   CustomResource* resource = known_.Find(name);
   if (!stored) {
-    if (resource) known_.Remove(name);
+    if (resource) Forget(name);
     return nullptr;
   }
   std::shared_ptr<const Definition> known = resource ? resource->definition() : nullptr;
@@ -109,7 +109,7 @@ void CustomResourceTable::ForEach(const std::function<void(CustomResource&, cons
     const std::string name = resource.plural + "." + resource.group;
     if (!present.contains(name)) gone.push_back(name);
   });
-  for (const std::string& name : gone) known_.Remove(name);
+  for (const std::string& name : gone) Forget(name);
 }
 
 }  // namespace keelson::registry
