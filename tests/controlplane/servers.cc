@@ -1,6 +1,7 @@
 #include "tests/controlplane/servers.h"
 
 #include "lib/base/free_port.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/crypto/signing_key.h"
 
 namespace keelson::controlplane {
@@ -57,11 +58,9 @@ void Servers::Start(size_t index) {
 }
 
 void Servers::Ready(size_t index) {
-  const SteadyTime deadline = SteadyTime::clock::now() + seconds(60);
-  while (Do(index, "GET", "/readyz").status != 200) {
-    Expect(processes_[index]->running() && SteadyTime::clock::now() < deadline, Log(index));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+  const auto answers = [&] { return Do(index, "GET", "/readyz").status == 200; };
+  const bool over = Eventually([&] { return !processes_[index]->running() || answers(); });
+  Expect(over && processes_[index]->running(), Log(index));
 }
 
 std::unique_ptr<http::Client> Servers::NewClient(size_t index) const {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/mutex.h"
+#include "lib/base/testing/eventually.h"
 #include "tests/controlplane/servers.h"
 
 namespace keelson::controlplane {
@@ -57,14 +58,6 @@ class ServersTest : public testing::Test {
         work(i, clients);
       });
     }
-  }
-  static bool Eventually(const std::function<bool()>& condition) {
-    const SteadyTime deadline = SteadyTime::clock::now() + seconds(60);
-    while (!condition()) {
-      if (SteadyTime::clock::now() > deadline) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    return true;
   }
   // All values of a field in a list.
   static std::vector<std::string> All(const std::string& text, const std::string& mark) {
