@@ -15,7 +15,8 @@ struct PodRules {
   // Of the NetworkPolicies that isolate the pod, normalized. Nullopt: none does.
   std::optional<std::vector<Clause>> permitted = {};
   std::vector<std::string> isolated_by = {};  // those policies, "NAMESPACE/NAME"
-  // Of ClusterNetworkPolicies, in the order in which they decide: before those, and if nobody isolates the pod.
+  // Of ClusterNetworkPolicies, in the order in which they decide: `admin` before NetworkPolicies, `baseline` for a pod that
+  // no NetworkPolicy isolates.
   std::vector<Clause> admin = {}, baseline = {};
   bool Any() const { return permitted || !admin.empty() || !baseline.empty(); }
 };

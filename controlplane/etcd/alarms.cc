@@ -80,7 +80,7 @@ void AlarmFollower::Run(const std::function<void(const AlarmNews&)>& tell, Clock
     wake.notify_all();
   });
   while (!stop.stop_requested()) {
-    // An etcd that does not answer is told elsewhere.
+    // Health checks report an etcd that does not answer.
     if (const auto asked = Ask()) {
       for (const AlarmNews& one : judge_.Look(asked->first, asked->second)) tell(one);
     }

@@ -1,4 +1,4 @@
-// What is told of etcd's alarms.
+// How the server reports etcd's alarms.
 #include "controlplane/etcd/alarms.h"
 
 #include <gmock/gmock.h>

@@ -379,7 +379,7 @@ TEST_P(PolicyNetnsTest, ClusterNetworkPoliciesOfTierAdminComeFirst) {
   EXPECT_TRUE(Opens(b_->netns, kA6, 80));
   EXPECT_FALSE(Reaches(b_->netns, kA4, 8011)) << "the NetworkPolicy";
   EXPECT_FALSE(Reaches(a_->netns, kB4, 8005)) << "the ClusterNetworkPolicy";
-  EXPECT_TRUE(Opens(a_->netns, kB4, 8011)) << "nobody isolates b";
+  EXPECT_TRUE(Opens(a_->netns, kB4, 8011)) << "no policy isolates b";
 }
 
 TEST_P(PolicyNetnsTest, TheNodeRepairsItsTables) {

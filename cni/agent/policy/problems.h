@@ -21,7 +21,7 @@ using PodEvent =
 inline constexpr char kInvalidPolicy[] = "InvalidNetworkPolicy";
 inline constexpr char kPolicyNotApplied[] = "NetworkPolicyNotApplied";
 
-// Each problem is told once, for each pod that it concerns. Not thread safe.
+// Reports each problem once for each pod that it concerns. Not thread safe.
 class PolicyProblems {
  public:
   explicit PolicyProblems(PodEvent event) : event_(std::move(event)) {}

@@ -30,7 +30,7 @@ class HealthMonitor : public Controller {
   Result<Requeue> CheckOne(const std::string& name, const DriverInfo& info, std::stop_token stop);
   bool Ours(const Volume& volume, const DriverInfo& info) const;
   void Tell(const Volume& volume, const v1::VolumeCondition& condition);
-  // Learns once which claims have been told of: a new process tells when they have recovered.
+  // Learns once which claims have an event of an abnormal volume, so that a new process reports their recovery.
   Result<> Remember(std::stop_token stop);
 
   const HealthOptions options_;
