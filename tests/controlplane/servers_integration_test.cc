@@ -264,8 +264,11 @@ TEST_F(ServersTest, ARollingRestartFailsNoRequest) {
     EXPECT_EQ(servers_->End(server, SIGTERM), 0) << servers_->Log(server);
     const std::string address = fmt::format("\"192.0.2.{}\"", 10 + server);
     const size_t other = (server + 1) % kCount;
-    EXPECT_THAT(Do(other, "GET", "/api/v1/namespaces/default/endpoints/kubernetes").body,
-                Not(HasSubstr(address)));
+    // A server that had read the leases just before may write once more, until its next turn.
+    EXPECT_TRUE(Eventually([&] {
+      return Do(other, "GET", "/api/v1/namespaces/default/endpoints/kubernetes").body.find(address) ==
+             std::string::npos;
+    }));
     const size_t without = count();
     ASSERT_TRUE(Eventually([&] { return count() >= without + 20; })) << "the others do not go on";
     servers_->Start(server);
