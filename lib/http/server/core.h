@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "lib/event/loop.h"
 #include "lib/http/channel.h"
 #include "lib/http/server/server.h"
+#include "lib/http/server/turns.h"
 
 namespace keelson::http {
 
@@ -46,6 +48,7 @@ struct ServerCore {
   Mutex mutex;
   CondVar changed;
   std::unordered_set<std::shared_ptr<Connection>> connections KEELSON_GUARDED_BY(mutex);
+  std::map<const event::Loop*, std::shared_ptr<Turns>> turns KEELSON_GUARDED_BY(mutex);
 
   void Add(std::shared_ptr<Connection> connection) {
     MutexLock lock(mutex);
@@ -59,6 +62,13 @@ struct ServerCore {
   std::vector<std::shared_ptr<Connection>> All() {
     MutexLock lock(mutex);
     return {connections.begin(), connections.end()};
+  }
+  // Those of one of the server's loops, which live as long as the server accepts connections.
+  std::shared_ptr<Turns> TurnsOf(event::Loop& loop) {
+    MutexLock lock(mutex);
+    std::shared_ptr<Turns>& of_loop = turns[&loop];
+    if (!of_loop) of_loop = std::make_shared<Turns>(loop);
+    return of_loop;
   }
   void Dispatch(std::shared_ptr<const ServerRequest> request, std::shared_ptr<ResponseWriter> writer) {
     pool.Submit([this, request = std::move(request), writer = std::move(writer)] {

@@ -36,6 +36,7 @@ class Http1Session final : public Channel::Receiver,
       : core_(std::move(core)),
         channel_(std::move(channel)),
         origin_(std::move(origin)),
+        turns_(core_->TurnsOf(channel_->loop())),
         timer_(channel_->loop()),
         parser_(Http1Parser::Role::kRequest, {.head = 256 << 10, .body = core_->options.max_body},
                 [this](std::string_view piece) { Body(piece); }) {
@@ -77,7 +78,15 @@ class Http1Session final : public Channel::Receiver,
     if (finishing_) ResponseDone();
   }
 
-  void WakeResponse(std::shared_ptr<Response> response) override {
+  void WakeResponse(std::shared_ptr<Response> response, bool in_turn) override {
+    if (in_turn) {
+      // A response that only this would keep has no connection any more.
+      return turns_->Add([weak = weak_from_this(), waiting = std::weak_ptr<Response>(response)] {
+        auto self = weak.lock();
+        auto one = waiting.lock();
+        if (self && one) self->Deliver(one);
+      });
+    }
     channel_->loop().Post(
         [self = shared_from_this(), response = std::move(response)] { self->Deliver(response); });
   }
@@ -106,6 +115,7 @@ class Http1Session final : public Channel::Receiver,
   std::shared_ptr<ServerCore> core_;
   std::shared_ptr<Channel> channel_;
   const Origin origin_;
+  const std::shared_ptr<Turns> turns_;
   std::optional<event::Timer> timer_;  // reset at the end: writers may live longer, on any thread
   Http1Parser parser_;
   std::string in_;  // bytes after the current message

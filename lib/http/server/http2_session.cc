@@ -72,6 +72,7 @@ class Http2Session final : public Http2Link,
       : Http2Link(std::move(channel)),
         core_(std::move(core)),
         origin_(std::move(origin)),
+        turns_(core_->TurnsOf(channel_->loop())),
         timer_(channel_->loop()) {}
 
   void Begin();
@@ -79,7 +80,15 @@ class Http2Session final : public Http2Link,
   void Drain() override;
   void Abort() override { Ended(nullptr); }
 
-  void WakeResponse(std::shared_ptr<Response> response) override {
+  void WakeResponse(std::shared_ptr<Response> response, bool in_turn) override {
+    if (in_turn) {
+      // A response that only this would keep has no connection any more.
+      return turns_->Add([weak = weak_from_this(), waiting = std::weak_ptr<Response>(response)] {
+        auto self = weak.lock();
+        auto one = waiting.lock();
+        if (self && one) self->Deliver(one);
+      });
+    }
     channel_->loop().Post(
         [self = shared_from_this(), response = std::move(response)] { self->Deliver(response); });
   }
@@ -121,6 +130,7 @@ class Http2Session final : public Http2Link,
 
   std::shared_ptr<ServerCore> core_;
   const Origin origin_;
+  const std::shared_ptr<Turns> turns_;
   std::optional<event::Timer> timer_;  // reset at the end: writers may live longer, on any thread
   std::unordered_map<int32_t, ServerStream> streams_;
   size_t held_ = 0;  // by all streams

@@ -43,8 +43,8 @@ std::shared_ptr<ResponseWriter> MakeWriter(std::shared_ptr<Response> response) {
   return std::make_shared<Writer>(std::move(response));
 }
 
-void Response::Wake(bool was_awake) {
-  if (!was_awake) session_->WakeResponse(shared_from_this());
+void Response::Wake(bool was_awake, bool in_turn) {
+  if (!was_awake) session_->WakeResponse(shared_from_this(), in_turn);
 }
 
 bool Response::Head(int status, Headers headers, std::optional<size_t> content_length,
@@ -64,7 +64,7 @@ bool Response::Head(int status, Headers headers, std::optional<size_t> content_l
     }
     was_awake = std::exchange(awake_, true);
   }
-  Wake(was_awake);
+  Wake(was_awake, false);
   return true;
 }
 
@@ -78,7 +78,7 @@ bool Response::Write(std::shared_ptr<const std::string> data) {
     data_.push_back(std::move(data));
     was_awake = std::exchange(awake_, true);
   }
-  Wake(was_awake);
+  Wake(was_awake, true);
   return true;
 }
 
@@ -90,7 +90,7 @@ void Response::Finish() {
     finished_ = true;
     was_awake = std::exchange(awake_, true);
   }
-  Wake(was_awake);
+  Wake(was_awake, true);
 }
 
 void Response::Abandon() {
@@ -101,7 +101,7 @@ void Response::Abandon() {
     abandoned_ = true;
     was_awake = std::exchange(awake_, true);
   }
-  Wake(was_awake);
+  Wake(was_awake, true);
 }
 
 Response::Batch Response::Take() {

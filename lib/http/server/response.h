@@ -20,11 +20,12 @@ namespace keelson::http {
 
 class Response : public std::enable_shared_from_this<Response> {  // thread safe
  public:
-  // WakeResponse() makes the session call Take() on its thread soon. UpgradeResponse() takes the connection
-  // over. Both from any thread.
+  // WakeResponse() makes the session call Take() on its thread: soon for the begin of a response and for a whole one, in
+  // its turn for what follows of a response that goes on. UpgradeResponse() takes the connection over. Both from any
+  // thread.
   struct Session {
     virtual ~Session() = default;
-    virtual void WakeResponse(std::shared_ptr<Response> response) = 0;
+    virtual void WakeResponse(std::shared_ptr<Response> response, bool in_turn) = 0;
     virtual Result<std::unique_ptr<Stream>> UpgradeResponse(const std::shared_ptr<Response>& response,
                                                             Headers headers) = 0;
     virtual size_t BytesBehind(const Response& response) const = 0;  // taken, but not sent yet
@@ -60,7 +61,7 @@ class Response : public std::enable_shared_from_this<Response> {  // thread safe
   Result<std::unique_ptr<Stream>> Upgrade(Headers headers);
 
  private:
-  void Wake(bool was_awake);
+  void Wake(bool was_awake, bool in_turn);
   const std::shared_ptr<Session> session_;
   mutable Mutex mutex_;
   bool started_ KEELSON_GUARDED_BY(mutex_) = false;
