@@ -63,7 +63,7 @@ void CacheWatcher::CatchUp() { Drain(); }
 void CacheWatcher::Add(const WatchCacheEventPtr& change) {
   {
     MutexLock lock(mutex_);
-    if (change->revision() <= after_) return;
+    if (dead_ || change->revision() <= after_) return;
   }
   if (EventPtr event = Select(*change)) Enqueue({std::move(event), Error(Code::kInternal, "")});
 }

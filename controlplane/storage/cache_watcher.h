@@ -1,16 +1,20 @@
 // One watch on a watch cache: selects events, queues them while the watch starts, and passes them to its sink one
-// at a time.
+// at a time. And what tells all watches of a cache of its changes.
 #pragma once
 
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "controlplane/storage/object.h"
 #include "controlplane/storage/store.h"
+#include "lib/base/error.h"
 #include "lib/base/mutex.h"
+#include "lib/base/worker_pool.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::storage {
 
@@ -87,6 +91,52 @@ class CacheWatcher {  // thread safe
   bool dead_ KEELSON_GUARDED_BY(mutex_) = false;
   int64_t after_ KEELSON_GUARDED_BY(mutex_) = 0;
   int64_t last_revision_ KEELSON_GUARDED_BY(mutex_) = 0;
+  std::deque<Item> queue_ KEELSON_GUARDED_BY(mutex_);
+};
+
+// Tells the watchers of one cache of its changes, in order. What few watch is told at once, on the thread that brings the
+// change; what many watch is told by a thread of a pool, so that neither consistent reads nor other resources wait until
+// thousands of watchers have heard of a change. A watcher may therefore be behind what reads show, as upstream's are.
+class EventDispatch : public std::enable_shared_from_this<EventDispatch> {  // thread safe
+ public:
+  using Watchers = std::vector<std::shared_ptr<CacheWatcher>>;
+  // In this order: changes, a bookmark, the end.
+  struct Item {
+    std::shared_ptr<const Watchers> watchers;
+    std::vector<WatchCacheEventPtr> changes;
+    int64_t bookmark = 0;  // 0: none
+    std::optional<Error> end;
+  };
+  // So many deliveries (changes times watchers) are made at once.
+  static constexpr size_t kAtOnce = 64;
+  // A cache that has so many changes which are not told yet takes no more.
+  static constexpr size_t kMaxQueued = 10'000;
+
+  // `pool` outlives this; several caches share it in turns. `dispatched` counts changes.
+  EventDispatch(WorkerPool& pool, metrics::Value& dispatched) : pool_(pool), dispatched_(dispatched) {}
+
+  // Queues only, so that callers may hold the lock that orders their items. Run() follows.
+  void Add(Item item);
+  // Tells what is queued, or makes the pool do so.
+  void Run();
+  // Waits while more than kMaxQueued changes are queued, or until all is told.
+  void AwaitRoom();
+  void AwaitIdle();
+
+ private:
+  // Tells what is queued, up to a batch of more than `largest` deliveries. False: there is such a one.
+  bool TellUpTo(size_t largest);
+  // One batch, on a thread of the pool; then other caches have their turn.
+  void TakeTurn();
+  Item TakeBatch(size_t largest) KEELSON_REQUIRES(mutex_);
+  void Tell(const Item& batch) const;
+
+  WorkerPool& pool_;
+  metrics::Value& dispatched_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool running_ KEELSON_GUARDED_BY(mutex_) = false;  // a thread tells, or the pool has been asked to
+  size_t changes_ KEELSON_GUARDED_BY(mutex_) = 0;    // that are queued
   std::deque<Item> queue_ KEELSON_GUARDED_BY(mutex_);
 };
 

@@ -127,6 +127,7 @@ void Reflector::Run(std::stop_token stop, const std::function<void()>& ready) {
   }
   caches_.ForEach([](WatchCache& cache) {
     cache.TerminateAllWatchers(Error(Code::kUnavailable, "the server is shutting down"));
+    cache.AwaitDispatch();
   });
 }
 

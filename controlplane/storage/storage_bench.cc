@@ -32,7 +32,8 @@ ObjectPtr MakePod(int i, int64_t revision) {
 }
 
 std::unique_ptr<WatchCache> FullCache() {
-  auto cache = std::make_unique<WatchCache>(Pods(), WatchCache::Limits{2048, 4 << 20}, Clock::Real());
+  static WorkerPool pool(1);
+  auto cache = std::make_unique<WatchCache>(Pods(), WatchCache::Limits{2048, 4 << 20}, Clock::Real(), pool);
   std::vector<ObjectPtr> pods;
   for (int i = 0; i < 10000; ++i) pods.push_back(MakePod(i, i + 1));
   cache->Replace(std::move(pods), 10000);
@@ -81,6 +82,7 @@ void FanOut(benchmark::State& state) {
     ++revision;
     ObjectPtr pod = MakePod(7, revision);
     cache->Apply({{pod->key(), pod}}, revision);
+    cache->AwaitDispatch();
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }

@@ -25,7 +25,7 @@ class Handle : public WatchHandle {
     cache_.RemoveWatcher(watcher_);
     watcher_->Detach();
   }
-  void RequestBookmark() override { watcher_->AddBookmark(gate_.reached()); }
+  void RequestBookmark() override { cache_.SendBookmark(watcher_, gate_.reached()); }
 
  private:
   WatchCache& cache_;

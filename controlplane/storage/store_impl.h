@@ -26,6 +26,8 @@ struct Store::Impl {
   Options options;
   Clock& clock;
   etcd::LeasePool leases;
+  static constexpr int kDispatchers = 2;
+  WorkerPool dispatchers{kDispatchers};  // of events that many watch
   WatchCaches caches;
   RevisionGate gate;
   StoredValueDecoder decoder;
@@ -41,7 +43,7 @@ struct Store::Impl {
         options(std::move(o)),
         clock(k),
         leases(*client, clock),
-        caches({options.history_events, options.history_bytes}, clock),
+        caches({options.history_events, options.history_bytes}, clock, dispatchers),
         gate(*client),
         decoder(options.encryption),
         ranges(*client, options.json),

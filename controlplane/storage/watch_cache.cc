@@ -20,7 +20,6 @@ bool InNamespace(std::string_view key, std::string_view ns) {
 }  // namespace
 
 void WatchCache::Replace(std::vector<ObjectPtr> objects, int64_t revision) {
-  std::shared_ptr<const Watchers> watchers;
   std::map<std::string_view, ObjectPtr> old;
   {
     MutexLock lock(mutex_);
@@ -31,18 +30,19 @@ void WatchCache::Replace(std::vector<ObjectPtr> objects, int64_t revision) {
       std::string_view key = object->key();
       objects_.emplace_hint(objects_.end(), key, std::move(object));
     }
-    watchers = DropHistory(revision);
+    DropHistory(revision);
   }
   metrics_.initializations.Increment();
   metrics_.revision.Set(static_cast<double>(revision));
-  for (const auto& watcher : *watchers) watcher->End(Error(Code::kGone, kTooOld));
+  dispatch_->Run();
 }
 
-std::shared_ptr<const WatchCache::Watchers> WatchCache::DropHistory(int64_t revision) {
+void WatchCache::DropHistory(int64_t revision) {
   history_.clear();
   history_bytes_ = 0;
   floor_ = last_change_ = revision;
-  return std::exchange(watchers_, std::make_shared<Watchers>());
+  dispatch_->Add(
+      {std::exchange(watchers_, std::make_shared<Watchers>()), {}, 0, Error(Code::kGone, kTooOld)});
 }
 
 void WatchCache::AddToHistory(WatchCacheEventPtr change) {
@@ -61,7 +61,6 @@ void WatchCache::AddToHistory(WatchCacheEventPtr change) {
 
 void WatchCache::Apply(std::vector<Update> updates, int64_t revision) {
   std::vector<WatchCacheEventPtr> changes;
-  std::shared_ptr<const Watchers> watchers, ended;
   metrics_.received.Add(static_cast<double>(updates.size()));
   {
     MutexLock lock(mutex_);
@@ -83,17 +82,15 @@ void WatchCache::Apply(std::vector<Update> updates, int64_t revision) {
           std::make_shared<WatchCacheEvent>(std::move(update.object), std::move(previous), revision));
       AddToHistory(changes.back());
     }
-    if (!changes.empty()) last_change_ = revision;
-    watchers = watchers_;
-    if (lost) ended = DropHistory(revision);
+    if (!changes.empty()) {
+      last_change_ = revision;
+      dispatch_->Add({watchers_, std::move(changes), 0, std::nullopt});
+    }
+    if (lost) DropHistory(revision);
   }
   metrics_.revision.Set(static_cast<double>(revision));
-  for (const WatchCacheEventPtr& change : changes) {
-    for (const auto& watcher : *watchers) watcher->Add(change);
-  }
-  metrics_.dispatched.Add(static_cast<double>(changes.size()));
-  if (!ended) return;
-  for (const auto& watcher : *ended) watcher->End(Error(Code::kGone, kTooOld));
+  dispatch_->Run();
+  dispatch_->AwaitRoom();
 }
 
 void WatchCache::Refresh(std::vector<ObjectPtr> objects) {
@@ -110,13 +107,11 @@ void WatchCache::Refresh(std::vector<ObjectPtr> objects) {
 }
 
 void WatchCache::TerminateAllWatchers(const Error& error) {
-  std::shared_ptr<const Watchers> watchers;
   {
     MutexLock lock(mutex_);
-    watchers = watchers_;
-    watchers_ = std::make_shared<Watchers>();
+    dispatch_->Add({std::exchange(watchers_, std::make_shared<Watchers>()), {}, 0, error});
   }
-  for (const auto& watcher : *watchers) watcher->End(error);
+  dispatch_->Run();
 }
 
 ObjectPtr WatchCache::Get(std::string_view key) const {
@@ -258,15 +253,21 @@ void WatchCache::RemoveWatcher(const std::shared_ptr<CacheWatcher>& watcher) {
   watchers_ = std::move(rest);
 }
 
-std::shared_ptr<const WatchCache::Watchers> WatchCache::CurrentWatchers() const {
-  MutexLock lock(mutex_);
-  return watchers_;
+void WatchCache::DispatchBookmarks(int64_t revision) {
+  {
+    MutexLock lock(mutex_);
+    dispatch_->Add({watchers_, {}, revision, std::nullopt});
+  }
+  dispatch_->Run();
 }
 
-void WatchCache::DispatchBookmarks(int64_t revision) {
-  for (const auto& watcher : *CurrentWatchers()) {
-    if (watcher->request().bookmarks) watcher->AddBookmark(revision);
+void WatchCache::SendBookmark(const std::shared_ptr<CacheWatcher>& watcher, int64_t revision) {
+  auto one = std::make_shared<const Watchers>(1, watcher);
+  {
+    MutexLock lock(mutex_);
+    dispatch_->Add({std::move(one), {}, revision, std::nullopt});
   }
+  dispatch_->Run();
 }
 
 void WatchCache::DropIdle() const {

@@ -25,8 +25,13 @@ class WatchCache {
   struct Limits {
     size_t history_events, history_bytes;
   };
-  WatchCache(const api::ResourceInfo& info, Limits limits, Clock& clock)
-      : info_(info), limits_(limits), clock_(clock), metrics_(info, limits.history_events) {}
+  // `pool` outlives the cache: its threads tell watchers of changes that many of them watch.
+  WatchCache(const api::ResourceInfo& info, Limits limits, Clock& clock, WorkerPool& pool)
+      : info_(info),
+        limits_(limits),
+        clock_(clock),
+        metrics_(info, limits.history_events),
+        dispatch_(std::make_shared<EventDispatch>(pool, metrics_.dispatched)) {}
 
   const api::ResourceInfo& info() const { return info_; }
 
@@ -40,12 +45,15 @@ class WatchCache {
   };
   // Replaces all objects by those of `revision`. The history is dropped, and watches end with kGone.
   void Replace(std::vector<ObjectPtr> objects, int64_t revision);
-  // Applies the updates of one revision and dispatches their events to the watchers.
+  // Applies the updates of one revision and dispatches their events to the watchers. Does not wait until they have them,
+  // unless there are very many events that they do not have yet.
   void Apply(std::vector<Update> updates, int64_t revision);
   // Puts other forms of objects in the place of those that have the same key and revision. No watcher sees that.
   void Refresh(std::vector<ObjectPtr> objects);
-  // Ends all watches with `error`.
+  // Ends all watches with `error`, after the events that are on their way to them.
   void TerminateAllWatchers(const Error& error);
+  // Waits until the watchers have what is on its way to them.
+  void AwaitDispatch() const { dispatch_->AwaitIdle(); }
 
   // ---- reads: thread safe ----
   // Null: not there.
@@ -70,29 +78,31 @@ class WatchCache {
   // Starts a watch after revision `from`, or with all objects when `initial`. Events that are due are delivered
   // before this returns. A revision that is too old ends the watch with kGone.
   void AddWatcher(const std::shared_ptr<CacheWatcher>& watcher, int64_t from, bool initial, int64_t reached);
-  // No event is dispatched to the watcher by calls that begin after this.
+  // Later changes are not dispatched to the watcher; CacheWatcher::Detach() stops those that are on their way.
   void RemoveWatcher(const std::shared_ptr<CacheWatcher>& watcher);
-  // Sends a bookmark to the watchers that asked for bookmarks.
+  // Sends a bookmark to the watchers that asked for bookmarks, or to one, behind the events that are on their way to them.
+  // `revision`: one that all caches have reached.
   void DispatchBookmarks(int64_t revision);
+  void SendBookmark(const std::shared_ptr<CacheWatcher>& watcher, int64_t revision);
   // See Object::DropIdle.
   void DropIdle() const;
 
  private:
-  using Watchers = std::vector<std::shared_ptr<CacheWatcher>>;
+  using Watchers = EventDispatch::Watchers;
   struct HistoryEntry {
     WatchCacheEventPtr event;
     size_t bytes;
     SteadyTime at;
   };
   void AddToHistory(WatchCacheEventPtr event) KEELSON_REQUIRES(mutex_);
-  // Drops the history up to `revision`. Returns the watchers, which the caller ends.
-  std::shared_ptr<const Watchers> DropHistory(int64_t revision) KEELSON_REQUIRES(mutex_);
-  std::shared_ptr<const Watchers> CurrentWatchers() const;
+  // Drops the history up to `revision`. Ends the watches that need it once the caller runs dispatch_.
+  void DropHistory(int64_t revision) KEELSON_REQUIRES(mutex_);
 
   const api::ResourceInfo& info_;
   const Limits limits_;
   Clock& clock_;
   const WatchCacheMetrics metrics_;
+  const std::shared_ptr<EventDispatch> dispatch_;  // gets its items under mutex_, in the order of the changes
   mutable Mutex mutex_;
   std::map<std::string_view, ObjectPtr> objects_ KEELSON_GUARDED_BY(mutex_);  // keys point into the objects
   size_t bytes_ KEELSON_GUARDED_BY(mutex_) = 0;                               // of all objects

@@ -72,7 +72,8 @@ class CacheTest : public testing::Test {
   }
 
   FakeClock clock_;
-  WatchCache cache_{Pods(), {4, 1 << 20}, clock_};
+  WorkerPool pool_{1};
+  WatchCache cache_{Pods(), {4, 1 << 20}, clock_, pool_};
   int64_t reached_ = 100;
 };
 

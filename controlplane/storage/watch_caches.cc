@@ -97,10 +97,11 @@ void CacheSlot::Refresh(StoredObjects all) {
   if (filled_) cache_.Refresh(std::move(all.objects));
 }
 
-WatchCaches::WatchCaches(WatchCache::Limits limits, Clock& clock) : limits_(limits), clock_(clock) {
+WatchCaches::WatchCaches(WatchCache::Limits limits, Clock& clock, WorkerPool& pool)
+    : limits_(limits), clock_(clock), pool_(pool) {
   for (const api::ResourceInfo& info : api::Resources()) {
     if (info.etcd_prefix.empty() || &StoredAs(info) != &info) continue;
-    by_prefix_.emplace(info.etcd_prefix, &slots_.emplace_back(info, limits, clock));
+    by_prefix_.emplace(info.etcd_prefix, &slots_.emplace_back(info, limits, clock, pool));
   }
 }
 
@@ -144,7 +145,7 @@ CacheSlot& WatchCaches::SlotFor(const api::ResourceInfo& info) {
   CacheSlot*& slot = by_prefix_[std::string(info.etcd_prefix)];
   if (slot && SameResource(slot->cache().info(), info)) return *slot;
   CacheSlot* retired = slot;
-  slot = &slots_.emplace_back(info, limits_, clock_);
+  slot = &slots_.emplace_back(info, limits_, clock_, pool_);
   CacheSlot& fresh = *slot;
   lock.unlock();
   if (retired) retired->Replace({});

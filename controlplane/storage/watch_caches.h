@@ -35,8 +35,8 @@ Result<ObjectPtr> DecodeOrSkip(StoredValueDecoder& decoder, const api::ResourceI
 // A cache and what has to happen before it can be read. Thread safe.
 class CacheSlot {
  public:
-  CacheSlot(const api::ResourceInfo& info, WatchCache::Limits limits, Clock& clock)
-      : cache_(info, limits, clock) {}
+  CacheSlot(const api::ResourceInfo& info, WatchCache::Limits limits, Clock& clock, WorkerPool& pool)
+      : cache_(info, limits, clock, pool) {}
 
   WatchCache& cache() { return cache_; }
   const WatchCache& cache() const { return cache_; }
@@ -60,8 +60,8 @@ class CacheSlot {
 
 class WatchCaches {  // thread safe
  public:
-  // With a slot for each resource of the static table.
-  WatchCaches(WatchCache::Limits limits, Clock& clock);
+  // With a slot for each resource of the static table. `pool`: as of WatchCache.
+  WatchCaches(WatchCache::Limits limits, Clock& clock, WorkerPool& pool);
 
   // The cache of a resource; null: it is not stored, or not filled yet.
   WatchCache* Of(const api::ResourceInfo& info) const;
@@ -77,6 +77,7 @@ class WatchCaches {  // thread safe
  private:
   const WatchCache::Limits limits_;
   Clock& clock_;
+  WorkerPool& pool_;
   mutable std::shared_mutex mutex_;
   std::map<std::string, CacheSlot*, std::less<>> by_prefix_;  // guarded by mutex_
   std::deque<CacheSlot> slots_;                               // guarded by mutex_; never shrinks
