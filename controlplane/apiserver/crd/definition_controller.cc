@@ -1,6 +1,7 @@
 #include "controlplane/apiserver/crd/definition_controller.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
 #include "controlplane/storage/store.h"
@@ -15,6 +16,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{1000};
 constexpr milliseconds kLookAgain{500};  // for objects that finalizers hold
+constexpr int kFinalizers = 2;           // threads
+constexpr client::BackoffOptions kDeletionBackoff{kRetry, std::chrono::seconds(30)};
 
 const api::ResourceInfo& Row() {
   static const api::ResourceInfo& row = api::ResourceOf<CustomResourceDefinition>();
@@ -33,6 +36,9 @@ bool HasFinalizer(const CustomResourceDefinition& definition) {
 }
 
 }  // namespace
+
+DefinitionController::DefinitionController(registry::Registry& registry, Clock& clock)
+    : registry_(registry), clock_(clock), deletions_("crd_finalizer", clock, kDeletionBackoff) {}
 
 void DefinitionController::Put(const storage::ObjectPtr& object) {
   MutexLock lock(mutex_);
@@ -127,8 +133,7 @@ Result<> DefinitionController::WriteStatus(const CustomResourceDefinition& defin
 Result<> DefinitionController::Reconcile(const CustomResourceDefinition& definition, std::stop_token stop) {
   const std::string& name = definition.metadata().name();
   if (definition.metadata().has_deletion_timestamp() && HasFinalizer(definition)) {
-    KEELSON_ASSIGN_OR_RETURN(bool done, Finalize(definition, stop));
-    if (!done) Later(name, kLookAgain);
+    deletions_.Add(name);
     return {};
   }
   const UsedNames used = UsedIn(definition.spec().group());
@@ -143,6 +148,16 @@ Result<> DefinitionController::Reconcile(const CustomResourceDefinition& definit
   // Later ones of this batch must see the names as taken.
   known_[name].accepted = wanted.accepted_names();
   return {};
+}
+
+Result<client::Requeue> DefinitionController::FinalizeNamed(const std::string& name, std::stop_token stop) {
+  const storage::ObjectPtr object = registry_.store().Peek(Row(), name);
+  if (!object) return client::Requeue{};
+  const auto definition = std::static_pointer_cast<const CustomResourceDefinition>(object->Decode());
+  const bool due = definition->metadata().has_deletion_timestamp() && HasFinalizer(*definition);
+  if (!due) return client::Requeue{};
+  KEELSON_ASSIGN_OR_RETURN(const bool done, Finalize(*definition, std::move(stop)));
+  return done ? client::Requeue{} : client::Requeue{kLookAgain};
 }
 
 Result<bool> DefinitionController::Finalize(const CustomResourceDefinition& definition,
@@ -195,6 +210,11 @@ Result<bool> DefinitionController::Finalize(const CustomResourceDefinition& defi
 }
 
 void DefinitionController::Run(std::stop_token stop) {
+  const std::jthread finalizers([this, stop] {
+    client::RunWorkers(deletions_, kFinalizers, stop, [this](const std::string& name, std::stop_token token) {
+      return FinalizeNamed(name, std::move(token));
+    });
+  });
   while (!stop.stop_requested()) {
     const Names names = Take(stop);
     std::vector<std::shared_ptr<const CustomResourceDefinition>> definitions;

@@ -1,5 +1,5 @@
-// Follows CustomResourceDefinitions: writes their status (conditions.h), and empties and removes those that are being
-// deleted. One thread for all of them.
+// Follows CustomResourceDefinitions: writes their status (conditions.h) on one thread, and empties and removes those that are
+// being deleted on others, so that a definition with many objects holds up no other one.
 #pragma once
 
 #include <map>
@@ -12,16 +12,17 @@
 #include "controlplane/storage/object.h"
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
+#include "lib/client/workqueue.h"
 
 namespace keelson::apiserver {
 
 class DefinitionController {  // thread safe
  public:
-  DefinitionController(registry::Registry& registry, Clock& clock) : registry_(registry), clock_(clock) {}
+  DefinitionController(registry::Registry& registry, Clock& clock);
   // Changes of definitions, from a Reflector.
   void Put(const storage::ObjectPtr& object);
   void Remove(const std::string& name);
-  // Until `stop`. Failures are tried again after a second.
+  // Until `stop`. Failures are tried again: of a status after a second, of a deletion with a growing delay.
   void Run(std::stop_token stop);
 
  private:
@@ -36,7 +37,9 @@ class DefinitionController {  // thread safe
   // Reads a definition and learns its names. Null: it is gone.
   std::shared_ptr<const CustomResourceDefinition> Learn(const std::string& name);
   Result<> Reconcile(const CustomResourceDefinition& definition, std::stop_token stop);
-  // One step of a deletion: false while objects are left.
+  // A deletion, as long as it takes: finalizers may hold objects.
+  Result<client::Requeue> FinalizeNamed(const std::string& name, std::stop_token stop);
+  // One step of it: false while objects are left.
   Result<bool> Finalize(const CustomResourceDefinition& definition, std::stop_token stop);
   Result<> WriteStatus(const CustomResourceDefinition& definition,
                        const std::function<void(CustomResourceDefinition&)>& change, std::stop_token stop);
@@ -47,6 +50,7 @@ class DefinitionController {  // thread safe
 
   registry::Registry& registry_;
   Clock& clock_;
+  client::WorkQueue deletions_;
   std::map<std::string, Known> known_;  // of Run()'s thread
   Mutex mutex_;
   CondVar changed_;
