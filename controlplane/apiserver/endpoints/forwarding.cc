@@ -121,8 +121,8 @@ void Forwarding::OnUpgraded(std::unique_ptr<http::Stream> stream) {
 
 void Forwarding::OnFail(const Error& error) {
   if (over_) return;
-  // A client that leaves in the middle of its request says nothing of the server.
-  if (!begun_ && options_.on_silence && !error.Is(Code::kCancelled)) options_.on_silence();
+  // The client of the other server notices by itself that a connection is broken, or that there is none.
+  if (!begun_ && options_.on_silence && error.Is(Code::kTimeout)) options_.on_silence();
   if (!begun_ && error.Is(Code::kTimeout) && options_.timeout != std::chrono::milliseconds::max()) {
     ReplyError(*context_,
                Error(Code::kTimeout, "Timeout: request did not complete within the allotted timeout"));
