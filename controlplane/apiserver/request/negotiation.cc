@@ -144,7 +144,7 @@ Result<Output> NegotiateOutput(const http::ServerRequest& request, Forms forms, 
     out.pretty |= clause.Parameter("pretty") == "1";
     return out;
   }
-  if (known) return refused;
+  if (known || text_only) return refused;  // no router looks at requests for custom resources
   const bool streams = forms == Forms::kWatch || forms == Forms::kList;
   return Error(Code::kNotAcceptable,
                std::string(kNoRoute) + kAccepted + (streams ? std::string(", ") + kAcceptedStreams : ""))

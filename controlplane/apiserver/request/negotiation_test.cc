@@ -72,6 +72,7 @@ TEST(Negotiation, Refusals) {
     const char* accept;
     Forms forms;
     const char* message;
+    bool custom = false;
   };
   const std::string many(20000, ',');
   const Case kCases[] = {
@@ -90,9 +91,10 @@ TEST(Negotiation, Refusals) {
       {"text/html", Forms::kList, kNoListRoute},
       {"application/cbor", Forms::kAll, kNoRoute},
       {"application/cbor", Forms::kList, kNoListRoute},
+      {"application/cbor", Forms::kList, kObjects, true},
   };
   for (const Case& c : kCases) {
-    Result<Output> output = NegotiateOutput(Accepting(c.accept), c.forms);
+    Result<Output> output = NegotiateOutput(Accepting(c.accept), c.forms, c.custom);
     ASSERT_FALSE(output) << c.accept;
     EXPECT_EQ(HttpStatus(output.error().code()), 406);
     EXPECT_EQ(output.error().message(), c.message) << c.accept;
