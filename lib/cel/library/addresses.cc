@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include "lib/base/ip.h"
+#include "lib/base/json_quote.h"
+#include "lib/cel/library/go_address.h"
 #include "lib/cel/library/library.h"
 #include "lib/cel/library/opaque.h"
 
@@ -36,9 +38,8 @@ Result<IpAddress> ParseIp(std::string_view text) {
   }
   auto address = IpAddress::Parse(text);
   if (!address) {
-    return Error(Code::kBadRequest, fmt::format("IP Address \"{0}\" parse error during conversion from "
-                                                "string: ParseAddr(\"{0}\"): unable to parse IP",
-                                                text));
+    return Error(Code::kBadRequest, fmt::format("IP Address {} parse error during conversion from string: {}",
+                                                JsonQuoted(text), WhyNoAddress(text)));
   }
   if (IsMapped(*address)) {
     return Error(Code::kBadRequest, fmt::format("IPv4-mapped IPv6 address \"{}\" is not allowed", text));
@@ -57,12 +58,14 @@ Result<IpPrefix> ParseCidr(std::string_view text) {
   };
   if (slash == std::string_view::npos) return fail("no '/'");
   if (text.find('%') != std::string_view::npos) return fail("IPv6 zones cannot be present in a prefix");
-  auto prefix = IpPrefix::Parse(text);
-  std::string_view bits = text.substr(slash + 1);
-  if (!IpAddress::Parse(text.substr(0, slash))) {
-    return fail(fmt::format("ParseAddr(\"{}\"): unable to parse IP", text.substr(0, slash)));
+  const std::string_view address = text.substr(0, slash), bits = text.substr(slash + 1);
+  if (!IpAddress::Parse(address)) return fail(WhyNoAddress(address));
+  const bool number = !bits.empty() && bits.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!number || (bits.size() > 1 && bits[0] == '0')) {
+    return fail("bad bits after slash: " + JsonQuoted(bits));
   }
-  if (!prefix || (bits.size() > 1 && bits[0] == '0')) return fail("prefix length out of range");
+  auto prefix = IpPrefix::Parse(text);
+  if (!prefix) return fail("prefix length out of range");
   if (IsMapped(prefix->address())) {
     return Error(Code::kBadRequest, fmt::format("IPv4-mapped IPv6 address \"{}\" is not allowed", text));
   }
