@@ -13,6 +13,9 @@ using apiextensions::CustomResource;
 using apiextensions::Definition;
 using CRD = apiextensionsv1::CustomResourceDefinition;
 
+// With etcd, when the cache of a new resource is filled.
+constexpr std::chrono::seconds kPatience{10};
+
 const api::ResourceInfo& Definitions() {
   static const api::ResourceInfo& row = api::ResourceOf<CRD>();
   return row;
@@ -94,7 +97,7 @@ void CustomResourceTable::ForEach(const std::function<void(CustomResource&, cons
       const size_t dot = name.find('.');
       Result<CustomResource*> found =
           Find(std::string_view(name).substr(dot + 1), std::string_view(name).substr(0, dot),
-               {SteadyTime::clock::now() + std::chrono::seconds(10), {}});
+               {SteadyTime::clock::now() + kPatience, {}});
       if (!found) {
         log::Warn("Cannot serve a custom resource", {{"crd", name}, {"err", found.error()}});
         return;
@@ -110,6 +113,34 @@ void CustomResourceTable::ForEach(const std::function<void(CustomResource&, cons
     if (!present.contains(name)) gone.push_back(name);
   });
   for (const std::string& name : gone) Forget(name);
+}
+
+const api::ResourceInfo* CustomResourceTable::RowOf(std::string_view group, std::string_view plural,
+                                                    std::string_view version, std::string_view kind) {
+  const Result<CustomResource*> found = Find(group, plural, {SteadyTime::clock::now() + kPatience, {}});
+  if (!found || !*found) return nullptr;
+  const std::shared_ptr<const Definition> definition = (*found)->definition();
+  if (!definition || !definition->served || definition->kind != kind) return nullptr;
+  const apiextensions::Version* one = definition->Find(version);
+  return one && one->served ? &(*found)->Row(version) : nullptr;
+}
+
+const api::ResourceInfo* CustomResourceTable::FindKind(std::string_view group, std::string_view version,
+                                                       std::string_view kind) {
+  const std::pair<std::string, std::string> key(group, kind);
+  if (const std::shared_ptr<const Kinds> kinds = kinds_.load()) {
+    auto known = kinds->find(key);
+    const api::ResourceInfo* row =
+        known != kinds->end() ? RowOf(group, known->second, version, kind) : nullptr;
+    if (row) return row;
+  }
+  auto kinds = std::make_shared<Kinds>();
+  ForEach([&](CustomResource& resource, const Definition& definition) {
+    kinds->insert_or_assign({definition.group, definition.kind}, resource.plural);
+  });
+  kinds_.store(kinds);
+  auto found = kinds->find(key);
+  return found != kinds->end() ? RowOf(group, found->second, version, kind) : nullptr;
 }
 
 }  // namespace keelson::registry

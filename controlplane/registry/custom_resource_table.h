@@ -4,10 +4,13 @@
 // definition established finds the resource.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "controlplane/apiextensions/custom_resource.h"
 #include "controlplane/storage/store.h"
@@ -28,11 +31,20 @@ class CustomResourceTable {  // thread safe
                                               const storage::Limits& limits);
   // Ends the watches of a resource whose definition is gone.
   void Forget(const std::string& name);
+  // The row of a served version of a kind; null: there is none. A lookup for a kind that is there, else a walk over all
+  // definitions.
+  const api::ResourceInfo* FindKind(std::string_view group, std::string_view version, std::string_view kind);
   // Brings the known definitions up to date with the cache, and calls `each` with those that are served.
   void ForEach(
       const std::function<void(apiextensions::CustomResource&, const apiextensions::Definition&)>& each);
 
  private:
+  // Plural names of served resources by group and kind, as of the last walk. Definitions that want the same kind are
+  // served one at a time.
+  using Kinds = std::map<std::pair<std::string, std::string>, std::string>;
+  // The row, if the present definition of this name serves the kind.
+  const api::ResourceInfo* RowOf(std::string_view group, std::string_view plural, std::string_view version,
+                                 std::string_view kind);
   // The resource of a stored definition, with that definition.
   apiextensions::CustomResource& Take(const storage::ObjectPtr& stored);
   // Objects show what a schema defaults and prunes: reads them again when that has changed.
@@ -41,6 +53,7 @@ class CustomResourceTable {  // thread safe
 
   storage::Store& store_;
   apiextensions::CustomResources known_;
+  std::atomic<std::shared_ptr<const Kinds>> kinds_;
   Mutex mutex_;  // one definition is taken up at a time
 };
 

@@ -153,13 +153,7 @@ Result<const ResourceInfo*> Registry::FindResource(std::string_view group, std::
 const ResourceInfo* Registry::FindKind(std::string_view group, std::string_view version,
                                        std::string_view kind) {
   if (const ResourceInfo* row = api::FindKind(group, version, kind)) return row;
-  const ResourceInfo* found = nullptr;
-  ForEachCustom([&](apiextensions::CustomResource& resource, const apiextensions::Definition& definition) {
-    if (definition.group != group || definition.kind != kind) return;
-    const apiextensions::Version* one = definition.Find(version);
-    if (one && one->served) found = &resource.Row(version);
-  });
-  return found;
+  return impl_->custom.FindKind(group, version, kind);
 }
 
 void Registry::ForEachCustom(

@@ -1,0 +1,82 @@
+// Custom resources of a registry while their definitions change.
+#include "controlplane/registry/testing/fixture.h"
+#include "lib/api/proto/apiextensions_v1.pb.h"
+#include "lib/api/types.h"
+
+namespace keelson::registry {
+namespace {
+
+using Definition = api::apiextensions::v1::CustomResourceDefinition;
+
+class CustomDefinitions : public RegistryTest {
+ protected:
+  static const ResourceInfo& StatusRow() {
+    return *api::FindResource("apiextensions.k8s.io", "v1", "customresourcedefinitions/status");
+  }
+  static void SetCondition(Definition& definition, const std::string& type, const std::string& status) {
+    auto& condition = *definition.mutable_status()->add_conditions();
+    condition.set_type(type);
+    condition.set_status(status);
+    condition.set_reason("Test");
+    *condition.mutable_last_transition_time() = api::ToTime(Clock::Real().Now());
+  }
+  // As the controller leaves a definition without conflicts.
+  void Define(const std::string& plural, const std::string& kind) {
+    Definition wanted;
+    const std::string text =
+        R"({"metadata":{"name":")" + plural +
+        R"(.example.com"},"spec":{"group":"example.com","scope":"Namespaced",)" + R"("names":{"plural":")" +
+        plural + R"(","singular":")" + plural + R"(","kind":")" + kind + R"(","listKind":")" + kind +
+        R"(List"},"versions":[{"name":"v1","served":true,"storage":true,"schema":)" +
+        R"({"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}},)" +
+        R"({"name":"v2","served":false,"storage":false,"schema":)" +
+        R"({"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}})";
+    ASSERT_TRUE(api::DecodeJson(text, wanted));
+    auto made = Create(wanted, "");
+    ASSERT_TRUE(made) << made.error().message();
+    SetCondition(*made, "NamesAccepted", "True");
+    SetCondition(*made, "Established", "True");
+    *made->mutable_status()->mutable_accepted_names() = made->spec().names();
+    auto established = Update(*made, &StatusRow());
+    ASSERT_TRUE(established) << established.error().message();
+    // The cache has it.
+    ASSERT_TRUE(Get<Definition>(plural + ".example.com", ""));
+  }
+  const ResourceInfo* FindKind(const std::string& kind, const std::string& version = "v1") {
+    return (*plane_)->FindKind("example.com", version, kind);
+  }
+};
+
+TEST_F(CustomDefinitions, KindsAreFoundAsDefinitionsComeAndGo) {
+  EXPECT_EQ(FindKind("Widget"), nullptr);
+  Define("widgets", "Widget");
+  Define("gears", "Gear");
+  ASSERT_NE(FindKind("Widget"), nullptr);
+  EXPECT_EQ(FindKind("Widget")->resource, "widgets");
+  EXPECT_EQ(FindKind("Widget"), FindKind("Widget"));
+  EXPECT_EQ(FindKind("Gear")->resource, "gears");
+  EXPECT_EQ(FindKind("Widget", "v2"), nullptr) << "not served";
+  EXPECT_EQ(FindKind("Widget", "v3"), nullptr);
+  EXPECT_EQ(FindKind("widgets"), nullptr);
+  EXPECT_EQ((*plane_)->FindKind("example.org", "v1", "Widget"), nullptr);
+  EXPECT_EQ((*plane_)->FindKind("apps", "v1", "Deployment"), &Row<appsv1::Deployment>());
+  // A version that is served from now on.
+  Definition definition = *Get<Definition>("widgets.example.com", "");
+  definition.mutable_spec()->mutable_versions(1)->set_served(true);
+  ASSERT_TRUE(Update(definition));
+  ASSERT_TRUE(Get<Definition>("widgets.example.com", ""));
+  ASSERT_NE(FindKind("Widget", "v2"), nullptr);
+  EXPECT_EQ(FindKind("Widget", "v2")->version, "v2");
+  // The finalizer holds it as long as it may have objects.
+  ASSERT_TRUE(Delete(Row<Definition>(), "gears.example.com", {}, ""));
+  definition = *Get<Definition>("gears.example.com", "");
+  EXPECT_NE(FindKind("Gear"), nullptr);
+  definition.mutable_metadata()->clear_finalizers();
+  (void)Update(definition);
+  ASSERT_FALSE(Get<Definition>("gears.example.com", ""));
+  EXPECT_EQ(FindKind("Gear"), nullptr);
+  EXPECT_NE(FindKind("Widget"), nullptr);
+}
+
+}  // namespace
+}  // namespace keelson::registry
