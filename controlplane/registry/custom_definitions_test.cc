@@ -1,5 +1,6 @@
 // Custom resources of a registry while their definitions change.
 #include "controlplane/registry/testing/fixture.h"
+#include "lib/api/codec/custom_object.h"
 #include "lib/api/proto/apiextensions_v1.pb.h"
 #include "lib/api/types.h"
 
@@ -45,6 +46,12 @@ class CustomDefinitions : public RegistryTest {
   const ResourceInfo* FindKind(const std::string& kind, const std::string& version = "v1") {
     return (*plane_)->FindKind("example.com", version, kind);
   }
+  static std::unique_ptr<Message> Object(const ResourceInfo& row, const std::string& name) {
+    std::unique_ptr<Message> object = api::NewObject(row.descriptor());
+    api::MutableMeta(*object).set_name(name);
+    api::SetContent(*object, {{"apiVersion", "example.com/v1"}, {"kind", row.kind}});
+    return object;
+  }
 };
 
 TEST_F(CustomDefinitions, KindsAreFoundAsDefinitionsComeAndGo) {
@@ -76,6 +83,30 @@ TEST_F(CustomDefinitions, KindsAreFoundAsDefinitionsComeAndGo) {
   ASSERT_FALSE(Get<Definition>("gears.example.com", ""));
   EXPECT_EQ(FindKind("Gear"), nullptr);
   EXPECT_NE(FindKind("Widget"), nullptr);
+}
+
+TEST_F(CustomDefinitions, NothingIsStoredBehindADefinitionThatGoes) {
+  Define("widgets", "Widget");
+  const ResourceInfo& row = *FindKind("Widget");
+  ASSERT_TRUE((*plane_)->Create(row, "default", "", Object(row, "before"), {}));
+  // Admission takes so long that the deletion of the objects begins meanwhile.
+  WriteOptions options;
+  bool begun = false;
+  options.admission = [&](AdmissionPhase phase, Operation, const ResourceInfo&, Message*,
+                          const Message*) -> Result<> {
+    if (phase != AdmissionPhase::kValidate || std::exchange(begun, true)) return {};
+    Definition definition = *Get<Definition>("widgets.example.com", "");
+    SetCondition(definition, "Terminating", "True");
+    EXPECT_TRUE(Update(definition, &StatusRow()));
+    EXPECT_TRUE(Get<Definition>("widgets.example.com", ""));
+    return {};
+  };
+  auto late = (*plane_)->Create(row, "default", "", Object(row, "late"), options);
+  ASSERT_FALSE(late);
+  EXPECT_TRUE(begun);
+  EXPECT_EQ(late.error().code(), Code::kMethodNotAllowed) << late.error().message();
+  EXPECT_EQ(late.error().message(), "create not allowed while custom resource definition is terminating");
+  EXPECT_EQ((*plane_)->List(row, "", {})->items.size(), 1u);
 }
 
 }  // namespace

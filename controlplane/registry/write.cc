@@ -287,6 +287,11 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
       return Error(Code::kInternal, "resourceVersion should not be set on objects to be created");
     }
     api::MutableMeta(*object).clear_resource_version();
+    if (info.IsCustom()) {
+      // The definition may have begun to go while admission took its time: what is stored now would stay behind it.
+      KEELSON_RETURN_IF_ERROR(custom.Find(info.group, info.resource, context.limits));
+      KEELSON_RETURN_IF_ERROR(strategy.MayCreate());
+    }
     storage::Conflict conflict;
     Result<ObjectPtr> stored = store.Put(info, key, *object, 0, TtlOf(info), conflict, context.limits);
     if (stored) {
