@@ -1,5 +1,8 @@
-// What faulty extensions of the API do to others: how long a ConfigMap takes to read while they go on.
+// What faulty extensions of the API do to others: how long a ConfigMap takes to read while they go on, beside the same
+// requests where nothing is wrong.
 #pragma once
+
+#include <string>
 
 #include "lib/base/error.h"
 #include "lib/client/transport.h"
@@ -8,12 +11,15 @@
 namespace keelson::bench {
 
 struct FaultOptions {
-  int gets = 4000, workers = 4;       // of each measurement
+  int gets = 600, readers = 4;        // of each of three turns
+  int gets_a_second = 500;            // of all readers: others have room left
   int watchers = 2000, objects = 50;  // of the definition that is deleted
+  std::string only;                   // faults whose name has this part
+  int port = 0;                       // of the API server
 };
 
-// Prints the times of reads, with each fault and without it in turns, and how they compare. Makes its own objects and
-// removes them.
+// Prints the times of reads alone, beside sound requests and beside faulty ones, in turns. Makes its own objects and removes
+// them.
 Result<> RunFaults(const LoadClient& client, client::Transport& transport, const FaultOptions& options);
 
 }  // namespace keelson::bench

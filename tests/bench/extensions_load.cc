@@ -26,6 +26,7 @@ constexpr char kDefinitions[] = "/apis/apiextensions.k8s.io/v1/customresourcedef
 struct Options {
   int objects = 3000, workers = 16, lists = 60, definitions = 1000;
   std::vector<std::string> parts = {"objects", "webhook", "faults", "definitions"};
+  bench::FaultOptions faults;
 };
 
 // A definition with a schema of about forty fields.
@@ -50,14 +51,17 @@ class Load {
  public:
   Load(const Options& options, apiserver::TestCluster& cluster, const client::RestConfig& config,
        std::shared_ptr<client::Transport> transport)
-      : options_(options), client_(config, {cluster.pid()}), transport_(std::move(transport)) {}
+      : options_(options),
+        client_(config, {cluster.pid()}),
+        transport_(std::move(transport)),
+        port_(cluster.port()) {}
 
   Result<> Run(const std::string& part) const {
     if (part == "objects") return BesideBuiltIn();
     if (part == "webhook") return Webhook();
     if (part == "definitions") return Definitions();
-    bench::FaultOptions faults;
-    faults.gets = options_.objects;
+    bench::FaultOptions faults = options_.faults;
+    faults.port = port_;
     return bench::RunFaults(client_, *transport_, faults);
   }
 
@@ -250,6 +254,7 @@ class Load {
   const Options options_;
   const bench::LoadClient client_;
   const std::shared_ptr<client::Transport> transport_;
+  const int port_;
 };
 
 Result<> Measure(const Options& options, const std::string& part) {
@@ -271,6 +276,10 @@ int main(int argc, char** argv) {
   app.add_option("--workers", options.workers, "requests under way at once");
   app.add_option("--lists", options.lists, "of each kind");
   app.add_option("--definitions", options.definitions, "in two halves");
+  app.add_option("--faults", options.faults.only, "only those whose name has this part");
+  app.add_option("--gets", options.faults.gets, "of each of three turns of a fault");
+  app.add_option("--watchers", options.faults.watchers, "of the definition that is deleted");
+  app.add_option("--watched", options.faults.objects, "objects of that definition");
   app.add_option("--parts", options.parts, "what to measure")
       ->check(CLI::IsMember({"objects", "webhook", "faults", "definitions"}));
   CLI11_PARSE(app, argc, argv);
