@@ -5,8 +5,8 @@ import unittest
 
 from cluster import Cluster
 
-# Ordinary machines need a few seconds; a busy one may need more, and without a failover it would never come.
-PATIENCE = 60
+# Ordinary machines need a few seconds; a busy one may need many more, and without a failover it would never come.
+PATIENCE = 150
 
 POD = """
 apiVersion: v1
@@ -29,8 +29,8 @@ class ControlPlanesTest(unittest.TestCase):
         cls.cluster.up()
 
     def kubectl(self, *args, stdin=None):
-        """./dev kubectl, which finds a control plane that answers."""
-        return self.cluster.dev("kubectl", *args, stdin=stdin).stdout
+        """./dev kubectl, which finds a control plane that answers. That one may be about to lose its quorum."""
+        return self.cluster.dev("kubectl", "--request-timeout=10s", *args, stdin=stdin).stdout
 
     def eventually(self, what, condition):
         """Prints how long it took."""
@@ -51,11 +51,11 @@ class ControlPlanesTest(unittest.TestCase):
 
     def addresses(self):
         slices = json.loads(self.kubectl("get", "endpointslice", "kubernetes", "-o", "json"))
-        return [endpoint["addresses"][0] for endpoint in slices["endpoints"]]
+        return sorted(endpoint["addresses"][0] for endpoint in slices["endpoints"])
 
     def test_one_of_three_may_die(self):
         addresses = [f"192.168.77.{i}" for i in (1, 2, 3)]
-        self.cluster.eventually("all are endpoints of the Service kubernetes", lambda: self.addresses() == addresses)
+        self.eventually("all are endpoints of the Service kubernetes", lambda: self.addresses() == addresses)
 
         # Its own kubelet, and whatever else was connected to it, turns to the others.
         self.cluster.kill("kube-controlplane", "node1")
@@ -64,20 +64,21 @@ class ControlPlanesTest(unittest.TestCase):
         # Perhaps by another scheduler than before.
         self.starts("scheduled", "nodeSelector: {kubernetes.io/hostname: node1}", "scheduling")
         self.cluster.dev("start", "kube-controlplane", "node1")
-        self.cluster.eventually("it is back", lambda: self.addresses() == addresses)
+        self.eventually("it is back", lambda: self.addresses() == addresses)
 
         self.cluster.dev("node", "cut", "node2")
         self.starts("after-cut-1", "nodeName: node1", "node2 is cut off")
         self.starts("after-cut-3", "nodeName: node3", "node2 is cut off")
         self.eventually("node2 is not Ready", lambda: not self.ready("node2"))
-        self.assertTrue(self.ready("node1") and self.ready("node3"), "kubelets of other nodes are held up")
+        # The kubelets of the others are not held up. On a busy machine one may have been late for a moment.
+        self.eventually("the others are Ready", lambda: self.ready("node1") and self.ready("node3"))
         self.cluster.dev("node", "heal", "node2")
         self.eventually("node2 is Ready again", lambda: self.ready("node2"))
 
         self.cluster.dev("node", "stop", "node3")
         self.starts("after-stop", "nodeName: node2", "node3 is off")
         self.cluster.dev("node", "start", "node3")
-        self.cluster.eventually("all are back", lambda: self.addresses() == addresses)
+        self.eventually("all are back", lambda: self.addresses() == addresses)
 
 
 if __name__ == "__main__":

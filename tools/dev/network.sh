@@ -70,6 +70,10 @@ route add default via $(cidr_address "$CLUSTER_SUBNET" 254)
 COMMANDS
 }
 
+# At once: the kernel takes a network namespace apart some time after its last user is gone, and on a busy machine much later.
+# Until then a link of this name could not be made again.
+link_remove() { ip link delete "$NODE_LINK" 2>/dev/null || true; }
+
 link_cut() { ip link set "$NODE_LINK" down; }
 link_heal() { ip link set "$NODE_LINK" up; }
 link_is_cut() { [ -n "$NODE_LINK" ] && [ -z "$(ip link show dev "$NODE_LINK" up 2>/dev/null)" ]; }

@@ -222,6 +222,7 @@ node_unmake_namespaces() {
     ! is_namespace "$NODE_DIR/ns/$namespace" || umount "$NODE_DIR/ns/$namespace"
   done
   ! mountpoint -q "$NODE_DIR/ns" || umount "$NODE_DIR/ns"
+  link_remove
   [ ! -e "/run/netns/$NODE_NETNS" ] || ip netns delete "$NODE_NETNS"
 }
 
