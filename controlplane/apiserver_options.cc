@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -96,6 +97,30 @@ Result<int> KubernetesNodePort(const Options& options) {
   return port;
 }
 
+// Without `leases`, which are there later.
+Result<apiserver::PeerOptions> PeerOptionsOf(const Options& options) {
+  apiserver::PeerOptions out;
+  KEELSON_ASSIGN_OR_RETURN(out.ca_pem, ReadIfSet(options.peer_ca_file));
+  const std::pair<const char*, const std::string*> needed[] = {
+      {"proxy-cert-file", &options.proxy_certificate_file}, {"proxy-key-file", &options.proxy_key_file}};
+  for (const auto& [name, file] : needed) {
+    if (options.peer_ca_file.empty() || !file->empty()) continue;
+    return Error(Code::kInvalid, fmt::format("error building peer proxy handler, {} not specified", name));
+  }
+  out.host = options.peer_advertise_ip.empty() ? AdvertiseAddress(options) : options.peer_advertise_ip;
+  out.port = options.secure_port;
+  if (!IpAddress::Parse(out.host)) {
+    return Error(Code::kInvalid, "--peer-advertise-ip " + out.host + " is no IP address");
+  }
+  if (options.peer_advertise_port.empty()) return out;
+  const std::string& port = options.peer_advertise_port;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), out.port);
+  if (error != std::errc() || end != port.data() + port.size() || out.port < 1 || out.port > 65535) {
+    return Error(Code::kInvalid, "--peer-advertise-port " + port + " is no port");
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<registry::Config> RegistryConfigOf(const Options& options) {
@@ -139,6 +164,7 @@ Result<apiserver::ApiServerOptions> ApiServerOptionsOf(const Options& options) {
   out.backends.connect_timeout = options.kubelet_timeout;
   KEELSON_ASSIGN_OR_RETURN(out.proxy_certificate, ReadProxyCertificate(options));
   out.reject_extension_redirects = options.reject_extension_redirects;
+  KEELSON_ASSIGN_OR_RETURN(out.peers, PeerOptionsOf(options));
   KEELSON_ASSIGN_OR_RETURN(out.enablement, apiserver::ApiEnablement::Parse(options.runtime_config));
   KEELSON_ASSIGN_OR_RETURN(out.kubernetes_service.service_ip,
                            apiserver::FirstServiceIp(SplitList(options.service_cluster_ip_range).front()));

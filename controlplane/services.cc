@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "controlplane/apiserver/endpoints/request_metrics.h"
+#include "controlplane/apiserver/peers/peer_leases.h"
 #include "controlplane/apiserver/request/browser_headers.h"
 #include "controlplane/apiserver/server.h"
 #include "controlplane/apiserver_options.h"
@@ -49,6 +50,7 @@ constexpr size_t kMaxBody = 16u << 20;
 struct ControlPlane {
   std::unique_ptr<etcd::Supervisor> etcd;
   std::shared_ptr<etcd::Client> etcd_client;
+  std::unique_ptr<apiserver::PeerLeases> peer_leases;
   std::unique_ptr<etcd::AlarmFollower> etcd_alarms;
   std::unique_ptr<storage::Store> store;
   std::unique_ptr<registry::Registry> registry;
@@ -111,6 +113,10 @@ Result<> MakeApiServer(const Options& options, ControlPlane& plane) {
     for (const etcd::Alarm& alarm : all) out.push_back(etcd::AlarmText(alarm));
     return out;
   };
+  if (api.gate_on("UnknownVersionInteroperabilityProxy")) {
+    plane.peer_leases = std::make_unique<apiserver::PeerLeases>(plane.etcd_client, storage.json);
+    api.peers.leases = plane.peer_leases.get();
+  }
   plane.store = std::make_unique<storage::Store>(plane.etcd_client, std::move(storage));
   plane.registry = std::make_unique<registry::Registry>(*plane.store, std::move(config));
   plane.apiserver = std::make_unique<apiserver::ApiServer>(std::move(api), *plane.registry, *plane.store);

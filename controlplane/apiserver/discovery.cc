@@ -1,12 +1,14 @@
 #include "controlplane/apiserver/discovery.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "controlplane/apiextensions/custom_resource.h"
 #include "controlplane/apiserver/aggregator/aggregation_metrics.h"
 #include "controlplane/apiserver/endpoints/response.h"
+#include "controlplane/apiserver/peers/peer_metrics.h"
 #include "controlplane/apiserver/request/yaml.h"
 #include "controlplane/storage/store.h"
 #include "lib/api/codec/codec.h"
@@ -21,6 +23,7 @@ constexpr std::string_view kDiscoveryGroup = "apidiscovery.k8s.io", kListKind = 
 struct Wanted {
   std::string version;
   Encoding encoding = Encoding::kJson;
+  bool no_peer = false;  // of this server alone
 };
 Wanted WantedForm(const http::ServerRequest& request) {
   static constexpr std::pair<std::string_view, Encoding> kEncodings[] = {
@@ -34,7 +37,7 @@ Wanted WantedForm(const http::ServerRequest& request) {
       if (as.empty()) return {};
       if (as == kListKind && clause.Parameter("g") == kDiscoveryGroup &&
           (version == "v2" || version == "v2beta1")) {
-        return {std::string(version), encoding};
+        return {std::string(version), encoding, clause.Parameter("profile") == "nopeer"};
       }
       break;
     }
@@ -84,6 +87,30 @@ DiscoveryMerge MergeOf(const ApiServices::Map& services, std::map<std::string, E
   return out;
 }
 
+// Adds what peers serve and this server does not: whole group versions, and resources of its own ones.
+void AddPeers(const std::vector<ServedResource>& own, const PeerDirectory::Peers& peers,
+              DiscoveryMerge& merge) {
+  std::map<DiscoveryMerge::GroupVersion, std::set<std::string, std::less<>>> known;
+  for (const ServedResource& one : own) {
+    known[{std::string(one.row->group), std::string(one.row->version)}].emplace(one.row->resource);
+  }
+  for (const auto& [name, peer] : peers) {
+    for (const discoveryapi::APIGroupDiscovery& group : peer->groups.items()) {
+      for (const discoveryapi::APIVersionDiscovery& version : group.versions()) {
+        const DiscoveryMerge::GroupVersion of{group.metadata().name(), version.version()};
+        const auto ours = known.find(of);
+        if (ours == known.end()) {
+          merge.remote.emplace(of, std::shared_ptr<const discoveryapi::APIVersionDiscovery>(peer, &version));
+          continue;
+        }
+        for (const discoveryapi::APIResourceDiscovery& resource : version.resources()) {
+          if (ours->second.insert(resource.resource()).second) merge.further[of].push_back(resource);
+        }
+      }
+    }
+  }
+}
+
 // Changes whenever a definition does: a write raises the highest revision, and a deletion lowers the number.
 std::string Fingerprint(const storage::Store& store) {
   size_t count = 0;
@@ -106,14 +133,18 @@ Discovery::Discovery(std::string server_address, ApiEnablement enablement, regis
       services_(services),
       extensions_(extensions) {
   documents_ = std::make_shared<const DiscoveryDocuments>(server_address_, BuiltInResources(enablement_));
+  with_peers_ = documents_;
 }
 
-Discovery::Documents Discovery::Current() const {
+Discovery::Made Discovery::Current() const {
   std::string now = registry_ ? Fingerprint(registry_->store()) : "";
   auto services = services_ ? services_->All() : nullptr;
   const uint64_t generation = extensions_ ? extensions_->generation() : 0;
+  auto peers = peers_ ? peers_->All() : nullptr;
   MutexLock lock(mutex_);
-  if (now == made_of_ && services == made_with_ && generation == made_at_) return documents_;
+  if (now == made_of_ && services == made_with_ && generation == made_at_ && peers == made_beside_) {
+    return {documents_, with_peers_};
+  }
   std::vector<ServedResource> all = BuiltInResources(enablement_);
   if (registry_) {
     for (ServedResource& custom : CustomServed(*registry_)) all.push_back(std::move(custom));
@@ -121,11 +152,17 @@ Discovery::Documents Discovery::Current() const {
   DiscoveryMerge merge;
   if (services && extensions_) merge = MergeOf(*services, extensions_->All());
   documents_ = std::make_shared<const DiscoveryDocuments>(server_address_, all, merge);
+  with_peers_ = documents_;
+  if (peers && !peers->empty()) {
+    AddPeers(all, *peers, merge);
+    with_peers_ = std::make_shared<const DiscoveryDocuments>(server_address_, all, merge);
+  }
   made_of_ = std::move(now);
   made_with_ = std::move(services);
   made_at_ = generation;
+  made_beside_ = std::move(peers);
   CountAggregatedDiscovery();
-  return documents_;
+  return {documents_, with_peers_, true};
 }
 
 void Discovery::ReplyAggregated(Context& context, const DiscoveryDocuments::Aggregated& list,
@@ -164,9 +201,9 @@ bool Discovery::Handle(Context& context) const {
   if (path != "/api" && path != "/apis" && !path.starts_with("/api/") && !path.starts_with("/apis/")) {
     return false;
   }
-  const Documents documents = Current();
-  auto found = documents->by_path.find(path);
-  if (found == documents->by_path.end()) return false;
+  const Made documents = Current();
+  auto found = documents.own->by_path.find(path);
+  if (found == documents.own->by_path.end()) return false;
   if (!IsRead(context)) {
     ReplyError(context, MethodNotAllowed());
     return true;
@@ -174,7 +211,13 @@ bool Discovery::Handle(Context& context) const {
   if (path == "/api" || path == "/apis") {
     if (Wanted wanted = WantedForm(*context.request); !wanted.version.empty()) {
       context.output.encoding = wanted.encoding;
-      ReplyAggregated(context, path == "/api" ? documents->core : documents->groups, wanted.version);
+      if (peers_) {
+        CountPeerDiscovery(wanted.no_peer  ? PeerDiscovery::kNoPeer
+                           : documents.now ? PeerDiscovery::kMiss
+                                           : PeerDiscovery::kHit);
+      }
+      const DiscoveryDocuments& all = wanted.no_peer ? *documents.own : *documents.with_peers;
+      ReplyAggregated(context, path == "/api" ? documents.own->core : all.groups, wanted.version);
       return true;
     }
   }

@@ -22,6 +22,7 @@ struct Version {
   std::string name;
   std::vector<const ServedResource*> resources;
   const discoveryapi::APIVersionDiscovery* remote = nullptr;  // of an extension API server, instead of these
+  const std::vector<discoveryapi::APIResourceDiscovery>* further = nullptr;  // beside these
   int32_t priority = 0;
 };
 struct Group {
@@ -108,6 +109,7 @@ std::vector<Group> Groups(const std::vector<ServedResource>& resources, const Di
     version_of(info.group, info.version).resources.push_back(&served);
   }
   for (const auto& [of, remote] : merge.remote) version_of(of.first, of.second).remote = remote.get();
+  for (const auto& [of, further] : merge.further) version_of(of.first, of.second).further = &further;
   Sort(out, merge);
   return out;
 }
@@ -191,6 +193,9 @@ discoveryapi::APIVersionDiscovery ToVersion(const Version& version) {
     for (const std::string& verb : served->verbs) resource.add_verbs(verb);
     for (const std::string& name : served->short_names) resource.add_short_names(name);
     for (const std::string& category : served->categories) resource.add_categories(category);
+  }
+  if (version.further) {
+    for (const auto& one : *version.further) *out.add_resources() = one;
   }
   return out;
 }

@@ -22,12 +22,14 @@ struct ServedResource {
   std::vector<std::string> verbs, short_names, categories;
 };
 
-// What APIServices say.
+// What APIServices say, and peers.
 struct DiscoveryMerge {
   using GroupVersion = std::pair<std::string, std::string>;
   std::map<GroupVersion, ApiServicePriority> priorities;  // others have those of priorities.h
-  // The group versions of extension API servers, which this server does not answer for.
+  // The group versions of extension API servers, and of peers alone, which this server does not answer for.
   std::map<GroupVersion, std::shared_ptr<const discoveryapi::APIVersionDiscovery>> remote;
+  // Resources that only peers have in group versions of this server.
+  std::map<GroupVersion, std::vector<discoveryapi::APIResourceDiscovery>> further;
 };
 
 struct DiscoveryDocuments {

@@ -49,14 +49,13 @@ std::vector<ApiServiceRegistration::GroupVersion> ServedVersions(const ApiEnable
   return {out.begin(), out.end()};
 }
 
-AggregationProxy::Options ProxyOptions(const ApiServerOptions& options) {
+IdentityHeaderNames IdentityNames(const ApiServerOptions& options) {
   const RequestHeaderOptions& from = options.authentication.request_header;
-  AggregationProxy::Options out;
-  out.reject_redirects = options.reject_extension_redirects;
+  IdentityHeaderNames out;
   for (const auto* names : {&from.username_headers, &from.uid_headers, &from.group_headers}) {
-    out.identity_headers.insert(out.identity_headers.end(), names->begin(), names->end());
+    out.names.insert(out.names.end(), names->begin(), names->end());
   }
-  out.identity_prefixes = from.extra_prefixes;
+  out.prefixes = from.extra_prefixes;
   return out;
 }
 
@@ -99,7 +98,8 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
       mutating(options.limits.max_mutating),
       flow(FlowOptions()),
       connect(registry, *authorizer, *admission, backends),
-      aggregation(api_services, extension_clients, ProxyOptions(options)) {
+      aggregation(api_services, extension_clients,
+                  {options.reject_extension_redirects, IdentityNames(options)}) {
   if (options.api_audiences.empty()) options.api_audiences = options.issuers;
   {
     MutexLock lock(reload_mutex);
@@ -109,6 +109,12 @@ ApiServer::Impl::Impl(ApiServerOptions given, registry::Registry& the_registry, 
     TokenIssuer::Options issuing{options.issuers.front(), *options.signing_key, options.api_audiences,
                                  options.max_token_expiration, options.extend_token_expiration};
     tokens = std::make_unique<TokenIssuer>(registry, authorizer, *admission, std::move(issuing));
+  }
+  if (options.peers.leases && !options.peers.ca_pem.empty()) {
+    peer_clients = std::make_unique<PeerClients>(options.peers.ca_pem, options.proxy_certificate);
+    peer_directory = std::make_unique<PeerDirectory>(PeerSources(), *peer_clients, Clock::Real());
+    peers = std::make_unique<PeerProxy>(*peer_directory, *peer_clients, IdentityNames(options));
+    discovery.SetPeers(*peer_directory);
   }
   routes = std::make_unique<NonResourceRoutes>(NonResourceRoutes::Options{
       options.issuers.front(),
@@ -211,6 +217,13 @@ Result<> ApiServer::Run(std::stop_token stop, ServiceGroup::Ready ready) {
                impl.definitions.Run(token);
                return {};
              }});
+  if (impl.peer_directory) {
+    group.Add({"peers", {"bootstrap"}, [&](std::stop_token token, ServiceGroup::Ready up) -> Result<> {
+                 up();
+                 impl.peer_directory->Run(token);
+                 return {};
+               }});
+  }
   // Ready means that /readyz says so.
   group.Add({"ready",
              {"allocation", "registration", "availability", "definitions"},

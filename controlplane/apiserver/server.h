@@ -1,7 +1,7 @@
 // The API server: from a request (network or in-process) to its response.
 //
 //   authentication -> impersonation -> authorization -> extension API servers, discovery, health, ... or, for
-//   resources: connect (logs, exec, proxies) | reviews | tokens | registry with admission
+//   resources: connect (logs, exec, proxies) | reviews | tokens | registry with admission | peers of another version
 #pragma once
 
 #include <functional>
@@ -18,6 +18,7 @@
 #include "controlplane/apiserver/authz/authorizer.h"
 #include "controlplane/apiserver/bootstrap/bootstrap.h"
 #include "controlplane/apiserver/connect/kubelet_client.h"
+#include "controlplane/apiserver/peers/peer_options.h"
 #include "controlplane/apiserver/request/api_enablement.h"
 #include "controlplane/apiserver/request/user.h"
 #include "controlplane/apiserver/request_limits.h"
@@ -67,6 +68,7 @@ struct ApiServerOptions {
   ServiceResolver::Routing service_routing = ServiceResolver::Routing::kEndpoints;
   ProxyCertificate proxy_certificate;  // for extension API servers
   bool reject_extension_redirects = true;
+  PeerOptions peers;
   std::function<Result<>()> check_kms;  // for /readyz; may be empty
   // The alarms of etcd, a sentence each, for ComponentStatus; may be empty.
   std::function<Result<std::vector<std::string>>()> etcd_alarms;

@@ -5,7 +5,8 @@
 namespace keelson::apiserver {
 namespace {
 
-constexpr std::chrono::seconds kServiceCheckPeriod{10};
+// kube-apiserver's numbers, for its own leases and for those by which peers find it.
+constexpr std::chrono::seconds kServiceCheckPeriod{10}, kPeerLeaseTtl{15}, kPeerPatience{5};
 
 // A consistent read succeeds when etcd has a leader and the caches are up to date.
 Result<> AskEtcd(storage::Store& store) {
@@ -63,6 +64,10 @@ Result<> ApiServer::Impl::Publish(std::stop_token outer) {
   if (!options.gate_on("APIServerIdentity")) return {};
   const WallTime now = Clock::Real().Now();
   KEELSON_RETURN_IF_ERROR(EnsureIdentityLease(registry, identity_holder, now, stop));
+  if (const PeerOptions& at = options.peers; at.leases) {
+    KEELSON_RETURN_IF_ERROR(at.leases->Renew(OwnIdentityLeaseName(), at.host, at.port, kPeerLeaseTtl,
+                                             {SteadyTime::clock::now() + kPeerPatience, stop}));
+  }
   return RemoveExpiredIdentityLeases(registry, now, stop);
 }
 
@@ -72,6 +77,12 @@ void ApiServer::Impl::Withdraw() {
   if (std::exchange(withdrawn, true)) return;
   if (Result<> gone = WithdrawKubernetesEndpoint(registry, options.kubernetes_service); !gone) {
     log::Warn("Cannot take this server out of the Service kubernetes", {{"err", gone.error()}});
+  }
+  if (!options.peers.leases) return;
+  if (Result<> gone = options.peers.leases->Remove(OwnIdentityLeaseName(),
+                                                   {SteadyTime::clock::now() + kPeerPatience, {}});
+      !gone) {
+    log::Warn("Cannot take this server out of the peers", {{"err", gone.error()}});
   }
 }
 

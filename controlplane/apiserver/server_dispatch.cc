@@ -105,6 +105,20 @@ bool ApiServer::Impl::PassOn(const std::shared_ptr<Context>& context, std::funct
   return true;
 }
 
+bool ApiServer::Impl::ServesHere(const RequestInfo& info) const {
+  const Result<const api::ResourceInfo*> row = registry.FindResource(info.group, info.version, info.resource);
+  return !row || (*row && (apiextensions::CustomOf(**row) || options.enablement.Serves(**row)));
+}
+
+bool ApiServer::Impl::PassToPeer(const std::shared_ptr<Context>& context, std::function<void()> done) {
+  if (!peers || ServesHere(context->info) || !peers->Wants(*context)) return false;
+  if (audit::IsLongRunning(context->info)) {
+    context->writer = std::make_shared<HeldWriter>(context->writer, std::make_shared<LongRunning>(*context));
+  }
+  peers->Handle(context, std::move(done));
+  return true;
+}
+
 bool ApiServer::Impl::Dispatch(const std::shared_ptr<Context>& context, std::function<void()> done) {
   context->output = PlainOutput(*context->request);
   if (Result<> allowed = Authorize(*context); !allowed) {
@@ -135,6 +149,7 @@ bool ApiServer::Impl::Answer(const std::shared_ptr<Context>& request, std::funct
     return true;
   }
   if (Result<> found = FindRow(context); !found) {
+    if (PassToPeer(request, done)) return false;
     ReplyError(context, found.error());
     return true;
   }

@@ -33,6 +33,7 @@
 #include "controlplane/apiserver/handlers/token_request.h"
 #include "controlplane/apiserver/handlers/watch.h"
 #include "controlplane/apiserver/health.h"
+#include "controlplane/apiserver/peers/peer_proxy.h"
 #include "controlplane/apiserver/post_start_hooks.h"
 #include "controlplane/apiserver/reflector.h"
 #include "controlplane/apiserver/resource_metrics/handler.h"
@@ -54,6 +55,9 @@ struct ApiServer::Impl {
   // Passes a request on whose group belongs to an extension API server; `done` runs when its response is complete.
   // False: this server answers.
   bool PassOn(const std::shared_ptr<Context>& context, std::function<void()> done);
+  // The same for a resource that this server does not serve and a peer does.
+  bool PassToPeer(const std::shared_ptr<Context>& context, std::function<void()> done);
+  bool ServesHere(const RequestInfo& info) const;
   void Refuse(Context& context, SteadyTime came);
   Result<> FindRow(Context& context) const;
   Result<const api::ResourceInfo*> FindInNewerDefinition(const RequestInfo& info) const;
@@ -78,6 +82,7 @@ struct ApiServer::Impl {
   void FollowRoles();
   void FollowDefinitions();
   void FollowApiServices();
+  PeerDirectory::Sources PeerSources();
   void FollowNodeObjects();
 
   // Guards the options that Set...() replaces; the others are constant.
@@ -111,6 +116,8 @@ struct ApiServer::Impl {
   DefinitionController definitions;
   WatchManager watches;
   BackendClients backends;
+  std::unique_ptr<PeerClients> peer_clients;
+  std::unique_ptr<PeerDirectory> peer_directory;
   UsageStore usage;
   UsageScraper scraper;
   UsageHandler usage_handler;
@@ -126,6 +133,7 @@ struct ApiServer::Impl {
   // Last: completions of theirs use the rest.
   ConnectHandler connect;
   AggregationProxy aggregation;
+  std::unique_ptr<PeerProxy> peers;  // null: requests are not passed on to peers
 };
 
 }  // namespace keelson::apiserver

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "controlplane/apiextensions/custom_resource.h"
 #include "controlplane/apiserver/authn/bootstrap_tokens.h"
 #include "controlplane/apiserver/authn/identity_lookup.h"
 #include "controlplane/apiserver/authz/counting.h"
@@ -118,7 +119,28 @@ void ApiServer::SetAuthorizers(std::vector<ApiServerOptions::AuthorizerEntry> au
 }
 
 void ApiServer::SetProxyCertificate(ProxyCertificate certificate) {
+  if (impl_->peer_clients) impl_->peer_clients->SetCertificate(certificate);
   impl_->extension_clients.SetCertificate(std::move(certificate));
+}
+
+PeerDirectory::Sources ApiServer::Impl::PeerSources() {
+  static constexpr std::chrono::seconds kPatience{5};
+  PeerDirectory::Sources out;
+  out.own = OwnIdentityLeaseName();
+  out.holders = [this] { return IdentityHolders(store); };
+  out.addresses = [&leases = *options.peers.leases](std::stop_token stop) {
+    return leases.List({SteadyTime::clock::now() + kPatience, std::move(stop)});
+  };
+  out.is_custom = [this](const std::string& group, const std::string& version) {
+    bool found = api_services.RemoteOf(group, version) != nullptr;
+    if (!found) {
+      registry.ForEachCustom([&](apiextensions::CustomResource& one, const apiextensions::Definition&) {
+        found = found || one.group == group;
+      });
+    }
+    return found;
+  };
+  return out;
 }
 
 // Updates the node authorizer's graph.

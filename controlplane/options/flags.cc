@@ -131,6 +131,14 @@ void AddCluster(const FlagAdder& add, Options& options) {
   add("--proxy-client-cert-file", options.proxy_certificate_file,
       "Client certificate for extension API servers");
   add("--proxy-client-key-file", options.proxy_key_file, "Key of --proxy-client-cert-file");
+  add("--peer-ca-file", options.peer_ca_file,
+      "CA of the other API servers' serving certificates: requests for resources that this server does not "
+      "know are passed "
+      "on to one that does; none: they are not");
+  add("--peer-advertise-ip", options.peer_advertise_ip,
+      "IP address at which other API servers reach this one; default: as --advertise-address");
+  add("--peer-advertise-port", options.peer_advertise_port,
+      "Port at which other API servers reach this one; default: --secure-port");
   add("--allow-privileged", options.allow_privileged, "Let containers be privileged");
   add("--runtime-config", options.runtime_config,
       "group/version=true|false, also group/version/resource, v1, api/all, api/ga, api/beta and api/alpha");
@@ -348,6 +356,17 @@ void FinishOptions(const CLI::App& app, Options& options) {
 }
 
 Result<> CheckServerGates(const Options& options) {
+  constexpr const char* kPeers = "UnknownVersionInteroperabilityProxy";
+  if (options.Has("apiserver") && !k8s::FeatureEnabled(options.feature_gates, kPeers)) {
+    const std::pair<const char*, const std::string*> flags[] = {
+        {"--peer-ca-file", &options.peer_ca_file},
+        {"--peer-advertise-ip", &options.peer_advertise_ip},
+        {"--peer-advertise-port", &options.peer_advertise_port}};
+    for (const auto& [flag, value] : flags) {
+      if (value->empty()) continue;
+      return Error(Code::kInvalid, std::string(flag) + " requires " + kPeers + " feature to be turned on");
+    }
+  }
   constexpr const char* kCbor = "CBORServingAndStorage";
   const auto cbor = options.feature_gates.find(kCbor);
   if (!options.Has("apiserver") || cbor == options.feature_gates.end() || !cbor->second) return {};

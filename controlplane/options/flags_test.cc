@@ -197,6 +197,19 @@ TEST(Flags, CborIsRefusedByName) {
   EXPECT_EQ(checked({"--feature-gates=CBORServingAndStorage=true", "--roles=scheduler"}), "");
 }
 
+TEST(Flags, ThoseOfPeersNeedTheirGate) {
+  Options options;
+  options.peer_ca_file = "/etc/kubernetes/pki/ca.crt";
+  EXPECT_TRUE(CheckServerGates(options));
+  options.feature_gates["UnknownVersionInteroperabilityProxy"] = false;
+  const Result<> result = CheckServerGates(options);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message(),
+            "--peer-ca-file requires UnknownVersionInteroperabilityProxy feature to be turned on");
+  options.peer_ca_file.clear();
+  EXPECT_TRUE(CheckServerGates(options));
+}
+
 // Upstream's names and defaults.
 TEST(Flags, HowManyKeysAreWorkedOnSideBySide) {
   const std::map<std::string, int> want = {{"concurrent-cron-job-syncs", 5},

@@ -99,6 +99,8 @@ struct Options {
   std::vector<std::string> kubelet_address_types = {"InternalIP", "ExternalIP", "Hostname"};
   std::chrono::milliseconds kubelet_timeout{5000};
   std::string proxy_certificate_file, proxy_key_file;  // client certificate for extension API servers
+  std::string peer_ca_file;  // empty: requests are not passed on to other API servers
+  std::string peer_advertise_ip, peer_advertise_port;  // empty: as advertised to clients
   bool reject_extension_redirects = true;
   std::string root_ca_file;           // published to every namespace; empty: client_ca_file
   std::string kubeconfig;             // for roles without an API server in the process

@@ -241,7 +241,7 @@ constexpr FeatureGate kGates[] = {
     {"TopologyManagerPolicyOptions", kGa, kOn, kLocked},
     {"TranslateStreamCloseWebsocketRequests", kBeta, kOn},
     {"UnauthenticatedHTTP2DOSMitigation", kBeta, kOn},
-    {"UnknownVersionInteroperabilityProxy", kBeta, kOn},
+    {"UnknownVersionInteroperabilityProxy", kBeta, kOn, kOpen, kApiServer},
     {"UnlockWhileProcessingFIFO", kBeta, kOn},
     {"UserNamespacesHostNetworkSupport", kAlpha, kOff},
     {"UserNamespacesSupport", kGa, kOn, kLocked},

@@ -48,7 +48,7 @@ daemon_command() {
         --requestheader-client-ca-file "$PKI/front-proxy-ca.crt" --requestheader-allowed-names front-proxy-client
         --requestheader-username-headers X-Remote-User --requestheader-uid-headers X-Remote-Uid
         --requestheader-group-headers X-Remote-Group --requestheader-extra-headers-prefix X-Remote-Extra-)
-      ! several_control_planes || COMMAND+=(--etcd-address "$NODE_IP" --etcd-name "$NODE"
+      ! several_control_planes || COMMAND+=(--peer-ca-file "$PKI/ca.crt" --etcd-address "$NODE_IP" --etcd-name "$NODE"
         --etcd-initial-cluster "$(etcd_members)" --etcd-initial-cluster-state new --etcd-pki-dir "$PKI/etcd-$NODE"
         --etcd-cafile "$PKI/etcd-ca.crt" --etcd-certfile "$PKI/etcd-client.crt" --etcd-keyfile "$PKI/etcd-client.key")
       # shellcheck disable=SC2206

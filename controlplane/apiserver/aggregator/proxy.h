@@ -14,6 +14,7 @@
 
 #include "controlplane/apiserver/aggregator/api_services.h"
 #include "controlplane/apiserver/aggregator/extension_clients.h"
+#include "controlplane/apiserver/aggregator/outgoing.h"
 #include "controlplane/apiserver/endpoints/completions.h"
 #include "controlplane/apiserver/endpoints/context.h"
 #include "lib/base/mutex.h"
@@ -24,8 +25,7 @@ class AggregationProxy {  // thread safe
  public:
   struct Options {
     bool reject_redirects = true;  // of extension servers
-    // Headers that name users to this server (--requestheader-*), besides X-Remote-*: names, and prefixes of names.
-    std::vector<std::string> identity_headers, identity_prefixes;
+    IdentityHeaderNames headers;
   };
   AggregationProxy(const ApiServices& services, ExtensionClients& clients, Options options);
   // Waits until no completion runs; later ones are not told.
@@ -41,13 +41,11 @@ class AggregationProxy {  // thread safe
  private:
   // Counts a waiting request of an APIService until it is destroyed. Null: too many.
   std::shared_ptr<void> Enter(const std::string& name);
-  Result<http::ClientRequest> Outgoing(const Context& context) const;
-  bool IsOwn(std::string_view header) const;
 
   const ApiServices& services_;
   ExtensionClients& clients_;
-  const Options options_;
-  const std::string pseudonym_;  // this server's name in Via headers
+  const bool reject_redirects_;
+  const OutgoingRequests outgoing_;
   const std::shared_ptr<Completions> completions_;
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<std::atomic<int>>> waiting_ KEELSON_GUARDED_BY(mutex_);

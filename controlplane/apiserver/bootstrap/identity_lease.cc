@@ -13,6 +13,7 @@ namespace {
 using coordinationv1::Lease;
 
 constexpr const char* kNamespace = "kube-system";
+constexpr const char* kNamePrefix = "apiserver-";
 constexpr const char* kIdentityLabel = "apiserver.kubernetes.io/identity";
 constexpr const char* kIdentity = "kube-apiserver";
 constexpr const char* kHostLabel = "kubernetes.io/hostname";
@@ -52,10 +53,14 @@ void Renew(Lease& lease, const std::string& host, const std::string& holder, Wal
   *lease.mutable_spec()->mutable_renew_time() = api::ToMicroTime(now);
 }
 
-bool IsExpired(const Lease& lease, WallTime now) {
+bool IsOfApiServer(const Lease& lease) {
   const auto& labels = lease.metadata().labels();
   const auto found = labels.find(kIdentityLabel);
-  if (found == labels.end() || found->second != kIdentity) return false;
+  return found != labels.end() && found->second == kIdentity;
+}
+
+bool IsExpired(const Lease& lease, WallTime now) {
+  if (!IsOfApiServer(lease)) return false;
   if (!lease.spec().has_renew_time() || !lease.spec().has_lease_duration_seconds()) return true;
   return api::FromMicroTime(lease.spec().renew_time()) +
              std::chrono::seconds(lease.spec().lease_duration_seconds()) <
@@ -65,10 +70,12 @@ bool IsExpired(const Lease& lease, WallTime now) {
 }  // namespace
 
 std::string IdentityLeaseName(const std::string& host_name) {
-  return "apiserver-" + Base32(crypto::Sha256(host_name).substr(0, 16));
+  return kNamePrefix + Base32(crypto::Sha256(host_name).substr(0, 16));
 }
 
-std::string IdentityHolder() { return IdentityLeaseName(HostName()) + "_" + api::NewUid(); }
+std::string OwnIdentityLeaseName() { return IdentityLeaseName(HostName()); }
+
+std::string IdentityHolder() { return OwnIdentityLeaseName() + "_" + api::NewUid(); }
 
 Result<> EnsureIdentityLease(registry::Registry& registry, const std::string& holder, WallTime now,
                              std::stop_token stop) {
@@ -109,6 +116,17 @@ Result<> RemoveExpiredIdentityLeases(registry::Registry& registry, WallTime now,
     return deleted.error().Wrap("remove Lease " + meta.name());
   }
   return {};
+}
+
+std::map<std::string, std::string> IdentityHolders(const storage::Store& store) {
+  std::map<std::string, std::string> out;
+  store.ForEachIn(Leases(), kNamespace, [&](const storage::ObjectPtr& object) {
+    if (!object->name().starts_with(kNamePrefix)) return;
+    const auto lease = std::static_pointer_cast<const Lease>(object->Decode());
+    if (!IsOfApiServer(*lease) || lease->spec().holder_identity().empty()) return;
+    out[lease->metadata().name()] = lease->spec().holder_identity();
+  });
+  return out;
 }
 
 }  // namespace keelson::apiserver

@@ -10,7 +10,6 @@ namespace absence {
 inline constexpr char kNoDelegation[] = "it asks nobody else who somebody is";
 inline constexpr char kNoEgress[] = "there is no egress selector";
 inline constexpr char kNoSigner[] = "tokens are signed here, by no signer elsewhere";
-inline constexpr char kNoPeers[] = "requests are not handed on to peers";
 inline constexpr char kNoKmsV1[] = "KMS v1 is not there; Kubernetes has it off too";
 inline constexpr char kNotCounted[] = "not counted; no dashboard or rule of kubernetes-mixin reads it";
 inline constexpr char kOneWatch[] =
@@ -21,8 +20,6 @@ inline constexpr char kOther[] = "of other programs that share the library";
 }  // namespace absence
 
 inline constexpr metrics::Exception kAbsentMetrics[] = {
-    {"aggregator_discovery_nopeer_requests_total", absence::kNoPeers},
-    {"aggregator_discovery_peer_aggregated_cache_", absence::kNoPeers},
     {"apiextensions_apiserver_validation_ratcheting_seconds", absence::kNotCounted},
     {"apiserver_admission_step_admission_duration_seconds_summary", "the histogram of this name has more"},
     {"apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info", absence::kNotCounted},
@@ -37,12 +34,10 @@ inline constexpr metrics::Exception kAbsentMetrics[] = {
     {"apiserver_flowcontrol_request_concurrency_", absence::kHidden},
     {"apiserver_flowcontrol_seat_fair_frac", absence::kNotCounted},
     {"apiserver_kube_aggregator_", absence::kNotCounted},
-    {"apiserver_peer_", absence::kNoPeers},
     {"apiserver_request_aborts_total", "a reply that has begun is never cut short"},
     {"apiserver_request_post_timeout_total", "nothing goes on for a request after its time is up"},
     {"apiserver_request_slo_duration_seconds", absence::kHidden},
     {"apiserver_request_timestamp_comparison_time", absence::kNotCounted},
-    {"apiserver_rerouted_request_total", absence::kNoPeers},
     {"apiserver_storage_consistency_checks_total", absence::kOneWatch},
     {"apiserver_storage_db_total_size_in_bytes", absence::kHidden},
     {"apiserver_stream_", "streams go to the kubelet in the protocol that they come in"},

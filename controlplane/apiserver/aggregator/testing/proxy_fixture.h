@@ -100,7 +100,7 @@ class AggregationProxyTest : public testing::Test {
   Mutex mutex_;
   CondVar changed_;
   std::vector<int> done_ KEELSON_GUARDED_BY(mutex_);
-  AggregationProxy proxy_{services_, clients_, {true, {"X-Custom-User"}, {"X-Custom-Extra-"}}};
+  AggregationProxy proxy_{services_, clients_, {true, {{"X-Custom-User"}, {"X-Custom-Extra-"}}}};
   std::unique_ptr<http::RunningServer> backend_, front_;
   std::unique_ptr<http::Client> client_;
 };
