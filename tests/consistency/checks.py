@@ -1,7 +1,8 @@
 """Judges a history: each function returns what is wrong, as (category, sentence).
 
 The log is what all watchers together have seen: every version of every key, in the order of revisions. Watchers have to agree on
-it, and everything else has to fit it.
+it, and everything else has to fit it. Where all watchers had to begin anew at once, because what they had not seen was compacted, the
+log has a hole: nothing is said of a key until it is seen again.
 """
 import bisect
 import collections
@@ -19,16 +20,36 @@ class Log:
                 if (known.key, known.value, known.kind) != (event.key, event.value, event.kind):
                     self.problems.append(("watches disagree", f"revision {event.rv}: {known} and {event}"))
         self.upto = max((watch.upto for watch in history.watches), default=0)
+        self.begin = history.begin
         self.revisions = sorted(self.by_rv)
         self.by_key = collections.defaultdict(list)  # events in order
         for rv in self.revisions:
             self.by_key[self.by_rv[rv].key].append(self.by_rv[rv])
+        self.holes = []  # (after, to): no watcher has covered the revisions above `after` until `to`
+        seen = self.begin
+        for start, upto in sorted((watch.start, watch.upto) for watch in history.watches):
+            if start > seen:
+                self.holes.append((seen, start))
+            seen = max(seen, upto)
+
+    def has_hole(self, after, until):
+        """Whether a revision above `after`, until `until`, may have happened unseen."""
+        at = bisect.bisect_right(self.holes, (after, after))
+        return any(begin < until and end > after for begin, end in self.holes[max(0, at - 1):at + 1])
 
     def before(self, event):
-        """The version that the event has replaced; None: there was none."""
+        """(what the event has replaced, None: nothing; whether that is known)."""
         events = self.by_key[event.key]
         at = bisect.bisect_left([one.rv for one in events], event.rv)
-        return events[at - 1] if at > 0 and events[at - 1].kind != "DELETED" else None
+        last = events[at - 1] if at > 0 else None
+        known = not self.has_hole(last.rv if last else self.begin, event.rv)
+        return last if last and last.kind != "DELETED" else None, known
+
+    def last_seen(self, key, rv):
+        """The revision of the key's last event until `rv`."""
+        events = self.by_key.get(key, [])
+        at = bisect.bisect_right([one.rv for one in events], rv)
+        return events[at - 1].rv if at > 0 else self.begin
 
     def states(self, revisions):
         """Yields (rv, items) of an ascending sequence of revisions."""
@@ -61,11 +82,10 @@ def check_watches(history, log):
             if rv not in seen:
                 problems.append(("missed event", f"watcher {watch.client} from {watch.start} to {watch.upto}: no {log.by_rv[rv]}"))
     for events in log.by_key.values():
-        exists = False
         for event in events:
-            if (event.kind == "ADDED") == exists:
-                problems.append(("wrong kind of event", f"{event}, of a key that {'exists' if exists else 'does not exist'}"))
-            exists = event.kind != "DELETED"
+            before, known = log.before(event)
+            if known and (event.kind == "ADDED") == (before is not None):
+                problems.append(("wrong kind of event", f"{event}, of a key that {'exists' if before else 'does not exist'}"))
     return problems
 
 
@@ -78,7 +98,7 @@ def check_writes(history, log):
         if op.kind != "get":
             writes[op.kind == "delete", op.expected if op.kind == "delete" else op.value].append(op)
     for op in history.ops:
-        if op.kind == "get" or op.result != OK or op.rv > log.upto:
+        if op.kind == "get" or op.result != OK or op.rv > log.upto or log.has_hole(op.rv - 1, op.rv):
             continue
         event = log.by_rv.get(op.rv)
         # A deletion is answered with the version that it has removed.
@@ -86,7 +106,7 @@ def check_writes(history, log):
             problems.append(("lost write", f"{op} was acknowledged; revision {op.rv} is {event}"))
     removed = {event.value for events in log.by_key.values() for event in events if event.kind == "DELETED"}
     for op in history.ops:
-        if op.kind == "delete" and op.result == OK and op.expected not in removed:
+        if op.kind == "delete" and op.result == OK and op.expected not in removed and not log.has_hole(op.expected_rv, log.upto):
             problems.append(("lost write", f"{op} was acknowledged, and no watcher has seen it"))
     for rv in log.revisions:
         event = log.by_rv[rv]
@@ -98,8 +118,10 @@ def check_writes(history, log):
         if op is None:
             problems.append(("phantom write", f"{event}: {tried[0]} was refused"))
             continue
-        before = log.before(event)
+        before, known = log.before(event)
         replaced = before.value if before else None
+        if not known:
+            continue
         if op.kind == "create" and replaced is not None or op.kind != "create" and replaced != op.expected:
             problems.append(("lost update", f"{op} has replaced {before}"))
     return problems
@@ -110,8 +132,9 @@ def check_lists(history, log):
     problems = []
     lists = sorted((one for one in history.lists if one.rv <= log.upto), key=lambda one: one.rv)
     for one, (rv, state) in zip(lists, log.states([one.rv for one in lists])):
-        if one.items != state:
-            keys = sorted(key for key in {*one.items, *state} if one.items.get(key) != state.get(key))
+        keys = sorted(key for key in {*one.items, *state}
+                      if one.items.get(key) != state.get(key) and not log.has_hole(log.last_seen(key, rv), rv))
+        if keys:
             problems.append(("list is no snapshot", f"client {one.client}, server {one.server}, revision {rv}: " + "; ".join(
                 f"{key} is {one.items.get(key)}, and was {state.get(key)}" for key in keys[:5])))
     return problems

@@ -13,7 +13,7 @@ KEYS = ["a", "b", "c"]
 def correct(seed, steps=300):
     """A history of one store. Answers come after the effect and some are lost, so operations overlap."""
     rng = random.Random(seed)
-    history, state, rv, time, events, snapshots = History(), {}, 10, 0.0, [], [(10, {})]
+    history, state, rv, time, events, snapshots = History(10), {}, 10, 0.0, [], [(10, {})]
     for step in range(steps):
         time += 1.0
         key, kind = rng.choice(KEYS), rng.choice(["get", "write", "write", "delete", "list"])
@@ -72,12 +72,34 @@ class ChecksTest(unittest.TestCase):
         for seed in range(30):
             self.assertEqual(check(correct(seed)), [], f"seed {seed}")
 
+    def test_what_no_watcher_has_seen(self):
+        """All begin anew at once. What they have not seen is no problem, and what they have seen is judged."""
+        def cut(history, rng):
+            events = history.watches[0].events
+            first = rng.randrange(len(events) // 4, len(events) // 2)
+            gone, back = events[first].rv, events[first + rng.randrange(3, 20)].rv
+            for watch in list(history.watches):
+                history.add(Watch(watch.client, back, watch.upto, [event for event in watch.events if event.rv > back]))
+                watch.events, watch.upto = [event for event in watch.events if event.rv <= gone], gone
+        for seed in range(10):
+            history = correct(seed)
+            cut(history, random.Random(seed))
+            self.assertEqual(check(history), [], f"seed {seed}")
+
+        def lose(history, rng):
+            put = rng.choice(of(history, "put")[-10:])
+            cut(history, rng)
+            for watch in history.watches:
+                watch.events = [event for event in watch.events if event.rv != put.rv]
+        self.refused(lose, "lost write")
+
     def test_files(self):
         history = correct(1)
         with tempfile.NamedTemporaryFile() as file:
             history.write(file.name)
             again = History.read(file.name)
-        self.assertEqual((again.ops, again.lists, again.watches), (history.ops, history.lists, history.watches))
+        self.assertEqual((again.begin, again.ops, again.lists, again.watches),
+                         (history.begin, history.ops, history.lists, history.watches))
 
     def test_stale_read(self):
         def plant(history, rng):

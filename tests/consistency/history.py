@@ -62,16 +62,26 @@ class Watch:
 
 
 class History:
-    def __init__(self):
+    """`begin`: a revision before the first write, when no key exists."""
+
+    def __init__(self, begin=0):
+        self.begin = begin
         self.ops, self.lists, self.watches = [], [], []
         self._lock = threading.Lock()
+        self._events = {}
 
     def add(self, record):
         with self._lock:
             {Op: self.ops, List: self.lists, Watch: self.watches}[type(record)].append(record)
 
+    def one(self, event):
+        """The object of an equal event that another watcher has seen: many watchers see the same."""
+        known = self._events.setdefault(event.rv, event)
+        return known if known == event else event
+
     def write(self, path):
         with open(path, "w", encoding="utf-8") as file:
+            file.write(json.dumps({"is": "Begin", "rv": self.begin}) + "\n")
             for record in [*self.ops, *self.lists, *self.watches]:
                 file.write(json.dumps({"is": type(record).__name__, **dataclasses.asdict(record)}) + "\n")
 
@@ -81,6 +91,9 @@ class History:
         with open(path, encoding="utf-8") as file:
             for line in file:
                 fields = json.loads(line)
+                if fields["is"] == "Begin":
+                    history.begin = fields["rv"]
+                    continue
                 kind = {"Op": Op, "List": List, "Watch": Watch}[fields.pop("is")]
                 if kind is List:
                     fields["items"] = {key: tuple(item) for key, item in fields["items"].items()}

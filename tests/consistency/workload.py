@@ -161,14 +161,15 @@ class Client(threading.Thread):
 class Writer(Client):
     """Reads a key, and writes it by what it has read: perhaps much later, and through another server."""
 
-    def __init__(self, *args, keys):
+    def __init__(self, *args, keys, pause=0):
         super().__init__(*args)
-        self.keys, self._count = keys, 0
+        self.keys, self._pause, self._count = keys, pause, 0
 
     def key(self):
         return f"k{int(now() / EPOCH)}-{self.rng.randrange(self.keys)}"
 
     def turn(self):
+        time.sleep(self.rng.random() * 2 * self._pause)
         key = self.key()
         answered, version = self.get(key)
         if not answered:
@@ -224,11 +225,18 @@ class Watcher(Client):
     """Follows all keys until it has seen the revision `last`, which the caller sets at the end."""
     last = None
 
-    def run(self):
+    def __init__(self, *args):
+        super().__init__(*args)
         self._begin(0)
+
+    def run(self):
         super().run()
         if self.error is None:
             self.history.add(self._watch)
+
+    def start_revision(self):
+        """0: it has not begun."""
+        return self._watch.start
 
     def _begin(self, rv):
         self._watch = Watch(self.number, rv, rv, [])
@@ -266,6 +274,7 @@ class Watcher(Client):
         thing = document["object"]
         rv = int(thing["metadata"]["resourceVersion"])
         if document["type"] != "BOOKMARK" and "value" in thing.get("data", {}):
-            self._watch.events.append(Event(document["type"], thing["metadata"]["name"], rv, thing["data"]["value"]))
+            event = Event(document["type"], thing["metadata"]["name"], rv, thing["data"]["value"])
+            self._watch.events.append(self.history.one(event))
         self._watch.upto = max(self._watch.upto, rv)
         return True

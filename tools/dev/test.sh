@@ -36,7 +36,8 @@ run_soak() {
   deps_install
   build kube-controlplane
   step "$minutes minutes of faults"
-  python3 "$ROOT/tests/consistency/run.py" "$BUILD/bin/kube-controlplane" --minutes "$minutes" "$@"
+  python3 "$ROOT/tests/consistency/run.py" "$BUILD/bin/kube-controlplane" --minutes "$minutes" --objects 10000 --writers 100 --watchers 100 \
+    --keys 50 --pause 1 --compaction 30s --flat "$@"
 }
 
 run_ctest() {
@@ -78,6 +79,7 @@ packages_test_root() {
 # ./dev bench api: its API server under load, beside what etcd alone takes on the same disk.
 # ./dev bench scheduler [WORKLOAD...]: the whole scheduler on an API server in memory.
 # ./dev bench controllers: a control plane of its own with nodes that cost nothing (tests/fake_kubelet).
+# ./dev bench members: writes of one control plane, and of one of three.
 # ./dev bench exec: many exec streams at a time.
 # ./dev bench storage: its claims, pods with volumes, and a kubelet's restart.
 # ./dev bench cni: the CNI plugins beside the reference plugins (Debian: containernetworking-plugins).
@@ -86,6 +88,12 @@ run_bench() {
     need_root
     build bridge host-local portmap
     python3 "$ROOT/tests/bench/cni_plugins_bench.py" "$BIN" "${@:2}"
+    return
+  fi
+  if [ "${1:-}" = members ]; then
+    need_root
+    build kube-controlplane api_load
+    python3 "$ROOT/tests/bench/members_bench.py" "$BUILD/bin" "$BUILD/bench-tools/api_load" "${@:2}"
     return
   fi
   if [ "${1:-}" = scheduler ]; then
