@@ -2,12 +2,14 @@
 
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "controlplane/component_server.h"
 #include "controlplane/controllers/controllers.h"
+#include "controlplane/fence.h"
 #include "controlplane/options/option_values.h"
 #include "controlplane/scheduler/scheduler.h"
 #include "controlplane/scheduler_config.h"
@@ -68,9 +70,9 @@ scheduler::Options SchedulerOptions(const SchedulerRole& role) {
 // ---- controllers ----
 
 // A client per ServiceAccount of the controllers.
-Result<std::function<client::RestClient(const std::string&)>> AccountClients(const Options& options,
-                                                                             apiserver::ApiServer* apiserver,
-                                                                             client::RestClient asker) {
+Result<std::function<client::RestClient(const std::string&)>> AccountClients(
+    const Options& options, apiserver::ApiServer* apiserver, client::RestClient asker,
+    std::shared_ptr<const Fence> fence) {
   client::RestConfig config;
   if (!apiserver) {
     KEELSON_ASSIGN_OR_RETURN(config, ConfigFor(options.kubeconfig, kControllers, options.master));
@@ -90,12 +92,13 @@ Result<std::function<client::RestClient(const std::string&)>> AccountClients(con
     } else {
       transport = client::NewAccountTransport(config, asker, "kube-system", account);
     }
-    return made->emplace(account, client::RestClient(std::move(transport))).first->second;
+    return made->emplace(account, client::RestClient(Fenced(std::move(transport), fence))).first->second;
   };
 }
 
 Result<controllers::Options> ControllerOptions(const Options& options, apiserver::ApiServer* apiserver,
-                                               const client::RestClient& api) {
+                                               const client::RestClient& api,
+                                               std::shared_ptr<const Fence> fence) {
   controllers::Options out = options.manager;
   std::vector<std::string> selected = options.controllers;
   if (!options.enable_garbage_collector) selected.insert(selected.begin(), "-garbage-collector-controller");
@@ -111,7 +114,7 @@ Result<controllers::Options> ControllerOptions(const Options& options, apiserver
   KEELSON_ASSIGN_OR_RETURN(out.service_account_key_pem, ReadIfSet(key_file));
   KEELSON_ASSIGN_OR_RETURN(out.signing, SigningOf(options.signing));
   if (options.use_service_account_credentials) {
-    KEELSON_ASSIGN_OR_RETURN(out.client_for, AccountClients(options, apiserver, api));
+    KEELSON_ASSIGN_OR_RETURN(out.client_for, AccountClients(options, apiserver, api, std::move(fence)));
   }
 
   if (out.pod_autoscaler.sync_period.count() <= 0) {
@@ -144,26 +147,59 @@ Result<controllers::Options> ControllerOptions(const Options& options, apiserver
   std::_Exit(1);
 }
 
+// Ends the process unless it is destroyed in time.
+class Patience {
+ public:
+  Patience()
+      : waiting_([](const std::stop_token& over) {
+          Mutex mutex;
+          CondVar never;
+          MutexLock lock(mutex);
+          never.wait_for(mutex, over, kEndOfRole, [] { return false; });
+          if (over.stop_requested()) return;
+          log::Error("A role that has lost its election does not stop");
+          EndProcess();
+        }) {}
+
+ private:
+  static constexpr std::chrono::seconds kEndOfRole{60};
+  std::jthread waiting_;
+};
+
 bool MustElect(const Options& options, bool with_apiserver) {
   // With an etcd of its own that no other joins there is no second API server, so there is no second process.
   const bool has_peers = !options.etcd_servers.empty() || !options.etcd_address.empty();
   return options.leader.elect.value_or(!with_apiserver || has_peers);
 }
 
-// Runs the role while this process leads.
+// Runs the role while this process leads. A process of roles alone ends when it has lost its election, as upstream's. One
+// with an API server, and perhaps a member of etcd, stops the role behind its fence and stands for election again: the
+// others need both.
 Result<Run> Led(const Options& options, const std::string& program,
-                std::shared_ptr<client::Transport> transport, Roles& roles, Run run) {
+                std::shared_ptr<client::Transport> transport, const std::shared_ptr<Fence>& fence,
+                bool with_apiserver, Roles& roles, Run run) {
   KEELSON_ASSIGN_OR_RETURN(client::LeaderElectionOptions election, LeaderOptionsOf(options.leader, program));
   client::RestClient api(std::move(transport), election.renew_deadline / 2);
   Roles::Election& made = roles.elections.emplace_back();
   made.events = std::make_unique<client::EventRecorder>(api, program);
   made.elector = std::make_unique<client::LeaderElector>(api, *made.events, std::move(election));
-  return [events = made.events.get(), elector = made.elector.get(), run = std::move(run)](
-             std::stop_token stop, ServiceGroup::Ready ready) {
+  return [events = made.events.get(), elector = made.elector.get(), run = std::move(run), fence,
+          with_apiserver](std::stop_token stop, ServiceGroup::Ready ready) {
     ready();  // a second process only waits
     std::jthread recording([events](std::stop_token s) { events->Run(s); });
-    return elector->Run(
-        stop, [&run](std::stop_token s) { return run(s, [] {}); }, EndProcess);
+    for (;;) {
+      std::optional<Patience> patience;
+      auto lost = [&] {
+        if (!with_apiserver) EndProcess();
+        fence->Close();
+        patience.emplace();
+      };
+      fence->Open();
+      Result<> done = elector->Run(
+          stop, [&run](std::stop_token s) { return run(s, [] {}); }, lost);
+      if (fence->open()) return done;
+      if (stop.stop_requested()) return Result<>();
+    }
   };
 }
 
@@ -339,9 +375,11 @@ Result<> AddRoles(ServiceGroup& group, const Options& given, apiserver::ApiServe
     return Error(Code::kInvalid, "--leader-elect-resource-name names one Lease, and there are two roles");
   }
   auto add = [&](const char* service, const char* program, const Options& own,
-                 std::shared_ptr<client::Transport> transport, Run run) -> Result<> {
+                 std::shared_ptr<client::Transport> transport, const std::shared_ptr<Fence>& fence,
+                 Run run) -> Result<> {
     if (MustElect(own, apiserver)) {
-      KEELSON_ASSIGN_OR_RETURN(run, Led(own, program, std::move(transport), roles, std::move(run)));
+      KEELSON_ASSIGN_OR_RETURN(
+          run, Led(own, program, std::move(transport), fence, apiserver != nullptr, roles, std::move(run)));
     }
     group.Add({service, needs, std::move(run)});
     return {};
@@ -349,19 +387,22 @@ Result<> AddRoles(ServiceGroup& group, const Options& given, apiserver::ApiServe
   if (options.Has("scheduler")) {
     const Options& own = scheduler_role.options;
     KEELSON_ASSIGN_OR_RETURN(auto transport, TransportFor(own, apiserver, kScheduler));
-    client::RestClient api(transport);
+    const auto fence = std::make_shared<Fence>();
+    client::RestClient api(Fenced(transport, fence));
     scheduler::Options settings = SchedulerOptions(scheduler_role);
     settings.pod_resources = roles.pod_resources;
-    KEELSON_RETURN_IF_ERROR(add("scheduler", kScheduler, own, transport,
+    KEELSON_RETURN_IF_ERROR(add("scheduler", kScheduler, own, transport, fence,
                                 [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
                                   return scheduler::Run(api, settings, stop, ready);
                                 }));
   }
   if (options.Has("controllers")) {
     KEELSON_ASSIGN_OR_RETURN(auto transport, TransportFor(options, apiserver, kControllers));
-    client::RestClient api(transport);
-    KEELSON_ASSIGN_OR_RETURN(controllers::Options settings, ControllerOptions(options, apiserver, api));
-    KEELSON_RETURN_IF_ERROR(add("controllers", kControllers, options, transport,
+    const auto fence = std::make_shared<Fence>();
+    client::RestClient api(Fenced(transport, fence));
+    KEELSON_ASSIGN_OR_RETURN(controllers::Options settings,
+                             ControllerOptions(options, apiserver, api, fence));
+    KEELSON_RETURN_IF_ERROR(add("controllers", kControllers, options, transport, fence,
                                 [api, settings](std::stop_token stop, ServiceGroup::Ready ready) {
                                   return controllers::Run(api, settings, stop, ready);
                                 }));
