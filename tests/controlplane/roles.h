@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -35,8 +36,11 @@ class Process {
                 Joined({"--bind-address=127.0.0.1", "--secure-port=0",
                         "--client-ca-file=" + cluster.pki().ca_file()},
                        flags)) {}
-  // With these flags only.
-  Process(std::string log, std::vector<std::string> flags) : log_(std::move(log)) {
+  // With these flags only. `host`: the name of the host that it runs on; empty: this one. `environment`: NAME=VALUE, beside
+  // this process's.
+  Process(std::string log, std::vector<std::string> flags, const std::string& host = "",
+          std::vector<std::string> environment = {})
+      : log_(std::move(log)) {
     flags.insert(flags.begin(), KEELSON_CONTROLPLANE);
     std::vector<char*> argv;
     for (std::string& flag : flags) argv.push_back(flag.data());
@@ -44,6 +48,10 @@ class Process {
     pid_ = fork();
     if (pid_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (!host.empty() && (unshare(CLONE_NEWUTS) != 0 || sethostname(host.data(), host.size()) != 0)) {
+        _exit(126);
+      }
+      for (std::string& one : environment) putenv(one.data());
       int fd = open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
       dup2(fd, 1);
       dup2(fd, 2);

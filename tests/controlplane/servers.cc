@@ -25,12 +25,15 @@ std::string Answer::Field(const std::string& name) const {
   return body.substr(begin, body.find('"', begin) - begin);
 }
 
-Servers::Servers(size_t count, const std::vector<std::string>& flags)
+Servers::Servers(size_t count, const std::vector<std::string>& flags,
+                 std::vector<std::vector<std::string>> own_flags, const std::vector<int>& clocks)
     : etcd_client_(std::make_unique<etcd::Client>(etcd_.supervisor().client_options())),
       admin_(pki_.Client("admin", {"system:masters"})),
-      flags_(flags) {
+      flags_(flags),
+      own_flags_(std::move(own_flags)) {
   const Result<crypto::SigningKey> key = crypto::SigningKey::GenerateRsa();
   Expect(key && WriteFile(pki_.dir() + "/sa.key", *key->PrivatePem(), 0600), "cannot write the key");
+  MakeClocks(clocks);
   processes_.resize(count);
   for (size_t i = 0; i < count; ++i) {
     ports_.push_back(FreePort().value_or(0));
@@ -38,6 +41,22 @@ Servers::Servers(size_t count, const std::vector<std::string>& flags)
   }
   for (size_t i = 0; i < count; ++i) Start(i);
   for (size_t i = 0; i < count; ++i) Ready(i);
+}
+
+// A library in front of the C library moves a process's clock.
+void Servers::MakeClocks(const std::vector<int>& clocks) {
+  if (!kMovesClocks || clocks.empty()) return;
+  const std::string library = pki_.dir() + "/clock.so";
+  const apiserver::Output built =
+      apiserver::RunProgram({"cc", "-O2", "-shared", "-fPIC", "-o", library, KEELSON_CLOCK_SOURCE});
+  Expect(built.code == 0, built.err);
+  for (const int seconds : clocks) {
+    const std::string file = pki_.dir() + "/clock" + std::to_string(environments_.size());
+    const int64_t ahead = int64_t{seconds} * 1000000000;
+    Expect(static_cast<bool>(WriteFile(file, {reinterpret_cast<const char*>(&ahead), sizeof ahead})),
+           "cannot write the clock");
+    environments_.push_back({"LD_PRELOAD=" + library, "CLOCK_FILE=" + file});
+  }
 }
 
 void Servers::Start(size_t index) {
@@ -53,8 +72,16 @@ void Servers::Start(size_t index) {
   };
   if (index > 0) flags.emplace_back("--roles=apiserver");
   flags.insert(flags.end(), flags_.begin(), flags_.end());
-  processes_[index] =
-      std::make_unique<Process>(pki_.dir() + "/server" + std::to_string(index) + ".log", std::move(flags));
+  const bool own = index < own_flags_.size();
+  if (own) {
+    flags.insert(flags.end(), {"--peer-ca-file=" + pki_.ca_file(), "--peer-advertise-ip=127.0.0.1",
+                               "--peer-advertise-port=" + std::to_string(ports_[index])});
+    flags.insert(flags.end(), own_flags_[index].begin(), own_flags_[index].end());
+  }
+  processes_[index] = std::make_unique<Process>(
+      pki_.dir() + "/server" + std::to_string(index) + ".log", std::move(flags),
+      own ? "host-" + std::to_string(index) : "",
+      index < environments_.size() ? environments_[index] : std::vector<std::string>());
 }
 
 void Servers::Ready(size_t index) {
@@ -63,12 +90,14 @@ void Servers::Ready(size_t index) {
   Expect(over && processes_[index]->running(), Log(index));
 }
 
-std::unique_ptr<http::Client> Servers::NewClient(size_t index) const {
+std::unique_ptr<http::Client> Servers::NewClient(size_t index, bool anonymous) const {
   http::ClientOptions options;
   options.base_url = "https://127.0.0.1:" + std::to_string(ports_[index]);
   options.tls.ca_pem = pki_.ca_pem();
-  options.tls.certificate_pem = admin_.certificate_pem;
-  options.tls.key_pem = admin_.key_pem;
+  if (!anonymous) {
+    options.tls.certificate_pem = admin_.certificate_pem;
+    options.tls.key_pem = admin_.key_pem;
+  }
   auto client = http::Client::Create(std::move(options));
   Expect(static_cast<bool>(client), "cannot make a client");
   return std::move(*client);

@@ -1,4 +1,4 @@
-// Three API servers on one etcd, under load: what each of them keeps in its memory must not show.
+// Three API servers on one etcd, under load and with clocks that differ: what each of them keeps in its memory must not show.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -24,8 +24,10 @@ class ServersTest : public testing::Test {
   static void SetUpTestSuite() {
     missing_ = TestCluster::Missing();
     if (missing_.empty()) {
+      // Their clocks differ as far as tokens bear it.
       servers_ =
-          std::make_unique<Servers>(kCount, std::vector<std::string>{"--shutdown-delay-duration=500ms"});
+          std::make_unique<Servers>(kCount, std::vector<std::string>{"--shutdown-delay-duration=500ms"},
+                                    std::vector<std::vector<std::string>>{}, std::vector<int>{0, 25, -25});
     }
   }
   static void TearDownTestSuite() { servers_.reset(); }
@@ -74,6 +76,15 @@ class ServersTest : public testing::Test {
   inline static int made_ = 0;
   std::string ns_;
 };
+
+TEST_F(ServersTest, TheirClocksDiffer) {
+  if (!Servers::kMovesClocks) GTEST_SKIP() << "a sanitizer's library has to be the first that is loaded";
+  const Answer ahead = Do(1, "POST", Path("configmaps"), Named("first")),
+               behind = Do(2, "POST", Path("configmaps"), Named("second"));
+  ASSERT_EQ(ahead.status, 201);
+  ASSERT_EQ(behind.status, 201);
+  EXPECT_GT(ahead.Field("creationTimestamp"), behind.Field("creationTimestamp"));
+}
 
 TEST_F(ServersTest, QuotasAreNeverExceeded) {
   constexpr int kHard = 20;
@@ -140,8 +151,8 @@ TEST_F(ServersTest, AddressesAndPortsAreGivenOnce) {
     EXPECT_THAT(values, SizeIs(72)) << field;
     EXPECT_THAT((std::set<std::string>(values.begin(), values.end())), SizeIs(72)) << field;
   }
-  // The same port through all servers at once.
-  for (int port = 32001; port <= 32005; ++port) {
+  // The same port through all servers at once, of those that none of the above has got: they come from the upper part.
+  for (int port = 30001; port <= 30005; ++port) {
     std::atomic<int> created{0};
     AtOnce(kCount, [&](size_t number, Clients& clients) {
       const Answer answer = Servers::Do(*clients[number], "POST", Path("services"),
@@ -221,6 +232,27 @@ TEST_F(ServersTest, ADefinitionThatIsEstablishedIsServedByAll) {
   EXPECT_EQ(Do(0, "GET", "/apis/example.com/v1/namespaces/" + ns_ + "/nothings").status, 404);
 }
 
+TEST_F(ServersTest, ATokenOfOneIsGoodAtAll) {
+  ASSERT_TRUE(Eventually([&] { return Do(0, "GET", Path("serviceaccounts", "default")).status == 200; }));
+  for (size_t issuer = 0; issuer < kCount; ++issuer) {
+    const Answer issued = Do(issuer, "POST", Path("serviceaccounts", "default/token"),
+                             R"({"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","spec":{}})");
+    ASSERT_EQ(issued.status, 201) << issued.body;
+    for (size_t server = 0; server < kCount; ++server) {
+      http::ClientRequest request;
+      request.method = "POST";
+      request.target = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+      request.headers = {{"Authorization", "Bearer " + issued.Field("token")},
+                         {"Content-Type", "application/json"}};
+      request.body = R"({"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1"})";
+      const auto answer = servers_->NewClient(server, true)->Do(request, seconds(30));
+      ASSERT_TRUE(answer) << answer.error().message();
+      EXPECT_EQ(answer->status, 201) << issuer << " " << server << " " << answer->body;
+      EXPECT_THAT(answer->body, HasSubstr("system:serviceaccount:" + ns_ + ":default"));
+    }
+  }
+}
+
 TEST_F(ServersTest, TheyKnowOfEachOther) {
   ASSERT_TRUE(Eventually([&] {
     const std::string body = Do(0, "GET", "/api/v1/namespaces/default/endpoints/kubernetes").body;
@@ -231,6 +263,31 @@ TEST_F(ServersTest, TheyKnowOfEachOther) {
                            "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
                            "?labelSelector=apiserver.kubernetes.io/identity%3Dkube-apiserver");
   EXPECT_THAT(All(leases.body, "\"holderIdentity\":\"apiserver-"), SizeIs(1)) << leases.body;
+}
+
+// The API server, and with it a member of etcd, goes on where the scheduler or the controllers lose their election.
+TEST_F(ServersTest, ALostElectionCostsNoServer) {
+  for (const std::string name : {"kube-controller-manager", "kube-scheduler"}) {
+    const std::string lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/" + name;
+    const auto holder = [&] { return Do(1, "GET", lease).Field("holderIdentity"); };
+    ASSERT_TRUE(Eventually([&] { return !holder().empty(); })) << name;
+    ASSERT_EQ(Do(1, "PATCH", lease,
+                 R"({"spec":{"holderIdentity":"another","leaseDurationSeconds":3,)"
+                 R"("renewTime":"2026-01-01T00:00:00.000000Z"}})")
+                  .status,
+              200);
+    EXPECT_EQ(holder(), "another") << name;
+    EXPECT_TRUE(Eventually([&] { return holder() != "another"; })) << "nobody leads again";
+    EXPECT_TRUE(servers_->Running(0)) << servers_->Log(0);
+    EXPECT_EQ(Do(0, "GET", "/readyz").status, 200);
+  }
+  EXPECT_THAT(servers_->Log(0), HasSubstr("Leader election lost"));
+  // The controllers work again.
+  const std::string after = ns_ + "-after";
+  ASSERT_EQ(Do(1, "POST", "/api/v1/namespaces", Named(after)).status, 201);
+  EXPECT_TRUE(Eventually([&] {
+    return Do(1, "GET", "/api/v1/namespaces/" + after + "/serviceaccounts/default").status == 200;
+  }));
 }
 
 // Clients that repeat requests as client-go does see no failure, and nothing that was acknowledged is lost.
