@@ -19,6 +19,9 @@ grpc::ChannelArguments Arguments() {
   // Peers are on this machine or named by the administrator, so a proxy from the environment does not
   // apply.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // gRPC's own retries end the process (1.51: an assertion of its retry filter) when a server that dies ends a stream
+  // without a status. Callers know better than gRPC what can be tried again.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // Two clients in one process must not share a broken connection's back-off.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return arguments;

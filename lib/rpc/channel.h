@@ -24,7 +24,7 @@ class Status;
 namespace keelson::rpc {
 
 // Channels connect on first use, and reconnect within 2 s when the peer comes back. They receive messages
-// of any size.
+// of any size, and try no call again.
 std::shared_ptr<grpc::Channel> UnixChannel(const std::string& socket_path);
 // `endpoint`: "unix:///run/x.sock", "/run/x.sock" or "host:port". No TLS: the caller makes sure that a host
 // is loopback. `keepalive`: as in TlsOptions; not for sockets.
