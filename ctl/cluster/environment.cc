@@ -29,6 +29,7 @@ Flags PkiFlags(const std::string& pki, bool can_sign) {
                "--kubelet-client-key=" + pki + "/apiserver-kubelet-client.key",
                "--proxy-client-cert-file=" + pki + "/front-proxy-client.crt",
                "--proxy-client-key-file=" + pki + "/front-proxy-client.key",
+               "--peer-ca-file=" + pki + "/ca.crt",
                "--requestheader-client-ca-file=" + pki + "/front-proxy-ca.crt",
                "--requestheader-allowed-names=front-proxy-client",
                "--requestheader-extra-headers-prefix=X-Remote-Extra-",

@@ -69,6 +69,7 @@ TEST_F(Init, WritesAndStartsAControlPlane) {
   for (const char* flag :
        {"--advertise-address=192.0.2.10 ", "--secure-port=6443 ", "--service-cluster-ip-range=10.96.0.0/12 ",
         "--cluster-cidr=10.244.0.0/16\"", "--tls-cert-file=/etc/kubernetes/pki/apiserver.crt ",
+        "--peer-ca-file=/etc/kubernetes/pki/ca.crt ",
         "--cluster-signing-key-file=/etc/kubernetes/pki/ca.key\"", "--enable-bootstrap-token-auth=true "}) {
     EXPECT_THAT(flags, HasSubstr(flag));
   }
