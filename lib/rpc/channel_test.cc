@@ -33,11 +33,11 @@ TEST(GoErrorTest, ReadsAsInGo) {
             "rpc error: code = Unauthenticated desc = ");
 }
 
-TEST(CallTest, AbsentServerIsUnavailableOrTimesOut) {
+TEST(CallTest, AbsentServerIsUnavailable) {
   auto kv = etcdserverpb::KV::NewStub(UnixChannel("/nonexistent/keelson.sock"));
   etcdserverpb::RangeRequest request;
   etcdserverpb::RangeResponse reply;
-  Call call(std::chrono::milliseconds(500));
+  Call call(std::chrono::seconds(30));
   Result<> done = call.Done(kv->Range(call.context(), request, &reply), "range");
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), Code::kUnavailable);
