@@ -53,6 +53,9 @@ int KeepElement(nftnl_set_elem* element, void* arg) {
   if (std::string userdata = bytes(NFTNL_SET_ELEM_USERDATA); !userdata.empty()) {
     nftnl_udata_parse(userdata.data(), static_cast<uint32_t>(userdata.size()), KeepComment, &out.comment);
   }
+  if (nftnl_set_elem_is_set(element, NFTNL_SET_ELEM_EXPIRATION)) {
+    out.lifetime = std::chrono::milliseconds(nftnl_set_elem_get_u64(element, NFTNL_SET_ELEM_EXPIRATION));
+  }
   auto* into = static_cast<Ruleset::SetContents*>(arg);
   std::string key = out.key;
   into->elements.insert_or_assign(std::move(key), std::move(out));

@@ -222,6 +222,9 @@ class Encoder {
                          nftnl_udata_buf_len(comment.get()));
     }
     put(NFTNL_SET_ELEM_DATA, element.data);
+    if (element.lifetime.count() > 0) {
+      nftnl_set_elem_set_u64(out, NFTNL_SET_ELEM_TIMEOUT, static_cast<uint64_t>(element.lifetime.count()));
+    }
     if (element.verdict) {
       nftnl_set_elem_set_u32(out, NFTNL_SET_ELEM_VERDICT,
                              static_cast<uint32_t>(VerdictCode(element.verdict->kind)));

@@ -52,6 +52,13 @@ std::string Describe(const Transaction& transaction, const Batch& batch, uint32_
   return where + ToText(op);
 }
 
+std::vector<std::string> NamesOf(const Ruleset& found) {
+  std::vector<std::string> out;
+  out.reserve(found.sets.size());
+  for (const auto& [name, contents] : found.sets) out.push_back(name);
+  return out;
+}
+
 class RealKernel : public Kernel {
  public:
   explicit RealKernel(NetfilterSocket socket) : socket_(std::move(socket)) {}
@@ -117,6 +124,14 @@ class RealKernel : public Kernel {
     }
     KEELSON_RETURN_IF_ERROR(FillSets(out));
     return std::optional<Ruleset>(std::move(out));
+  }
+
+  Result<std::vector<std::string>> SetNames(const Table& table) override {
+    Ruleset found{.table = table};
+    Result<> asked = Ask(table, NFT_MSG_GETSET, NLM_F_DUMP, {{NFTA_SET_TABLE, table.name}},
+                         [&](const nlmsghdr* header) { DecodeSet(header, found); });
+    if (!asked && !asked.error().Is(Code::kNotFound)) return asked.error();
+    return NamesOf(found);
   }
 
   Result<bool> HasChain(const Table& table, const std::string& chain) override {
@@ -237,6 +252,11 @@ Result<std::optional<Ruleset>> Kernel::ReadSets(const Table& table, const std::v
     return std::find(names.begin(), names.end(), set.first) == names.end();
   });
   return found;
+}
+
+Result<std::vector<std::string>> Kernel::SetNames(const Table& table) {
+  KEELSON_ASSIGN_OR_RETURN(std::optional<Ruleset> found, ReadSets(table));
+  return found ? NamesOf(*found) : std::vector<std::string>();
 }
 
 Result<std::unique_ptr<Kernel>> OpenKernel() {

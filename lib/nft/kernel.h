@@ -25,6 +25,8 @@ class Kernel {
   virtual Result<std::optional<Ruleset>> ReadSets(const Table& table) { return Read(table); }
   // Like ReadSets(), of the sets with these names that the table has.
   virtual Result<std::optional<Ruleset>> ReadSets(const Table& table, const std::vector<std::string>& names);
+  // The names of the table's sets, without their contents: cheap. Empty when there is no such table.
+  virtual Result<std::vector<std::string>> SetNames(const Table& table);
   // Whether the table has the chain. Cheap, unlike Read().
   virtual Result<bool> HasChain(const Table& table, const std::string& chain) = 0;
   // The generation of the ruleset: grows by one with every transaction, by anyone, that changes any table.

@@ -320,6 +320,38 @@ TEST_P(KernelTest, EveryExpressionAndKindOfSetIsAccepted) {
   }
 }
 
+TEST_P(KernelTest, ElementsLiveAsLongAsTheySayUntilTheyAreRenewed) {
+  const Set names{.name = "subdomains4-example.com",
+                  .key = {Type::kIpv4Addr},
+                  .dynamic = true,
+                  .timeout = std::chrono::minutes(1)};
+  Element element{.key = Key().Ip(*IpAddress::Parse("192.0.2.1")).bytes(), .lifetime = std::chrono::hours(1)};
+  Transaction first(kTable);
+  first.AddTable();
+  first.AddSet(names);
+  first.AddElements(names, {element});
+  ASSERT_TRUE(kernel_->Apply(first));
+  auto left = [&] { return Found().sets.at(names.name).elements.at(element.key).lifetime; };
+  EXPECT_LE(left(), std::chrono::hours(1));
+  EXPECT_GT(left(), std::chrono::minutes(30));
+  Element longer = element;
+  longer.lifetime = std::chrono::hours(3);
+  Transaction renewal(kTable);
+  renewal.DeleteElements(names, {element});
+  renewal.AddElements(names, {longer});
+  ASSERT_TRUE(kernel_->Apply(renewal));
+  EXPECT_LE(left(), std::chrono::hours(3));
+  EXPECT_GT(left(), std::chrono::hours(2));
+  EXPECT_EQ(kernel_->SetNames(kTable).value_or(std::vector<std::string>()),
+            std::vector<std::string>{names.name});
+  EXPECT_EQ(kernel_->SetNames({Family::kInet, "absent"}).value_or(std::vector<std::string>{"?"}),
+            std::vector<std::string>());
+  // What is in the set stays when the rules are compared with the wanted ones.
+  Ruleset wanted{.table = kTable};
+  wanted.sets[names.name].set = names;
+  EXPECT_TRUE(Diff(Found(), wanted).empty());
+}
+
 TEST(MonitorTest, TellsWhoChangedWhichTable) {
   auto netns = linux::NetNs::Make();
   if (!netns) GTEST_SKIP() << netns.error().message();

@@ -65,6 +65,8 @@ struct Element {
   std::string data = {};     // maps
   std::optional<Verdict> verdict = {};
   std::string comment = {};  // 128 bytes at most; nft(8) shows it
+  // In sets with a timeout. Written: how long it lives; 0: as long as the set says. Read: what is left of it.
+  std::chrono::milliseconds lifetime{0};
   bool operator==(const Element&) const = default;
 };
 
