@@ -25,7 +25,8 @@ struct Clause {
     kDrop,
     kNextChain,
   } action = Action::kReturn;
-  std::string note = {};  // the rule that it is from: "NAMESPACE/NAME ingress[0]"
+  // The rule that it is from: "NAMESPACE/NAME ingress[0]", "NAME egress[0] to *.example.com"
+  std::string note = {};
 };
 
 // Sorts, and makes one clause of those that match the same packets.

@@ -57,10 +57,13 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-// Either a block or selectors. Without a namespace selector the pods are those of the policy's namespace.
+// A block, a domain name or selectors. Without a namespace selector the pods are those of the policy's namespace.
 struct Peer {
   std::optional<Selector> pods = {}, namespaces = {};
   std::optional<Block> block = {};
+  // "www.example.com", "*.example.com": addresses that the cluster's DNS has given for such a name
+  // (lib/dataplane/domain_sets.h). In egress rules of ClusterPolicies that accept.
+  std::string domain = {};
   bool operator==(const Peer&) const = default;
 };
 
@@ -92,8 +95,8 @@ struct Policy {
   bool operator==(const Policy&) const = default;
 };
 
-// A rule of a ClusterNetworkPolicy. Its peers have a namespace selector, or are blocks; without peers it matches
-// any address, without ports every packet.
+// A rule of a ClusterNetworkPolicy. Its peers have a namespace selector, or are blocks or domain names; without peers it
+// matches any address, without ports every packet. Beside a domain name no port is named.
 struct TierRule {
   enum class Action { kAccept, kDeny, kPass };
   Action action = Action::kDeny;
@@ -103,17 +106,22 @@ struct TierRule {
   bool operator==(const TierRule&) const = default;
 };
 
-// A ClusterNetworkPolicy. The tier Admin decides before NetworkPolicies, the tier Baseline about pods that no
+// A ClusterNetworkPolicy, or one of the older kinds AdminNetworkPolicy and BaselineAdminNetworkPolicy, whose `name` has
+// their kind in front: "AdminNetworkPolicy/NAME". The tier Admin decides before NetworkPolicies, the tier Baseline about pods that no
 // NetworkPolicy isolates. Within a tier the lower priority comes first, and of equal ones the lower name.
 struct ClusterPolicy {
   enum class Tier { kAdmin, kBaseline };
   std::string name = {};
   Tier tier = Tier::kAdmin;
-  int priority = 0;
+  int priority = 0;           // 0 to 1000; 1001 of a BaselineAdminNetworkPolicy, which has none
   Selector namespaces, pods;  // both have to match
   std::vector<TierRule> ingress = {}, egress = {};
   // What cannot be understood or enforced: it is handled as the API says of an unknown peer ("fail closed").
   std::vector<std::string> problems = {};
+  // "ClusterNetworkPolicy NAME", "AdminNetworkPolicy/NAME": for people.
+  std::string Title() const {
+    return name.find('/') == std::string::npos ? "ClusterNetworkPolicy " + name : name;
+  }
   const std::vector<TierRule>& Rules(Direction direction) const {
     return direction == Direction::kIngress ? ingress : egress;
   }

@@ -24,19 +24,20 @@ Attachments Attach(const Cluster& cluster) {
   return out;
 }
 
-// KEELSON_RANDOM_CLUSTERS: another number of clusters than the suite has time for.
+// KEELSON_RANDOM_CLUSTERS: another number of clusters.
 unsigned ClusterCount() {
   const char* text = std::getenv("KEELSON_RANDOM_CLUSTERS");
-  return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 3000;
+  return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 10000;
 }
 
 TEST(RandomClusters, TheRulesDecideAsTheApiSays) {
-  size_t passed = 0, dropped = 0;
+  size_t passed = 0, dropped = 0, by_name = 0;
   for (unsigned seed = 1; seed <= ClusterCount(); ++seed) {
     Dice dice(seed);
     Cluster cluster = RandomCluster(dice);
     Attachments attachments = Attach(cluster);
-    TracedPlan plan(MakePlan(cluster, kNode, attachments));
+    const ResolvedNames names = RandomNames(dice);
+    TracedPlan plan(MakePlan(cluster, kNode, attachments), names);
     for (int i = 0; i < 40; ++i) {
       bool v4 = dice.Odds(5);
       auto any = [&]() -> IpAddress {
@@ -46,20 +47,28 @@ TEST(RandomClusters, TheRulesDecideAsTheApiSays) {
       };
       Packet packet{any(), any(), dice.Of<uint8_t>({6, 6, 17, 132, 1}),
                     dice.Of<uint16_t>({80, 81, 8080, 8001, 9})};
+      if (!names.empty() && dice.Odds(2)) {
+        const std::vector<IpAddress>& given =
+            std::next(names.begin(), dice.Below(static_cast<int>(names.size())))->second;
+        packet.destination = given[static_cast<size_t>(dice.Below(static_cast<int>(given.size())))];
+        packet.source = Address(packet.destination.is_v4(), 1, dice.Below(10) + 1);
+      }
       // Addresses of this node that no pod has are dropped, whatever policies say.
       bool known = true;
       for (const IpAddress& address : {packet.source, packet.destination}) {
         bool here = kNode.pod_cidrs[0].Contains(address) || kNode.pod_cidrs[1].Contains(address);
         known = known && (!here || attachments.contains(address));
       }
-      bool expected = known && Permitted(cluster, "n1", packet);
+      bool expected = known && Permitted(cluster, names, "n1", packet);
       ASSERT_EQ(plan.Passes(packet), expected) << "seed " << seed << ": " << Text(packet);
       ++(expected ? passed : dropped);
+      if (!cluster.cluster_policies.empty() && expected && !Permitted(cluster, {}, "n1", packet)) ++by_name;
     }
   }
-  // Both happen often, so the comparison means something.
+  // All happen often, so the comparison means something.
   EXPECT_GT(passed, 10000u);
   EXPECT_GT(dropped, 10000u);
+  EXPECT_GT(by_name, 100u) << "packets that only a domain name lets through";
 }
 
 TEST(RandomClusters, OnePodMoreChangesElementsOnly) {

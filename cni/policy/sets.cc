@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/crypto/digest.h"
+#include "lib/dataplane/domain_sets.h"
 
 namespace keelson::cni::policy {
 namespace {
@@ -60,7 +61,12 @@ std::vector<std::string> KeysOf(const SetSpec& spec, const Pod& pod, const IpAdd
 
 template <typename Fill>
 SetRef SetMaker::Make(const char* kind, const std::string& description, Fill fill) {
-  std::string name = std::string(kind) + (v4_ ? "4-" : "6-") + crypto::Sha256Hex(description).substr(0, 24);
+  return MakeNamed(std::string(kind) + (v4_ ? "4-" : "6-") + crypto::Sha256Hex(description).substr(0, 24),
+                   fill);
+}
+
+template <typename Fill>
+SetRef SetMaker::MakeNamed(std::string name, Fill fill) {
   std::weak_ptr<const SetSpec>& known = known_[name];
   if (SetRef there = known.lock()) return there;
   auto made = std::make_shared<SetSpec>();
@@ -134,6 +140,12 @@ SetRef SetMaker::Blocks(std::vector<IpRange> addresses, const std::vector<PortRa
       }
     }
   });
+}
+
+SetRef SetMaker::Domain(const std::string& pattern) {
+  nft::Set set = dataplane::DomainAddresses(pattern, v4_);
+  std::string name = set.name;
+  return MakeNamed(std::move(name), [&](SetSpec& spec) { spec.set = std::move(set); });
 }
 
 }  // namespace keelson::cni::policy

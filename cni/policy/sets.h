@@ -13,7 +13,8 @@
 
 namespace keelson::cni::policy {
 
-// Either elements that never change (ports, blocks), or those of the pods that a peer picks.
+// Either elements that never change (ports, blocks), or those of the pods that a peer picks, or those that the cluster's DNS
+// adds (`set.dynamic`).
 struct SetSpec {
   nft::Set set = {};
   bool v4 = true;
@@ -43,10 +44,14 @@ class SetMaker {
   SetRef NamedPorts(const std::string& ns, const Peer& peer, const std::vector<Port>& names);
   // Ranges of address . protocol, or with `ports` of address . protocol . port. `addresses` is not empty.
   SetRef Blocks(std::vector<IpRange> addresses, const std::vector<PortRange>& ports);
+  // Addresses of a domain name (Peer::domain), which the cluster's DNS writes.
+  SetRef Domain(const std::string& pattern);
 
  private:
   template <typename Fill>
   SetRef Make(const char* kind, const std::string& description, Fill fill);
+  template <typename Fill>
+  SetRef MakeNamed(std::string name, Fill fill);
   void Prune();
 
   const bool v4_;

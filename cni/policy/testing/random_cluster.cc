@@ -3,8 +3,12 @@
 namespace keelson::cni::policy {
 
 IpAddress Address(bool v4, int node, int number) {
-  std::string n = std::to_string(node), i = std::to_string(number);
-  return *IpAddress::Parse(v4 ? "10.244." + n + "." + i : "fd44:" + n + "::" + i);
+  // 10.244.NODE.NUMBER, fd44:NODE::NUMBER
+  std::string bytes = v4 ? std::string("\x0a\xf4", 2) : std::string("\xfd\x44", 2) + std::string(14, '\0');
+  if (v4) return IpAddress::FromBytes(bytes + static_cast<char>(node) + static_cast<char>(number));
+  bytes[3] = static_cast<char>(node);
+  bytes[15] = static_cast<char>(number);
+  return IpAddress::FromBytes(bytes);
 }
 
 Labels RandomLabels(Dice& dice) {
@@ -72,6 +76,18 @@ Peer RandomPeer(Dice& dice) {
   return out;
 }
 
+// Only where the rule names no port, as the API wants it.
+void AddDomains(Dice& dice, Rule& rule) {
+  for (const Port& port : rule.ports) {
+    if (!port.name.empty()) return;
+  }
+  for (int n = dice.Odds(8) ? dice.Below(3) : 0; n >= 0; --n) {
+    rule.peers.push_back(
+        {.domain = dice.Of<const char*>({"example.com", "www.example.com", "a.b.example.com", "*.example.com",
+                                         "*.b.example.com", "*.example.org"})});
+  }
+}
+
 }  // namespace
 
 Rule RandomRule(Dice& dice) {
@@ -115,6 +131,20 @@ Policy RandomPolicy(Dice& dice, int number) {
   return policy;
 }
 
+ResolvedNames RandomNames(Dice& dice) {
+  ResolvedNames out;
+  for (const char* name : {"example.com", "www.example.com", "b.example.com", "a.b.example.com",
+                           "www.example.org", "notexample.com"}) {
+    for (int n = dice.Below(3); n > 0; --n) {
+      const bool v4 = dice.Odds(5);
+      out[name].push_back(dice.Odds(6) ? *IpAddress::Parse(v4 ? dice.Of({"192.0.2.7", "192.0.2.8"})
+                                                              : dice.Of({"2001:db8::7", "2001:db8::8"}))
+                                       : Address(v4, dice.Of({1, 2}), dice.Below(10) + 1));
+    }
+  }
+  return out;
+}
+
 ClusterPolicy RandomClusterPolicy(Dice& dice, int number) {
   using Action = TierRule::Action;
   ClusterPolicy out{.name = "c" + std::to_string(number), .namespaces = {}, .pods = {}};
@@ -129,9 +159,13 @@ ClusterPolicy RandomClusterPolicy(Dice& dice, int number) {
       for (Peer& peer : rule.peers) {
         if (!peer.block && !peer.namespaces) peer.namespaces = RandomSelector(dice);
       }
-      rules->push_back({.action = dice.Of({Action::kAccept, Action::kDeny, Action::kPass}),
-                        .peers = std::move(rule.peers),
-                        .ports = std::move(rule.ports)});
+      const Action action = dice.Of({Action::kAccept, Action::kDeny, Action::kPass});
+      const bool names = rules == &out.egress && action == Action::kAccept && dice.Odds(7);
+      if (names && dice.Odds(7)) rule = {};
+      if (names) AddDomains(dice, rule);
+      rules->push_back({.action = action, .peers = std::move(rule.peers), .ports = std::move(rule.ports)});
+      // As those who list names do: everything else is denied.
+      if (names && dice.Odds(7)) rules->push_back({.action = Action::kDeny});
     }
   }
   return out;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cni/policy/objects.h"
+#include "cni/policy/testing/naive.h"
 
 namespace keelson::cni::policy {
 
@@ -32,5 +33,7 @@ Pod RandomPod(Dice& dice, int number);
 Policy RandomPolicy(Dice& dice, int number);
 ClusterPolicy RandomClusterPolicy(Dice& dice, int number);
 Cluster RandomCluster(Dice& dice);
+// Answers of the cluster's DNS, for names that the policies name and for others.
+ResolvedNames RandomNames(Dice& dice);
 
 }  // namespace keelson::cni::policy

@@ -3,16 +3,28 @@
 
 #include "cni/policy/plan.h"
 #include "cni/policy/testing/naive.h"
+#include "lib/dataplane/domain_sets.h"
 #include "lib/nft/trace.h"
 
 namespace keelson::cni::policy {
 
 class TracedPlan {
  public:
-  explicit TracedPlan(const Plan& plan) {
+  // `names`: what the cluster's DNS has written into the sets of the plan.
+  explicit TracedPlan(Plan plan, const ResolvedNames& names = {}) {
     nft::LiveTable table;
-    table.contents = plan.rules;
-    for (const auto& [name, contents] : plan.rules.chains) {
+    table.contents = std::move(plan.rules);
+    for (const auto& [name, addresses] : names) {
+      for (const IpAddress& address : addresses) {
+        for (const std::string& set : dataplane::DomainSetsOf(name, address.is_v4())) {
+          auto contents = table.contents.sets.find(set);
+          if (contents == table.contents.sets.end()) continue;
+          const std::string key = nft::Key().Ip(address).bytes();
+          contents->second.elements.insert_or_assign(key, nft::Element{.key = key});
+        }
+      }
+    }
+    for (const auto& [name, contents] : table.contents.chains) {
       auto& programs = table.programs[name];
       for (const nft::Rule& rule : contents.rules) programs.push_back({rule.exprs(), "", 0, {}, rule.note()});
     }
