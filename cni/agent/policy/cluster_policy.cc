@@ -1,142 +1,22 @@
 #include "cni/agent/policy/cluster_policy.h"
 
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <boost/json.hpp>
 #include <optional>
+
+#include "cni/agent/policy/policy_parts.h"
 
 namespace keelson::cni::agent {
 namespace {
 
 namespace json = boost::json;
+using json_parts::Find;
+using json_parts::List;
+using json_parts::Number;
+using json_parts::Text;
 using policy::Selector;
 
-const json::value* Find(const json::value& value, std::string_view field) {
-  return value.is_object() ? value.get_object().if_contains(field) : nullptr;
-}
-const json::array& List(const json::value& value, std::string_view field) {
-  static const json::array none;
-  const json::value* found = Find(value, field);
-  return found && found->is_array() ? found->get_array() : none;
-}
-std::string Text(const json::value& value, std::string_view field) {
-  const json::value* found = Find(value, field);
-  return found && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-// 0 for what is no whole number of a sensible size.
-int64_t Number(const json::value& value, std::string_view field) {
-  const json::value* found = Find(value, field);
-  return found && found->is_int64() ? found->get_int64() : 0;
-}
-
-// A part of one rule, or of a subject; `problem` is set when it cannot be understood.
-class PartReader {
- public:
-  explicit PartReader(std::string& problem) : problem_(problem) {}
-
-  Selector ReadSelector(const json::value& value) {
-    Selector out;
-    for (const json::value& expression : List(value, "matchExpressions")) {
-      Selector::Requirement& wanted = out.requirements.emplace_back();
-      wanted.key = Text(expression, "key");
-      const std::string name = Text(expression, "operator");
-      wanted.op = name == "In"             ? Selector::Op::kIn
-                  : name == "NotIn"        ? Selector::Op::kNotIn
-                  : name == "Exists"       ? Selector::Op::kExists
-                  : name == "DoesNotExist" ? Selector::Op::kDoesNotExist
-                                           : Selector::Op::kNothing;
-      if (wanted.op == Selector::Op::kNothing) problem_ = "unknown operator \"" + name + "\" of a selector";
-      for (const json::value& one : List(expression, "values")) {
-        if (one.is_string()) wanted.values.emplace_back(one.get_string());
-      }
-    }
-    const json::value* labels = Find(value, "matchLabels");
-    if (!labels || !labels->is_object()) return out;
-    policy::Labels equal;  // sorted, so that equal selectors have equal texts
-    for (const auto& [key, wanted] : labels->get_object()) {
-      if (wanted.is_string()) equal.emplace(key, std::string(wanted.get_string()));
-    }
-    for (const auto& [key, wanted] : equal) out.requirements.push_back({.key = key, .values = {wanted}});
-    return out;
-  }
-
-  // `namespaces`, or `pods` with both selectors.
-  bool ReadSelectors(const json::value& value, Selector& namespaces, Selector& pods) {
-    if (const json::value* found = Find(value, "namespaces")) {
-      namespaces = ReadSelector(*found);
-      return true;
-    }
-    const json::value* found = Find(value, "pods");
-    if (!found) return false;
-    if (const json::value* of = Find(*found, "namespaceSelector")) namespaces = ReadSelector(*of);
-    if (const json::value* of = Find(*found, "podSelector")) pods = ReadSelector(*of);
-    return true;
-  }
-
-  void ReadPeer(const json::value& value, bool ingress, std::vector<policy::Peer>& out) {
-    policy::Peer peer{.pods = Selector(), .namespaces = Selector()};
-    if (!value.is_object() || value.get_object().size() != 1) {
-      problem_ = "a peer without exactly one field that is known";
-    } else if (ReadSelectors(value, *peer.namespaces, *peer.pods)) {
-      out.push_back(std::move(peer));
-    } else if (Find(value, "networks") && !ingress) {
-      for (const json::value& cidr : List(value, "networks")) {
-        Result<IpPrefix> parsed =
-            IpPrefix::Parse(cidr.is_string() ? std::string_view(cidr.get_string()) : "");
-        if (!parsed) problem_ = "a network that is no CIDR";
-        if (parsed) out.push_back({.block = policy::Block{.cidr = parsed->Masked()}});
-      }
-    } else {
-      problem_ =
-          "peers of the kind \"" + std::string(value.get_object().begin()->key()) + "\" are not supported";
-    }
-  }
-
-  void ReadProtocol(const json::value& value, std::vector<policy::Port>& out) {
-    if (!value.is_object() || value.get_object().size() != 1) {
-      problem_ = "a protocol without exactly one field that is known";
-      return;
-    }
-    for (auto [field, number] :
-         {std::pair("tcp", IPPROTO_TCP), std::pair("udp", IPPROTO_UDP), std::pair("sctp", IPPROTO_SCTP)}) {
-      const json::value* found = Find(value, field);
-      if (!found) continue;
-      policy::Port port{.protocol = static_cast<uint8_t>(number)};
-      const json::value* destination = Find(*found, "destinationPort");
-      if (destination) ReadPort(*destination, port);
-      // A field beside it may narrow the match down.
-      if (!found->is_object() || found->get_object().size() != 1 || !destination) {
-        problem_ = "a protocol without a destinationPort alone";
-      }
-      out.push_back(std::move(port));
-      return;
-    }
-    const std::string name = Text(value, "destinationNamedPort");
-    if (name.empty()) {
-      problem_ = "an unknown protocol";
-      return;
-    }
-    for (int number : {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP}) {
-      out.push_back({.protocol = static_cast<uint8_t>(number), .name = name});
-    }
-  }
-
- private:
-  void ReadPort(const json::value& value, policy::Port& out) {
-    const json::value* range = Find(value, "range");
-    const int64_t first = range ? Number(*range, "start") : Number(value, "number");
-    const int64_t last = range ? Number(*range, "end") : first;
-    if (first < 1 || last < first || last > 65535) {
-      problem_ = "an invalid destinationPort";
-      return;
-    }
-    out.first = static_cast<uint16_t>(first);
-    out.last = static_cast<uint16_t>(last);
-  }
-
-  std::string& problem_;
-};
+constexpr int kBehindAll = 1001;  // a BaselineAdminNetworkPolicy, of its tier
 
 // The name is for people: what would not fit into a comment or a list of names is replaced.
 std::string PlainName(std::string name) {
@@ -148,26 +28,50 @@ std::string PlainName(std::string name) {
   return name;
 }
 
-void ReadRules(const json::value& spec, bool ingress, policy::ClusterPolicy& out) {
+std::optional<policy::TierRule::Action> ActionOf(ClusterPolicyKind kind, std::string_view name) {
+  using Action = policy::TierRule::Action;
+  if (name == (kind == ClusterPolicyKind::kClusterNetworkPolicy ? "Accept" : "Allow")) return Action::kAccept;
+  if (name == "Deny") return Action::kDeny;
+  if (name == "Pass" && kind != ClusterPolicyKind::kBaselineAdminNetworkPolicy) return Action::kPass;
+  return std::nullopt;
+}
+
+// What is wrong with the rule; empty: nothing.
+std::string ReadRule(const json::value& value, ClusterPolicyKind kind, bool ingress, policy::TierRule& rule) {
+  std::string problem;
+  PartReader reader(problem);
+  rule.name = PlainName(Text(value, "name"));
+  const std::string name = Text(value, "action");
+  const std::optional<policy::TierRule::Action> action = ActionOf(kind, name);
+  rule.action = action.value_or(policy::TierRule::Action::kDeny);
+  if (!action) problem = "unknown action \"" + name + "\"";
+  const PartReader::Place place{.ingress = ingress,
+                                .accepts = rule.action == policy::TierRule::Action::kAccept};
+  for (const json::value& peer : List(value, ingress ? "from" : "to")) {
+    reader.ReadPeer(peer, place, rule.peers);
+  }
+  if (rule.peers.empty() && problem.empty()) problem = "no peers";
+  const bool old = kind != ClusterPolicyKind::kClusterNetworkPolicy;
+  const char* ports = old ? "ports" : "protocols";
+  for (const json::value& port : List(value, ports)) {
+    old ? reader.ReadPort(port, rule.ports) : reader.ReadProtocol(port, rule.ports);
+  }
+  if (Find(value, ports) && rule.ports.empty() && problem.empty()) problem = std::string("no ") + ports;
+  const bool domains = std::any_of(rule.peers.begin(), rule.peers.end(),
+                                   [](const policy::Peer& peer) { return !peer.domain.empty(); });
+  const bool named = std::any_of(rule.ports.begin(), rule.ports.end(),
+                                 [](const policy::Port& port) { return !port.name.empty(); });
+  if (domains && named) problem = "a named port beside domainNames";
+  return problem;
+}
+
+void ReadRules(const json::value& spec, ClusterPolicyKind kind, bool ingress, policy::ClusterPolicy& out) {
   using Action = policy::TierRule::Action;
   const std::string field = ingress ? "ingress" : "egress";
   for (const json::value& value : List(spec, field)) {
     auto& rules = ingress ? out.ingress : out.egress;
     policy::TierRule& rule = rules.emplace_back();
-    rule.name = PlainName(Text(value, "name"));
-    std::string problem;
-    PartReader reader(problem);
-    const std::string action = Text(value, "action");
-    rule.action = action == "Accept" ? Action::kAccept : action == "Pass" ? Action::kPass : Action::kDeny;
-    if (action != "Accept" && action != "Pass" && action != "Deny") {
-      problem = "unknown action \"" + action + "\"";
-    }
-    for (const json::value& peer : List(value, ingress ? "from" : "to")) {
-      reader.ReadPeer(peer, ingress, rule.peers);
-    }
-    if (rule.peers.empty() && problem.empty()) problem = "no peers";
-    for (const json::value& protocol : List(value, "protocols")) reader.ReadProtocol(protocol, rule.ports);
-    if (Find(value, "protocols") && rule.ports.empty() && problem.empty()) problem = "no protocols";
+    const std::string problem = ReadRule(value, kind, ingress, rule);
     if (problem.empty()) continue;
     const std::string where = "rule " + std::to_string(rules.size() - 1) + " of " + field;
     if (rule.action == Action::kAccept) {
@@ -185,19 +89,39 @@ void ReadRules(const json::value& spec, bool ingress, policy::ClusterPolicy& out
   }
 }
 
-ParsedClusterPolicy ReadPolicy(const json::value& object) {
+std::string NameIn(ClusterPolicyKind kind, const std::string& object) {
+  switch (kind) {
+    case ClusterPolicyKind::kAdminNetworkPolicy:
+      return "AdminNetworkPolicy/" + object;
+    case ClusterPolicyKind::kBaselineAdminNetworkPolicy:
+      return "BaselineAdminNetworkPolicy/" + object;
+    case ClusterPolicyKind::kClusterNetworkPolicy:
+      break;
+  }
+  return object;
+}
+
+std::string TierOf(ClusterPolicyKind kind, const json::value& spec) {
+  if (kind == ClusterPolicyKind::kAdminNetworkPolicy) return "Admin";
+  return kind == ClusterPolicyKind::kBaselineAdminNetworkPolicy ? "Baseline" : Text(spec, "tier");
+}
+
+ParsedClusterPolicy ReadPolicy(const json::value& object, ClusterPolicyKind kind) {
   ParsedClusterPolicy out;
   static const json::value nothing;
   const json::value* metadata = Find(object, "metadata");
   const json::value* found = Find(object, "spec");
   const json::value& spec = found ? *found : nothing;
   policy::ClusterPolicy& policy = out.policy;
-  if (metadata) policy.name = Text(*metadata, "name");
+  if (metadata) out.object = Text(*metadata, "name");
+  policy.name = NameIn(kind, out.object);
   if (metadata) out.generation = Number(*metadata, "generation");
-  const std::string tier = Text(spec, "tier");
+  const std::string tier = TierOf(kind, spec);
   policy.tier =
       tier == "Baseline" ? policy::ClusterPolicy::Tier::kBaseline : policy::ClusterPolicy::Tier::kAdmin;
-  policy.priority = static_cast<int>(std::clamp<int64_t>(Number(spec, "priority"), 0, 1000));
+  policy.priority = kind == ClusterPolicyKind::kBaselineAdminNetworkPolicy
+                        ? kBehindAll
+                        : static_cast<int>(std::clamp<int64_t>(Number(spec, "priority"), 0, 1000));
   std::string problem;
   PartReader reader(problem);
   const json::value* subject = Find(spec, "subject");
@@ -211,8 +135,8 @@ ParsedClusterPolicy ReadPolicy(const json::value& object) {
     }
     policy.problems.push_back("only rules that deny count, perhaps for more pods than are meant: " + problem);
   }
-  ReadRules(spec, true, policy);
-  ReadRules(spec, false, policy);
+  ReadRules(spec, kind, true, policy);
+  ReadRules(spec, kind, false, policy);
   if (tier != "Admin" && tier != "Baseline") {
     only_denies = true;
     policy.problems.push_back("only rules that deny count, in tier Admin: unknown tier \"" + tier + "\"");
@@ -240,15 +164,15 @@ std::string MessageOf(const policy::ClusterPolicy& policy) {
 
 }  // namespace
 
-Result<ClusterPolicyList> ParseClusterPolicies(std::string_view text) {
+Result<ClusterPolicyList> ParseClusterPolicies(std::string_view text, ClusterPolicyKind kind) {
   boost::system::error_code error;
   const json::value list = json::parse(text, error);
-  if (error || !Find(list, "items")) return Error(Code::kInternal, "no list of ClusterNetworkPolicies");
+  if (error || !Find(list, "items")) return Error(Code::kInternal, "no list of policies");
   ClusterPolicyList out;
   if (const json::value* metadata = Find(list, "metadata")) {
     out.resource_version = Text(*metadata, "resourceVersion");
   }
-  for (const json::value& item : List(list, "items")) out.policies.push_back(ReadPolicy(item));
+  for (const json::value& item : List(list, "items")) out.policies.push_back(ReadPolicy(item, kind));
   return out;
 }
 

@@ -23,8 +23,9 @@ std::string ListOf(const std::string& spec, const std::string& status = "{}") {
   return R"({"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"p","generation":3},"spec":)" +
          spec + R"(,"status":)" + status + "}]}";
 }
-ParsedClusterPolicy Parse(const std::string& spec, const std::string& status = "{}") {
-  Result<ClusterPolicyList> list = ParseClusterPolicies(ListOf(spec, status));
+ParsedClusterPolicy Parse(const std::string& spec, const std::string& status = "{}",
+                          ClusterPolicyKind kind = ClusterPolicyKind::kClusterNetworkPolicy) {
+  Result<ClusterPolicyList> list = ParseClusterPolicies(ListOf(spec, status), kind);
   EXPECT_TRUE(list && list->policies.size() == 1 && list->resource_version == "7");
   return list->policies.at(0);
 }
@@ -66,7 +67,14 @@ TEST(ClusterPolicy, WhatIsNotSupportedFailsClosed) {
     bool denies_all;
     const char* why;
   } cases[] = {
-      {R"({"action":"Accept","to":[{"domainNames":["a.example"]}]})", false, "domainNames"},
+      {R"({"action":"Deny","to":[{"domainNames":["a.example"]}]})", true, "does not accept"},
+      {R"({"action":"Pass","to":[{"namespaces":{}},{"domainNames":["a.example"]}]})", true,
+       "does not accept"},
+      {R"({"action":"Accept","to":[{"domainNames":["*.example","a.example"]}]})", false, "domain name"},
+      {R"({"action":"Accept","to":[{"domainNames":[7]}]})", false, "domain name"},
+      {R"({"action":"Accept","to":[{"domainNames":[]}]})", false, "no peers"},
+      {R"({"action":"Accept","to":[{"domainNames":["a.example"]}],"protocols":[{"destinationNamedPort":"web"}]})",
+       false, "named port"},
       {R"({"action":"Accept","to":[{"nodes":{}}]})", false, "nodes"},
       {R"({"action":"Deny","to":[{"nodes":{}}]})", true, "nodes"},
       {R"({"action":"Pass","to":[{"namespaces":{}},{"nodes":{}}]})", true, "nodes"},
@@ -77,9 +85,12 @@ TEST(ClusterPolicy, WhatIsNotSupportedFailsClosed) {
       {R"({"action":"Accept","to":[{"namespaces":{}}],"protocols":[{"icmp":{}}]})", false, "protocol"},
       {R"({"action":"Accept","to":[{"namespaces":{}}],"protocols":[]})", false, "protocols"},
       {R"({"action":"Accept","to":[{"namespaces":{}}],"protocols":[{"tcp":{"destinationPort":{"number":0}}}]})",
-       false, "destinationPort"},
+       false, "invalid port"},
       {R"({"action":"Accept","to":[{"namespaces":{"matchExpressions":[{"key":"a","operator":"Gt"}]}}]})",
        false, "operator"},
+      {R"({"action":"Accept","to":[{"namespaces":{"namespaceSelector":{"matchLabels":{"a":"b"}}}}]})", false,
+       "namespaceSelector"},
+      {R"({"action":"Accept","to":[{"pods":{"podSelector":{},"namespaces":{}}}]})", false, "unknown field"},
   };
   for (const Case& c : cases) {
     ParsedClusterPolicy parsed = Parse(head + c.rule + "]}");
@@ -117,8 +128,76 @@ TEST(ClusterPolicy, AStatusThatSaysItIsLeftAlone) {
   EXPECT_TRUE(NeedsStatus(Parse(spec)));
   EXPECT_FALSE(NeedsStatus(Parse(spec, R"({"conditions":[{"type":"Enforced","status":"True",
                                            "message":"every rule is enforced as written"}]})")));
-  EXPECT_FALSE(ParseClusterPolicies("[]"));
-  EXPECT_FALSE(ParseClusterPolicies("{"));
+  EXPECT_FALSE(ParseClusterPolicies("[]", ClusterPolicyKind::kClusterNetworkPolicy));
+  EXPECT_FALSE(ParseClusterPolicies("{", ClusterPolicyKind::kClusterNetworkPolicy));
+}
+
+TEST(ClusterPolicy, DomainNamesOfRulesThatAccept) {
+  ParsedClusterPolicy parsed = Parse(R"({"tier":"Admin","priority":1,"subject":{"namespaces":{}},"egress":[
+      {"action":"Accept","to":[{"domainNames":["WWW.Example.com.","*.example.org"]},{"networks":["10.0.0.0/8"]}]}]})");
+  EXPECT_THAT(parsed.policy.problems, IsEmpty());
+  ASSERT_THAT(parsed.policy.egress, SizeIs(1));
+  const std::vector<policy::Peer>& peers = parsed.policy.egress[0].peers;
+  ASSERT_THAT(peers, SizeIs(3));
+  EXPECT_EQ(peers[0].domain, "www.example.com");
+  EXPECT_EQ(peers[1].domain, "*.example.org");
+  EXPECT_TRUE(peers[2].block.has_value());
+}
+
+TEST(ClusterPolicy, AdminNetworkPoliciesAreOfTierAdmin) {
+  const std::string spec = R"({"priority": 40, "subject": {"pods": {
+        "namespaceSelector": {"matchLabels": {"team": "a"}}, "podSelector": {"matchLabels": {"app": "b"}}}},
+      "ingress": [{"name": "all", "action": "Allow", "from": [{"namespaces": {}}]},
+                  {"action": "Pass", "from": [{"pods": {"namespaceSelector": {}, "podSelector": {}}}]}],
+      "egress": [{"action": "Deny", "to": [{"networks": ["10.0.0.0/8"]}],
+                  "ports": [{"portNumber": {"protocol": "TCP", "port": 443}},
+                            {"portRange": {"protocol": "UDP", "start": 50, "end": 60}},
+                            {"namedPort": "web"}]},
+                 {"action": "Allow", "to": [{"domainNames": ["*.example.com"]}]}]})";
+  ParsedClusterPolicy parsed = Parse(spec, "{}", ClusterPolicyKind::kAdminNetworkPolicy);
+  const ClusterPolicy& policy = parsed.policy;
+  EXPECT_THAT(policy.problems, IsEmpty());
+  EXPECT_EQ(policy.name, "AdminNetworkPolicy/p");
+  EXPECT_EQ(policy.Title(), "AdminNetworkPolicy/p");
+  EXPECT_EQ(parsed.object, "p");
+  EXPECT_EQ(policy.tier, ClusterPolicy::Tier::kAdmin);
+  EXPECT_EQ(policy.priority, 40);
+  EXPECT_FALSE(policy.namespaces.Matches({}));
+  EXPECT_FALSE(policy.pods.Matches({}));
+  ASSERT_THAT(policy.ingress, SizeIs(2));
+  EXPECT_EQ(policy.ingress[0].action, TierRule::Action::kAccept);
+  EXPECT_EQ(policy.ingress[1].action, TierRule::Action::kPass);
+  ASSERT_THAT(policy.egress, SizeIs(2));
+  EXPECT_THAT(policy.egress[0].ports, ElementsAre(policy::Port{.protocol = 6, .first = 443, .last = 443},
+                                                  policy::Port{.protocol = 17, .first = 50, .last = 60},
+                                                  policy::Port{.protocol = 6, .name = "web"},
+                                                  policy::Port{.protocol = 17, .name = "web"},
+                                                  policy::Port{.protocol = 132, .name = "web"}));
+  EXPECT_EQ(policy.egress[1].peers.at(0).domain, "*.example.com");
+}
+
+TEST(ClusterPolicy, BaselineAdminNetworkPoliciesAreOfTierBaseline) {
+  const auto kind = ClusterPolicyKind::kBaselineAdminNetworkPolicy;
+  ParsedClusterPolicy parsed = Parse(R"({"subject": {"namespaces": {}}, "ingress": [
+      {"action": "Deny", "from": [{"namespaces": {}}]}, {"action": "Allow", "from": [{"namespaces": {}}]}]})",
+                                     "{}", kind);
+  EXPECT_THAT(parsed.policy.problems, IsEmpty());
+  EXPECT_EQ(parsed.policy.name, "BaselineAdminNetworkPolicy/p");
+  EXPECT_EQ(parsed.policy.tier, ClusterPolicy::Tier::kBaseline);
+  EXPECT_GT(parsed.policy.priority, 1000) << "behind all ClusterNetworkPolicies of the tier";
+  // What the kinds of v1alpha1 do not have, or wrote otherwise in the first releases, fails closed.
+  for (
+      const char* rule :
+      {R"({"action":"Pass","from":[{"namespaces":{}}]})", R"({"action":"Accept","from":[{"namespaces":{}}]})",
+       R"({"action":"Deny","from":[{"namespaces":{"sameLabels":["a"]}}]})",
+       R"({"action":"Deny","from":[{"namespaces":{}}],"ports":[{"portNumber":{"protocol":"ICMP","port":1}}]})",
+       R"({"action":"Deny","from":[{"namespaces":{}}],"ports":[]})"}) {
+    parsed = Parse(std::string(R"({"subject":{"namespaces":{}},"ingress":[)") + rule + "]}", "{}", kind);
+    EXPECT_THAT(parsed.policy.problems, SizeIs(1)) << rule;
+    ASSERT_THAT(parsed.policy.ingress, SizeIs(1));
+    EXPECT_EQ(parsed.policy.ingress[0].action, TierRule::Action::kDeny) << rule;
+    EXPECT_THAT(parsed.policy.ingress[0].peers, IsEmpty()) << rule;
+  }
 }
 
 // An API server that has the resource, or not.
@@ -149,14 +228,12 @@ TEST(ClusterPolicyWatch, StartsWithTheResourceAndReportsStatus) {
   });
   std::vector<size_t> found;
   // The fake serves no such watch: each try ends at once, and lists again.
-  ClusterPolicyWatch watch(
-      std::shared_ptr<client::Transport>(&api, [](client::Transport*) {}),
-      [&](auto policies) {
-        MutexLock lock(mutex);
-        found.push_back(policies.size());
-        told.notify_all();
-      },
-      Clock::Real(), std::chrono::milliseconds(10));
+  ClusterPolicyWatch watch(std::shared_ptr<client::Transport>(&api, [](client::Transport*) {}),
+                           ClusterNetworkPolicies(std::chrono::milliseconds(10)), [&](auto policies) {
+                             MutexLock lock(mutex);
+                             found.push_back(policies.size());
+                             told.notify_all();
+                           });
   std::jthread thread([&](std::stop_token stop) { (void)watch.Run(stop); });
   auto await = [&](size_t size) {
     MutexLock lock(mutex);
@@ -171,6 +248,49 @@ TEST(ClusterPolicyWatch, StartsWithTheResourceAndReportsStatus) {
   }
   exists = false;
   await(0);
+}
+
+// The newest version that the API server has is followed: older ones show the same objects.
+TEST(ClusterPolicyWatch, TakesTheNewestVersionThatThereIs) {
+  struct Case {
+    const char* served;
+    ClusterPolicyResource resource;
+    const char* path;
+  } cases[] = {
+      {"v1alpha2 v1beta1", ClusterNetworkPolicies(), "v1beta1/clusternetworkpolicies"},
+      {"v1alpha2", ClusterNetworkPolicies(), "v1alpha2/clusternetworkpolicies"},
+      {"v1alpha1", AdminNetworkPolicies(), "v1alpha1/adminnetworkpolicies"},
+      {"v1alpha1", BaselineAdminNetworkPolicies(), "v1alpha1/baselineadminnetworkpolicies"},
+  };
+  for (const Case& c : cases) {
+    client::FakeApi api;
+    Mutex mutex;
+    CondVar told;
+    std::string listed;
+    api.SetInterceptor([&](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+      const std::string group = "/apis/policy.networking.k8s.io/";
+      if (!request.target.starts_with(group)) return std::nullopt;
+      const std::string rest = request.target.substr(group.size());
+      client::ApiResponse out{.status = 404, .content_type = "application/json", .body = "{}"};
+      const size_t slash = rest.find('/');
+      if (std::string_view(c.served).find(rest.substr(0, slash)) == std::string_view::npos) return out;
+      out.status = 200;
+      out.body =
+          R"({"resources":[{"name":"clusternetworkpolicies"},{"name":"adminnetworkpolicies"},{"name":"baselineadminnetworkpolicies"}]})";
+      if (slash == std::string::npos) return out;
+      MutexLock lock(mutex);
+      listed = rest;
+      out.body = R"({"metadata":{"resourceVersion":"1"},"items":[]})";
+      told.notify_all();
+      return out;
+    });
+    ClusterPolicyWatch watch(std::shared_ptr<client::Transport>(&api, [](client::Transport*) {}), c.resource,
+                             [](const auto&) {});
+    std::jthread thread([&](std::stop_token stop) { (void)watch.Run(stop); });
+    MutexLock lock(mutex);
+    while (listed.empty()) told.wait(mutex);
+    EXPECT_EQ(listed.substr(0, listed.find('?')), c.path);
+  }
 }
 
 }  // namespace

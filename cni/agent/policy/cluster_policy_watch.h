@@ -1,5 +1,6 @@
-// Follows ClusterNetworkPolicies as soon as the API server has them: they are custom resources, which come and go
-// with their CustomResourceDefinition (clusternetworkpolicies.yaml). Reports in their status what is not enforced.
+// Follows the policies of the whole cluster of one kind, as soon as the API server has them: they are custom resources,
+// which come and go with their CustomResourceDefinition (clusternetworkpolicies.yaml). Reports in their status what is
+// not enforced.
 #pragma once
 
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "cni/agent/policy/cluster_policy.h"
 #include "lib/base/clock.h"
@@ -15,32 +17,44 @@
 
 namespace keelson::cni::agent {
 
+struct ClusterPolicyResource {
+  ClusterPolicyKind kind;
+  const char* plural;
+  std::vector<std::string> versions;  // the first that the API server has counts
+  std::chrono::milliseconds look;     // how often to look for a resource that is not there
+};
+ClusterPolicyResource ClusterNetworkPolicies(std::chrono::milliseconds look = std::chrono::seconds(5));
+// Of v1alpha1: users who have them still are few, so these are looked for less often.
+ClusterPolicyResource AdminNetworkPolicies(std::chrono::milliseconds look = std::chrono::seconds(30));
+ClusterPolicyResource BaselineAdminNetworkPolicies(std::chrono::milliseconds look = std::chrono::seconds(30));
+
 class ClusterPolicyWatch {
  public:
   // The whole list: all policies, or none when there is no such resource.
   using Found = std::function<void(std::map<std::string, policy::ClusterPolicy, std::less<>>)>;
-  // `look`: how often to look for a resource that is not there.
-  ClusterPolicyWatch(std::shared_ptr<client::Transport> transport, Found found, Clock& clock = Clock::Real(),
-                     std::chrono::milliseconds look = std::chrono::seconds(5))
-      : transport_(std::move(transport)), found_(std::move(found)), clock_(clock), look_(look) {}
+  ClusterPolicyWatch(std::shared_ptr<client::Transport> transport, ClusterPolicyResource resource,
+                     Found found, Clock& clock = Clock::Real())
+      : transport_(std::move(transport)),
+        resource_(std::move(resource)),
+        found_(std::move(found)),
+        clock_(clock) {}
 
   // Until `stop`, on a thread of its own. While the API server is away or refuses the list, what is known stays.
   Result<> Run(std::stop_token stop);
 
  private:
-  Result<bool> Exists(const std::stop_token& stop);
+  // The path of the resource; empty: the API server does not have it.
+  Result<std::string> Find(const std::stop_token& stop);
   // Lists, tells, and waits for a change.
-  Result<> Follow(const std::stop_token& stop);
-  Result<ClusterPolicyList> List(const std::stop_token& stop);
-  Result<> AwaitChange(const std::string& version, const std::stop_token& stop);
-  void ReportStatus(const ClusterPolicyList& list, const std::stop_token& stop);
-  void WarnOfOthers(const std::stop_token& stop);
+  Result<> Follow(const std::string& path, const std::stop_token& stop);
+  Result<ClusterPolicyList> List(const std::string& path, const std::stop_token& stop);
+  Result<> AwaitChange(const std::string& path, const std::string& version, const std::stop_token& stop);
+  void ReportStatus(const std::string& path, const ClusterPolicyList& list, const std::stop_token& stop);
 
   const std::shared_ptr<client::Transport> transport_;
+  const ClusterPolicyResource resource_;
   const Found found_;
   Clock& clock_;
-  const std::chrono::milliseconds look_;
-  bool warned_ = false;  // of other versions
 };
 
 }  // namespace keelson::cni::agent

@@ -12,6 +12,7 @@
 #include "lib/api/proto/networking_v1.pb.h"
 #include "lib/api/types.h"
 #include "lib/client/testing/fake_api.h"
+#include "lib/dataplane/domain_sets.h"
 #include "lib/dataplane/policy_sets.h"
 #include "lib/linux/sysctl.h"
 #include "lib/netlink/addr.h"
@@ -380,6 +381,56 @@ TEST_P(PolicyNetnsTest, ClusterNetworkPoliciesOfTierAdminComeFirst) {
   EXPECT_FALSE(Reaches(b_->netns, kA4, 8011)) << "the NetworkPolicy";
   EXPECT_FALSE(Reaches(a_->netns, kB4, 8005)) << "the ClusterNetworkPolicy";
   EXPECT_TRUE(Opens(a_->netns, kB4, 8011)) << "no policy isolates b";
+}
+
+// What the cluster's DNS writes opens, for its time, whether the agent runs or not.
+TEST_P(PolicyNetnsTest, AddressesOfDomainNamesOpenWhenTheDnsHasGivenThem) {
+  auto outside = Outside();
+  agent_.reset();
+  const std::string list =
+      R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"names"},"spec":{
+      "tier":"Admin","priority":1,"subject":{"namespaces":{}},"egress":[
+        {"action":"Accept","to":[{"domainNames":["*.example.com"]}],
+         "protocols":[{"tcp":{"destinationPort":{"number":80}}}]},
+        {"action":"Deny","to":[{"networks":["0.0.0.0/0","::/0"]}]}]},
+      "status":{"conditions":[{"type":"Enforced","status":"True","message":"every rule is enforced as written"}]}}]})";
+  api_->SetInterceptor(
+      [list](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+        if (request.target.find("/apis/policy.networking.k8s.io") != 0) return std::nullopt;
+        const bool objects = request.target.find("clusternetworkpolicies") != std::string::npos;
+        return client::ApiResponse{
+            .status = 200,
+            .content_type = "application/json",
+            .body = objects ? list : R"({"resources":[{"name":"clusternetworkpolicies"}]})"};
+      });
+  Start();
+  PutPod("a", "a");
+  Add(*a_, "a");
+  auto there = Routing(*outside);
+  ASSERT_TRUE(netlink::AddRoute(there, {.destination = *IpPrefix::Parse("10.7.0.0/24"),
+                                        .gateway = *IpAddress::Parse("192.0.2.1"),
+                                        .link_index = netlink::GetLink(there, "eth0")->index}));
+  EchoServer web(*outside, SOCK_STREAM, 80), other(*outside, SOCK_STREAM, 81);
+  EXPECT_FALSE(Reaches(a_->netns, "192.0.2.2", 80));
+  // As proxy/dns does before it gives the answer.
+  auto kernel = *nft::OpenKernel(*host_);
+  const nft::Set set = dataplane::DomainAddresses("*.example.com", true);
+  nft::Element element{.key = nft::Key().Ip(*IpAddress::Parse("192.0.2.2")).bytes()};
+  element.lifetime = std::chrono::hours(1);
+  nft::Transaction answered(dataplane::PolicyTable()), gone(dataplane::PolicyTable());
+  answered.AddElements(set, {element});
+  gone.DeleteElements(set, {element});
+  ASSERT_TRUE(kernel->Apply(answered));
+  EXPECT_TRUE(Opens(a_->netns, "192.0.2.2", 80));
+  EXPECT_FALSE(Reaches(a_->netns, "192.0.2.2", 81)) << "another port";
+  agent_.reset();
+  EXPECT_TRUE(Opens(a_->netns, "192.0.2.2", 80));
+  Start();
+  PutPod("b", "b");
+  Add(*b_, "b");  // the agent has compared and written its tables
+  EXPECT_TRUE(Opens(a_->netns, "192.0.2.2", 80));
+  ASSERT_TRUE(kernel->Apply(gone));
+  EXPECT_FALSE(Reaches(a_->netns, "192.0.2.2", 80));
 }
 
 TEST_P(PolicyNetnsTest, TheNodeRepairsItsTables) {

@@ -12,7 +12,9 @@ struct Metrics {
   metrics::Value& policies =
       metrics::Gauge("keelson_cni_network_policies", "NetworkPolicies of the cluster.").With();
   metrics::Value& cluster_policies =
-      metrics::Gauge("keelson_cni_cluster_network_policies", "ClusterNetworkPolicies of the cluster.").With();
+      metrics::Gauge("keelson_cni_cluster_network_policies",
+                     "ClusterNetworkPolicies and AdminNetworkPolicies of the cluster.")
+          .With();
   metrics::Value& problems = metrics::Gauge("keelson_cni_network_policy_problems",
                                             "Parts of network policies that are not enforced as written.")
                                  .With();
@@ -74,7 +76,7 @@ void PolicyProblems::TellPods(const policy::Incremental& plan) {
     for (const auto& [name, policy] : cluster.cluster_policies) {
       const bool selects =
           policy.Selects(pod.labels, labels == cluster.namespaces.end() ? nullptr : &labels->second);
-      if (selects) tell("ClusterNetworkPolicy " + name, policy.problems);
+      if (selects) tell(policy.Title(), policy.problems);
     }
   });
   told_ = std::move(now);

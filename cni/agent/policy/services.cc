@@ -54,6 +54,9 @@ void PolicyServices::AddTo(ServiceGroup& group) {
   add("policy-namespaces", [this](std::stop_token stop) { return watch_.RunNamespaces(std::move(stop)); });
   add("policy-cluster-policies",
       [this](std::stop_token stop) { return cluster_policies_.Run(std::move(stop)); });
+  add("policy-admin-policies", [this](std::stop_token stop) { return admin_policies_.Run(std::move(stop)); });
+  add("policy-baseline-policies",
+      [this](std::stop_token stop) { return baseline_policies_.Run(std::move(stop)); });
   add("policy-policies", [this](std::stop_token stop) { return watch_.RunPolicies(std::move(stop)); });
 }
 

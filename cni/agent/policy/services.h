@@ -31,13 +31,20 @@ class PolicyServices {
   PolicyServices(const std::shared_ptr<client::Transport>& transport, const std::string& node_name)
       : events_(client::RestClient(transport), "kube-cni", node_name),
         watch_(transport, [this] { syncer_->Changed(); }),
-        cluster_policies_(transport, [this](auto found) { watch_.SetClusterPolicies(std::move(found)); }) {}
+        cluster_policies_(transport, ClusterNetworkPolicies(),
+                          Take(ClusterPolicyKind::kClusterNetworkPolicy)),
+        admin_policies_(transport, AdminNetworkPolicies(), Take(ClusterPolicyKind::kAdminNetworkPolicy)),
+        baseline_policies_(transport, BaselineAdminNetworkPolicies(),
+                           Take(ClusterPolicyKind::kBaselineAdminNetworkPolicy)) {}
+  ClusterPolicyWatch::Found Take(ClusterPolicyKind kind) {
+    return [this, kind](auto found) { watch_.SetClusterPolicies(kind, std::move(found)); };
+  }
   void Record(const policy::Pod& pod, std::string_view reason, const std::string& message);
   client::EventRecorder events_;
   std::unique_ptr<PolicySyncer> syncer_;
   std::unique_ptr<PolicyGate> gate_;
   PolicyWatch watch_;
-  ClusterPolicyWatch cluster_policies_;
+  ClusterPolicyWatch cluster_policies_, admin_policies_, baseline_policies_;
 };
 
 }  // namespace keelson::cni::agent

@@ -85,17 +85,23 @@ Result<> PolicyWatch::Follow(const Kind<T>& kind, std::stop_token stop) {
   return FollowResource(ResourceSource(transport_, kind.path), handlers, std::move(stop), clock_);
 }
 
-void PolicyWatch::SetClusterPolicies(std::map<std::string, policy::ClusterPolicy, std::less<>> found) {
+void PolicyWatch::SetClusterPolicies(ClusterPolicyKind kind_of_these, ClusterPolicies found) {
+  constexpr size_t kKinds = 3;
   bool tell = false;
   {
     MutexLock lock(mutex_);
+    of_kind_[kind_of_these] = std::move(found);
+    // A policy of one kind may pass over what one of another kind denies: each counts together with all others.
+    if (of_kind_.size() < kKinds) return;
+    ClusterPolicies all;
+    for (const auto& [of, policies] : of_kind_) all.insert(policies.begin(), policies.end());
     const Kind<policy::ClusterPolicy> kind{"",
                                            &policy::Cluster::cluster_policies,
                                            nullptr,
                                            &policy::Incremental::PutClusterPolicy,
                                            &policy::Incremental::EraseClusterPolicy,
                                            &PolicyWatch::cluster_policies_};
-    tell = Replace(kind, std::move(found)) && Known();
+    tell = Replace(kind, std::move(all)) && Known();
   }
   if (tell) on_change_();
 }

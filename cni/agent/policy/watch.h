@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 
+#include "cni/agent/policy/cluster_policy.h"
 #include "cni/agent/policy/objects.h"
 #include "cni/agent/resources/follow_resource.h"
 #include "cni/policy/incremental.h"
@@ -27,8 +29,9 @@ class PolicyWatch {
   Result<> RunNamespaces(std::stop_token stop);
   Result<> RunPolicies(std::stop_token stop);
 
-  // The ClusterNetworkPolicies, all of them.
-  void SetClusterPolicies(std::map<std::string, policy::ClusterPolicy, std::less<>> found);
+  using ClusterPolicies = std::map<std::string, policy::ClusterPolicy, std::less<>>;
+  // The policies of the whole cluster of one kind, all of them.
+  void SetClusterPolicies(ClusterPolicyKind kind, ClusterPolicies found);
 
   // Calls `use` with the plan, to which no events come meanwhile; false before the first lists are complete.
   bool With(const std::function<void(policy::Incremental&)>& use);
@@ -64,7 +67,8 @@ class PolicyWatch {
   bool pods_ KEELSON_GUARDED_BY(mutex_) = false;
   bool namespaces_ KEELSON_GUARDED_BY(mutex_) = false;
   bool policies_ KEELSON_GUARDED_BY(mutex_) = false;
-  bool cluster_policies_ KEELSON_GUARDED_BY(mutex_) = false;
+  bool cluster_policies_ KEELSON_GUARDED_BY(mutex_) = false;  // those of each kind
+  std::map<ClusterPolicyKind, ClusterPolicies> of_kind_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::cni::agent

@@ -16,14 +16,6 @@ constexpr int kKey = 1, kOperator = 2, kValues = 3;
 
 constexpr char kMirrorAnnotation[] = "kubernetes.io/config.mirror";
 
-policy::Selector::Op OperatorOf(std::string_view name) {
-  if (name == "In") return policy::Selector::Op::kIn;
-  if (name == "NotIn") return policy::Selector::Op::kNotIn;
-  if (name == "Exists") return policy::Selector::Op::kExists;
-  if (name == "DoesNotExist") return policy::Selector::Op::kDoesNotExist;
-  return policy::Selector::Op::kNothing;
-}
-
 Result<policy::Selector::Requirement> ParseRequirement(std::string_view raw) {
   policy::Selector::Requirement out{.op = policy::Selector::Op::kNothing};
   KEELSON_RETURN_IF_ERROR(client::ForEachWireField(raw, [&](const WireField& field) -> Result<> {
@@ -36,6 +28,14 @@ Result<policy::Selector::Requirement> ParseRequirement(std::string_view raw) {
 }
 
 }  // namespace
+
+policy::Selector::Op OperatorOf(std::string_view name) {
+  if (name == "In") return policy::Selector::Op::kIn;
+  if (name == "NotIn") return policy::Selector::Op::kNotIn;
+  if (name == "Exists") return policy::Selector::Op::kExists;
+  if (name == "DoesNotExist") return policy::Selector::Op::kDoesNotExist;
+  return policy::Selector::Op::kNothing;
+}
 
 Result<std::pair<std::string, std::string>> ParseEntry(std::string_view raw) {
   std::pair<std::string, std::string> out;

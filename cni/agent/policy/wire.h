@@ -23,6 +23,8 @@ Result<Metadata> ParseMetadata(std::string_view raw);
 // A map's entry: two strings.
 Result<std::pair<std::string, std::string>> ParseEntry(std::string_view raw);
 Result<policy::Selector> ParseSelector(std::string_view raw);
+// Of a label selector's requirement; kNothing for one that is not known.
+policy::Selector::Op OperatorOf(std::string_view name);
 // TCP, UDP or SCTP; empty is TCP. Nothing for others.
 std::optional<uint8_t> ProtocolNumber(std::string_view name);
 
