@@ -36,7 +36,8 @@ Result<std::unique_ptr<ClusterDns>> ClusterDns::Create(const ClusterDnsOptions& 
   others.stub_domains = options.stub_domains;
   others.own_ips = options.addresses;
   KEELSON_ASSIGN_OR_RETURN(out->forwarder_, Forwarder::Create(std::move(others), out->loop_, clock));
-  out->responder_ = std::make_unique<Responder>(out->forwarder_.get(), clock);
+  KEELSON_ASSIGN_OR_RETURN(out->addresses_, AddressWriter::Open(clock));
+  out->responder_ = std::make_unique<Responder>(out->forwarder_.get(), clock, out->addresses_.get());
   {
     MutexLock lock(out->mutex_);
     out->responder_->SetZone(out->zone_.Unknown());

@@ -17,6 +17,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mutex.h"
 #include "lib/event/loop.h"
+#include "proxy/dns/address_writer.h"
 #include "proxy/dns/cluster_dns_options.h"
 #include "proxy/dns/forwarder.h"
 #include "proxy/dns/responder.h"
@@ -45,9 +46,11 @@ class ClusterDns {
   const std::vector<IpAddress>& addresses() const { return options_.addresses; }
   std::vector<uint16_t> udp_ports() const { return udp_->ports(); }
 
-  // Each runs on its own thread until `stop`. Follow publishes changes of the zone. It calls `on_first` when the zone
+  // Each runs on its own thread until `stop`. WriteAddresses tells network policies by domain name which addresses answers
+  // have (address_writer.h). Follow publishes changes of the zone. It calls `on_first` when the zone
   // is complete or the API does not answer, and ends with its error.
   Result<> ServeUdp(std::stop_token stop) { return udp_->Run(stop); }
+  Result<> WriteAddresses(std::stop_token stop) { return addresses_->Run(std::move(stop)); }
   Result<> Follow(std::stop_token stop, const std::function<Result<>()>& on_first);
 
  private:
@@ -58,6 +61,7 @@ class ClusterDns {
 
   const ClusterDnsOptions options_;
   std::shared_ptr<event::Loop> loop_;
+  std::unique_ptr<AddressWriter> addresses_;
   std::unique_ptr<Responder> responder_;
   // The users of the responder and its resolver are destroyed before it: see the destructor.
   std::unique_ptr<Forwarder> forwarder_;

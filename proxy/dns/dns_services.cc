@@ -25,6 +25,10 @@ void AddServices(ServiceGroup& group, ClusterDns& dns) {
                ready();
                return dns.ServeUdp(stop);
              }});
+  group.Add({"dns-addresses", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
+               ready();
+               return dns.WriteAddresses(stop);
+             }});
   group.Add({"dns-zone", {"dns"}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                ready();
                return Follow(dns, stop);

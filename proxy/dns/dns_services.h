@@ -6,7 +6,7 @@
 
 namespace keelson::proxy::dns {
 
-// "dns" serves UDP. "dns-zone" follows changes; it gives the node the addresses (dns_link.h) when the zone is
+// "dns" serves UDP. "dns-addresses" tells network policies by domain name which addresses answers have. "dns-zone" follows changes; it gives the node the addresses (dns_link.h) when the zone is
 // complete, and removes them when the daemon ends. A killed daemon leaves them, so that clients get an error at once
 // instead of a timeout.
 void AddServices(ServiceGroup& group, ClusterDns& dns);

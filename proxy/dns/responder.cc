@@ -64,7 +64,15 @@ size_t Responder::Handle(std::string_view packet, Asker& asker, std::span<char> 
   }
   if (!asker.tcp()) size = Guard(asker.source(), query, packet.size(), buffer, size);
   metrics_.CountAnswer(by, asker.tcp(), rcode, size, clock_.SteadyNow() - start);
-  return size;
+  if (by != Answerer::kKubernetes || !HoldsBack(query, rcode)) return size;
+  hold_->Hold(std::string(buffer.data(), size), asker.Later());
+  return 0;
+}
+
+bool Responder::HoldsBack(const Query& query, Rcode rcode) const {
+  const bool asks_for_addresses = query.type == kTypeA || query.type == kTypeAaaa;
+  return hold_ && asks_for_addresses && rcode == Rcode::kNoError &&
+         hold_->Holds(query.name(), query.type == kTypeA);
 }
 
 void Responder::Defer(std::string_view packet, const Query& query, std::shared_ptr<const Snapshot> zone,
@@ -82,15 +90,19 @@ void Responder::Defer(std::string_view packet, const Query& query, std::shared_p
     std::vector<char> buffer(deferred->tcp ? kMaxTcpSize : kMaxUdpSize);
     Rcode rcode = Rcode::kServFail;
     size_t size = Complete(*deferred, resolved, buffer, rcode);
+    Query received;
+    Rcode unused;
+    ParseQuery(deferred->packet, received, unused);
     if (!deferred->tcp) {
-      Query received;
-      Rcode unused;
-      ParseQuery(deferred->packet, received, unused);
       size = Guard(deferred->source, received, deferred->packet.size(), buffer, size);
     }
     metrics_.CountAnswer(Answerer::kForward, deferred->tcp, rcode, size,
                          clock_.SteadyNow() - deferred->start);
-    deferred->send({buffer.data(), size});
+    if (HoldsBack(received, rcode)) {
+      hold_->Hold(std::string(buffer.data(), size), deferred->send);
+    } else {
+      deferred->send({buffer.data(), size});
+    }
   });
 }
 

@@ -11,6 +11,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/ip.h"
 #include "proxy/dns/amplification_guard.h"
+#include "proxy/dns/answer_hold.h"
 #include "proxy/dns/dns_metrics.h"
 #include "proxy/dns/resolver.h"
 #include "proxy/dns/zone/answer.h"
@@ -32,8 +33,9 @@ class Asker {
 // Thread safe. Must outlive the pending questions of the resolver.
 class Responder {
  public:
-  // `resolver` may be null: names outside of the zone are refused.
-  Responder(Resolver* resolver, Clock& clock) : resolver_(resolver), clock_(clock), guard_(clock) {}
+  // `resolver` may be null: names outside of the zone are refused. `hold` may be null: no answer waits.
+  Responder(Resolver* resolver, Clock& clock, AnswerHold* hold = nullptr)
+      : resolver_(resolver), hold_(hold), clock_(clock), guard_(clock) {}
 
   // Sets the zone. Before the first call every answer is SERVFAIL.
   void SetZone(std::shared_ptr<const Snapshot> zone) { zone_.store(std::move(zone)); }
@@ -48,12 +50,14 @@ class Responder {
   size_t Complete(const Deferred& deferred, const Resolved& resolved, std::span<char> buffer, Rcode& rcode);
   size_t Chase(const Deferred& deferred, const Query& query, const Resolved& resolved, std::span<char> buffer,
                Rcode& rcode);
+  bool HoldsBack(const Query& query, Rcode rcode) const;
   size_t Error(const Query& query, std::span<char> buffer, Rcode rcode) const;
   // Truncates the answer in `buffer` if the guard demands it. Returns the size.
   size_t Guard(const IpAddress& source, const Query& query, size_t question, std::span<char> buffer,
                size_t size);
 
   Resolver* const resolver_;
+  AnswerHold* const hold_;
   Clock& clock_;
   std::atomic<std::shared_ptr<const Snapshot>> zone_;
   std::atomic<uint32_t> turn_{0};

@@ -53,6 +53,42 @@ class FakeResolver : public Resolver {
   std::vector<std::pair<Question, Done>> asked_ KEELSON_GUARDED_BY(mutex_);
 };
 
+// Holds answers to one name until they are released.
+class HoldForTests : public AnswerHold {
+ public:
+  bool Holds(std::string_view name, bool v4) override {
+    MutexLock lock(mutex_);
+    return v4 && name == name_;
+  }
+  void Hold(std::string answer, std::function<void(std::string_view)> send) override {
+    MutexLock lock(mutex_);
+    held_.emplace_back(std::move(answer), std::move(send));
+    changed_.notify_all();
+  }
+  void SetName(const char* name) {
+    MutexLock lock(mutex_);
+    name_ = *ParseName(name);
+  }
+  // Waits for an answer and sends it; what it says.
+  Decoded ReleaseOne() {
+    std::pair<std::string, std::function<void(std::string_view)>> one;
+    {
+      MutexLock lock(mutex_);
+      while (held_.empty()) changed_.wait(mutex_);
+      one = std::move(held_.front());
+      held_.erase(held_.begin());
+    }
+    one.second(one.first);
+    return Decode(one.first);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  Name name_ KEELSON_GUARDED_BY(mutex_);
+  std::vector<std::pair<std::string, std::function<void(std::string_view)>>> held_ KEELSON_GUARDED_BY(mutex_);
+};
+
 constexpr int kMany = 300;  // endpoints of one Service
 
 class ServerTest : public ::testing::Test {
@@ -123,7 +159,8 @@ class ServerTest : public ::testing::Test {
 
   FakeResolver resolver_;
   std::shared_ptr<const Snapshot> zone_;
-  Responder responder_{&resolver_, Clock::Real()};
+  HoldForTests hold_;
+  Responder responder_{&resolver_, Clock::Real(), &hold_};
   std::shared_ptr<event::Loop> loop_ = event::Loop::Create("dns");
   std::unique_ptr<UdpServer> udp_;
   std::unique_ptr<TcpServer> tcp_;
@@ -133,6 +170,29 @@ class ServerTest : public ::testing::Test {
 constexpr char kWeb[] = "web.default.svc.cluster.local";
 constexpr char kManyNames[] = "many.default.svc.cluster.local";
 constexpr char kWebAnswer[] = "web.default.svc.cluster.local. 5 A 10.96.0.10";
+
+TEST_F(ServerTest, AnswersWithAddressesCanBeHeld) {
+  hold_.SetName(kWeb);
+  UniqueFd udp = Connect(SOCK_DGRAM), tcp = Connect(SOCK_STREAM);
+  Send(udp.get(), QueryPacket(kWeb, kTypeA));
+  EXPECT_THAT(hold_.ReleaseOne().answer, ElementsAre(kWebAnswer));
+  EXPECT_THAT(Decode(Receive(udp.get())).answer, ElementsAre(kWebAnswer));
+  Send(tcp.get(), Frame(QueryPacket(kWeb, kTypeA)));
+  EXPECT_THAT(hold_.ReleaseOne().answer, ElementsAre(kWebAnswer));
+  EXPECT_THAT(Decode(ReceiveFrame(tcp.get())).answer, ElementsAre(kWebAnswer));
+  // Other names and other questions pass.
+  Send(udp.get(), QueryPacket(kWeb, kTypeAaaa));
+  EXPECT_EQ(Decode(Receive(udp.get())).rcode, "NOERROR");
+  // The name that was asked for counts, not where it leads; and so does an answer of other servers.
+  hold_.SetName("www.example.com");
+  Send(udp.get(), QueryPacket("out.default.svc.cluster.local", kTypeA));
+  resolver_.AnswerOne();
+  EXPECT_EQ(Decode(Receive(udp.get())).answer.size(), 2u);
+  Send(udp.get(), QueryPacket("www.example.com", kTypeA));
+  resolver_.AnswerOne();
+  EXPECT_EQ(hold_.ReleaseOne().answer.size(), 1u);
+  EXPECT_EQ(Decode(Receive(udp.get())).answer.size(), 1u);
+}
 
 TEST_F(ServerTest, AnswersFromTheZone) {
   UniqueFd udp = Connect(SOCK_DGRAM);
