@@ -100,7 +100,7 @@ std::vector<std::string> NotesOf(const Connection& connection) {
                   ": run nodectl there too");
   };
   other("egress", connection.source, connection.source_node);
-  other("ingress", connection.destination, connection.destination_node);
+  if (!connection.IsOutside()) other("ingress", connection.destination, connection.destination_node);
   return out;
 }
 
@@ -122,8 +122,8 @@ json::value ToDocument(const ConnectionReport& report) {
 
 std::string ToTable(const ConnectionReport& report) {
   const Connection& c = report.connection;
-  std::string out = "From pod " + c.source + " to pod " + c.destination + ", port " + std::to_string(c.port) +
-                    "/" + c.protocol + ", on node " + c.here + "\n";
+  std::string out = "From pod " + c.source + " to " + (c.IsOutside() ? "" : "pod ") + c.destination +
+                    ", port " + std::to_string(c.port) + "/" + c.protocol + ", on node " + c.here + "\n";
   for (const ConnectionPath& way : report.paths) {
     out += "\n" + way.from.ToString() + " to " + AddressText(way.to, c.port) + ": this node " + Outcome(way) +
            "\n";
@@ -138,7 +138,10 @@ std::string ToTable(const ConnectionReport& report) {
       out += "  rule not understood, taken as not matching: " + what + "\n";
     }
   }
-  if (report.paths.empty()) out += "The pods have no addresses of one family\n";
+  if (report.paths.empty()) {
+    out += c.IsOutside() ? "There is no address of the pod's families\n"
+                         : "The pods have no addresses of one family\n";
+  }
   for (const std::string& note : report.notes) out += "\n" + note + "\n";
   return out;
 }

@@ -12,11 +12,12 @@ namespace keelson::ctl {
 
 // The two ends. A pod's node decides about its side only.
 struct Connection {
-  std::string source, destination;            // "NAMESPACE/NAME"
-  std::string source_node, destination_node;  // of the API
+  std::string source, destination;  // "NAMESPACE/NAME"; outside of the cluster an address or a domain name
+  std::string source_node, destination_node;  // of the API; empty: outside of the cluster
   std::string here;                           // this node
   std::string protocol;                       // "TCP"
   uint16_t port = 0;
+  bool IsOutside() const { return destination_node.empty(); }
 };
 
 // One family's way.

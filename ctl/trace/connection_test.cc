@@ -1,5 +1,6 @@
 // Packets between pods through the rules of network policies, as kube-cni writes them.
 #include "ctl/trace/connection_report.h"
+#include "ctl/trace/domain_names.h"
 #include "ctl/trace/testing/fake_node.h"
 
 namespace keelson::ctl {
@@ -7,6 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 const nft::Verdict kReturn = {nft::Verdict::Kind::kReturn}, kDrop = {nft::Verdict::Kind::kDrop};
@@ -49,6 +51,14 @@ class PolicyNode : public FakeNode {
             .Finish(kReturn)
             .SetNote("x/in ingress[1], x/more ingress[0]"));
     add(Rule("ingress4-1").Finish(kDrop).SetNote("x/in, x/more"));
+    for (const char* name :
+         {"subdomains4-example.com", "domain4-www.example.com", "domain4-new.example.org"}) {
+      table.contents.sets[name].set = {.name = name, .key = {Type::kIpv4Addr}};
+    }
+    for (const char* name : {"subdomains4-example.com", "domain4-www.example.com"}) {
+      std::string key = Key().Ip(Ip("203.0.113.5")).bytes();
+      table.contents.sets[name].elements[key] = {.key = key};
+    }
     policies_ = {std::move(table)};
   }
   const std::vector<nft::LiveTable>& tables() const override { return policies_; }
@@ -116,6 +126,34 @@ TEST_F(ConnectionTest, TheOtherNodeDecidesAboutItsSide) {
               ElementsAre("ingress of x/b is decided on its node node2: run nodectl there too"));
   EXPECT_THAT(ToTable(report), Not(HasSubstr("restricts ingress")));
   EXPECT_EQ(ToDocument(report).at("paths").at(0).at("opens").as_bool(), true);
+}
+
+TEST_F(ConnectionTest, DestinationsOutsideOfTheCluster) {
+  connection_.destination = "203.0.113.5";
+  connection_.destination_node = "";
+  ConnectionReport report = Explain("10.244.0.9", "203.0.113.5", 81);
+  EXPECT_THAT(report.notes, IsEmpty());
+  EXPECT_THAT(ToTable(report), HasSubstr("From pod x/a to 203.0.113.5, port 81/TCP"));
+  EXPECT_THAT(ToTable(report), Not(HasSubstr("ingress")));
+}
+
+TEST_F(ConnectionTest, NamesOfNetworkPoliciesAndTheirAddresses) {
+  const std::vector<KnownDomain> known = DomainsOf(node_.tables(), "www.example.com");
+  ASSERT_EQ(known.size(), 2u);
+  EXPECT_EQ(known[0].pattern, "*.example.com");
+  EXPECT_THAT(known[0].addresses, ElementsAre(Ip("203.0.113.5")));
+  EXPECT_EQ(known[1].pattern, "www.example.com");
+  EXPECT_THAT(NotesOfName("www.example.com", known), ElementsAre(HasSubstr("all names below it")));
+  EXPECT_THAT(NotesOfName("new.example.org", DomainsOf(node_.tables(), "new.example.org")),
+              ElementsAre(HasSubstr("has no address yet")));
+  EXPECT_THAT(NotesOfName("example.net", DomainsOf(node_.tables(), "example.net")),
+              ElementsAre(HasSubstr("no network policy")));
+  const std::vector<KnownDomain> all = AllDomains(node_.tables());
+  EXPECT_EQ(all.size(), 3u);
+  EXPECT_THAT(NotesOfAddress(Ip("203.0.113.5"), all),
+              ElementsAre(HasSubstr("for *.example.com, www.example.com")));
+  EXPECT_THAT(NotesOfAddress(Ip("203.0.113.6"), all), ElementsAre(HasSubstr("for none of the domain names")));
+  EXPECT_THAT(NotesOfAddress(Ip("203.0.113.6"), {}), IsEmpty());
 }
 
 }  // namespace
