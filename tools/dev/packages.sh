@@ -98,17 +98,27 @@ packages_rpm() {
 
 # A root of that suite, as debootstrap makes it: made once, without any package that only building needs.
 packages_root() {
-  local suite=$1 root=$PACKAGES_DIR/roots/$1 mirror
+  local suite=$1
   command -v debootstrap >/dev/null || die "packages are missing: apt-get install debootstrap"
-  [ ! -e "$root/.keelson-ready" ] || return 0
-  mirror=$(apt-get indextargets --format '$(SITE)' "Created-By: Packages" 2>/dev/null | grep -m1 'debian.org/debian$') ||
-    mirror=http://deb.debian.org/debian
+  root_once "$PACKAGES_DIR/roots/$suite" '' packages_debootstrap "$suite" || die "debootstrap failed; see $PACKAGES_DIR/debootstrap-$suite.log"
+}
+
+packages_debootstrap() {
+  local suite=$1 root=$2
   step "debootstrap $suite"
-  rm -rf --one-file-system "$root"
-  mkdir -p "$root"
-  debootstrap --variant=minbase --include=systemd,dbus "$suite" "$root" "$mirror" >"$PACKAGES_DIR/debootstrap-$suite.log" 2>&1 ||
-    die "debootstrap failed; see $PACKAGES_DIR/debootstrap-$suite.log"
-  touch "$root/.keelson-ready"
+  debootstrap --variant=minbase --include=systemd,dbus "$suite" "$root" "$(packages_mirror)" >"$PACKAGES_DIR/debootstrap-$suite.log" 2>&1
+}
+
+packages_mirror() {
+  apt-get indextargets --format '$(SITE)' "Created-By: Packages" 2>/dev/null | grep -m1 'debian.org/debian$' || echo http://deb.debian.org/debian
+}
+
+# Whether the mirror has that suite, and answers.
+packages_mirror_answers() { curl -fsSL -m 30 -o "$PACKAGES_DIR/release-$1" "$(packages_mirror)/dists/$1/Release" 2>/dev/null; }
+
+packages_root_for_building() {
+  step "a root for building"
+  cp -a --reflink=auto "$PACKAGES_DIR/roots/$1/." "$2/" && rm "$2/.keelson-ready"
 }
 
 # Compiles and packs in a copy of that root: what the machine has installed plays no part. The repository has the same path there and
@@ -118,11 +128,7 @@ packages_in_root() {
   need_root
   mkdir -p "$PACKAGES_DIR/roots" "$output" "$cache"
   packages_root "$suite"
-  if [ ! -e "$root/.keelson-ready" ]; then
-    step "a root for building"
-    rm -rf --one-file-system "$root"
-    cp -a --reflink=auto "$PACKAGES_DIR/roots/$suite" "$root"
-  fi
+  root_once "$root" '' packages_root_for_building "$suite"
   mkdir -p "$root$ROOT" "$root/ccache" "$PACKAGES_DIR/roots/$suite-tree"
   step "building in a root of $suite"
   export ROOT

@@ -16,12 +16,14 @@ run_tests() {
   local kubectl
   kubectl=$(kubectl_path)
   export PATH=$PATH:${kubectl%/*}
-  case $which in all | root) newer_runtimes; packages_test_root ;; esac
+  case $which in all | root) newer_runtimes ;; esac
+  case $which in all | root | e2e | vm) packages_test_root ;; esac
   local labels=()
   case $which in
     asan | tsan) labels=(-L '^(unit|netns|root)$') ;;
     all) labels=(-LE '^(vm|storm)$') ;;  # an emulated processor, and random kills, are asked for by name
-    unit | netns | root | e2e | vm | storm) labels=(-L "^$which\$") ;;
+    vm) labels=(-L '^(vm|machines)$') ;;  # the booted machines too, which need no emulation
+    unit | netns | root | e2e | storm) labels=(-L "^$which\$") ;;
     *) die "unknown tests: $which" ;;
   esac
   step "tests"
@@ -65,11 +67,13 @@ newer_runtimes() {
 }
 
 # Roots in which packages are installed: of this machine's suite, and of those that KEELSON_TEST_SUITES names. Without a mirror their
-# tests say so and are skipped.
+# tests say so and are skipped; with one, a root that cannot be made is an error.
 packages_test_root() {
   local suite
   for suite in $(. /etc/os-release && echo "$VERSION_CODENAME") ${KEELSON_TEST_SUITES:-}; do
-    (packages_root "$suite") || step "no root of $suite to install packages in"
+    (packages_root "$suite") && continue
+    ! packages_mirror_answers "$suite" || die "no root of $suite to install packages in, and the mirror answers"
+    step "no root of $suite to install packages in, and no mirror"
   done
 }
 
