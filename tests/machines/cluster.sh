@@ -1,12 +1,12 @@
 # What the lives of clusters of booted machines share (life.sh, documents.sh, three.sh). To be sourced, in namespaces of its own (run.sh), with the
-# arguments WORK LOWER REPOSITORY VERSION.
+# arguments WORK LOWER REPOSITORY VERSION PREPARED.
 #
 #   machines_ready NAME...        these of one, two and three have booted, with packages in /packages/first and /packages/next; nothing is
 #                                 installed
 #   load_images NAME              what pods need, into its containerd
 #   within SECONDS WHAT COMMAND...   until it succeeds
 set -euo pipefail
-work=$1 lower=$2 repository=$3 version=$4
+work=$1 lower=$2 repository=$3 version=$4 prepared=$5
 fail() {
   echo "FAILED: $1"
   for name in one two three; do
@@ -52,9 +52,9 @@ ExecStartPre=/bin/sh -c '{ cat /etc/containerd/config.toml; echo "[plugins.\\"io
 ExecStart=
 ExecStart=/usr/bin/containerd --config /run/containerd.toml
 UNIT
-    cp -r "$work/first" "$work/next" "$root/packages/"
+    cp -r "$prepared/first" "$prepared/next" "$root/packages/"
     cp "$repository"/vagrant/provision/*.sh "$root/provision/"
-    cp "$work"/images/*.tar "$root/"
+    cp "$prepared"/images/*.tar "$root/"
     cp "$KEELSON_KUBECTL" "$root/usr/bin/kubectl"
   done
   step "machines boot: $*"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The life of a cluster of two machines as the documents tell it: every block that they mark `runnable` is run, in their order.
-# usage: documents.sh WORK LOWER REPOSITORY VERSION
+# usage: documents.sh WORK LOWER REPOSITORY VERSION PREPARED
 source "$(dirname "$0")/cluster.sh"
 
 machines_ready one two

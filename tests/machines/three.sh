@@ -1,6 +1,6 @@
 #!/bin/bash
 # The life of a control plane of three machines, in namespaces of its own (run.sh).
-# usage: three.sh WORK LOWER REPOSITORY VERSION
+# usage: three.sh WORK LOWER REPOSITORY VERSION PREPARED
 source "$(dirname "$0")/cluster.sh"
 
 machines_ready one two three

@@ -36,28 +36,9 @@ fail() {
   exit 1
 }
 
-# Once stripped here, the programs need not be stripped for each of the builds below.
-mkdir "$work/programs"
-for program in kubelet kube-proxy kube-cni kube-controlplane nodectl keelson-csi-local keelson-csi-controller bridge; do
-  strip -o "$work/programs/$program" "$programs/$program"
-done
-for name in bandwidth host-local keelson-policy loopback portmap; do ln "$work/programs/bridge" "$work/programs/$name"; done
-build() {  # VERSION DIR
-  KEELSON_BIN=$work/programs DEB_BUILD_OPTIONS=noautodbgsym KEELSON_DEB_OPTIONS='-Zgzip -z1' "$repository/dev" packages \
-    --version "$1" --output "$work/$2" >"$work/build.log" 2>&1 || { cat "$work/build.log"; fail "packages of version $1 cannot be built"; }
-}
-# The same packages under another version.
-renumber() {  # FROM TO VERSION
-  local deb
-  mkdir -p "$work/$2"
-  for deb in "$1"/keelson*.deb; do
-    case $deb in *-dbgsym_*) continue ;; esac
-    rm -rf "$work/renumber"
-    dpkg-deb -R "$deb" "$work/renumber"
-    sed -i "s/^Version: .*/Version: $3/" "$work/renumber/DEBIAN/control"
-    dpkg-deb --root-owner-group -Zgzip -z1 -b "$work/renumber" "$work/$2/" >/dev/null
-  done
-}
+source "$here/packages.sh"
+packages_programs "$programs" "$work/programs"
+build() { packages_build "$work/programs" "$1" "$work/$2"; }  # VERSION DIR
 # Those that the programs bring along; the C library is the root's.
 libraries() {  # DIRECTORY
   local program
@@ -65,20 +46,20 @@ libraries() {  # DIRECTORY
   for program in "$work"/programs/*; do ldd "$program"; done | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
     grep -Ev '/(libc|libm|libdl|librt|libpthread|libresolv)\.so' | xargs cp -L -t "$1"
 }
-version=$(sed -n 's/^project(keelson VERSION \([0-9.]*\).*/\1/p' "$repository/CMakeLists.txt")
+version=$(packages_version)
 if [ "$suite" = "$own_suite" ]; then
   build "$version" debs/first
   build "$version" again
-  build "$version.1" debs/next
+  packages_renumber "$work/debs/first" "$work/debs/next" "$version.1"
 elif ls "$repository/build/packages/$suite"/keelson-nodectl_*.deb >/dev/null 2>&1; then
   echo "--- packages that were compiled in a root of $suite"
-  renumber "$repository/build/packages/$suite" debs/first "$version"
-  renumber "$work/debs/first" debs/next "$version.1"
+  packages_renumber "$repository/build/packages/$suite" "$work/debs/first" "$version"
+  packages_renumber "$work/debs/first" "$work/debs/next" "$version.1"
 else
   echo "--- packages of this machine's programs: none were compiled in a root of $suite"
   export KEELSON_DEB_SHLIBDEPS=no
   build "$version" debs/first
-  renumber "$work/debs/first" debs/next "$version.1"
+  packages_renumber "$work/debs/first" "$work/debs/next" "$version.1"
   libraries "$work/libraries"
 fi
 
