@@ -5,6 +5,8 @@
 #                                 installed
 #   load_images NAME              what pods need, into its containerd
 #   within SECONDS WHAT COMMAND...   until it succeeds
+#   hold NAME ADDRESS PORT        from that machine, connections to an echo Service that stay open, to each of its two pods
+#   held WHEN, release            each of them still answers; they end
 set -euo pipefail
 work=$1 lower=$2 repository=$3 version=$4 prepared=$5
 fail() {
@@ -71,14 +73,57 @@ ca_hash() {
   machine_run one sh -c 'openssl x509 -pubkey -noout -in /etc/kubernetes/pki/ca.crt | openssl pkey -pubin -outform der | sha256sum' | cut -d ' ' -f 1
 }
 
-pods_on_two() { kube get pods -o 'jsonpath={range .items[?(@.spec.nodeName=="two")]}{.metadata.uid} {.status.containerStatuses[0].containerID}{"\n"}{end}'; }
+# The first line of each connection names its pod.
+HOLDER='
+declare -A pods
+connections=()
+until [ ${#pods[@]} -ge 2 ] && [ ${#connections[@]} -ge 4 ]; do
+  [ ${#connections[@]} -lt 64 ] || { echo "only pod ${!pods[*]}"; exit 1; }
+  exec {connection}<>"/dev/tcp/$1/$2" && read -r -t 30 -u "$connection" pod || { echo "no connection"; exit 1; }
+  pods[$pod]=1
+  connections+=("$connection")
+done
+echo "${#connections[@]} connections"
+while read -r word; do
+  for connection in "${connections[@]}"; do
+    echo "$word" >&"$connection" && read -r -t 30 -u "$connection" answer && [ "$answer" = "$word" ] || { echo "broken: ${answer:-}"; exit 1; }
+  done
+  echo "$word"
+done'
+declare -A HELD_ASK HELD_ANSWER HELD_PID
+hold() {
+  local name=$1 ask answer line=''
+  mkfifo "$work/ask-$name" "$work/answer-$name"
+  exec {ask}<>"$work/ask-$name" {answer}<>"$work/answer-$name"
+  HELD_ASK[$name]=$ask HELD_ANSWER[$name]=$answer
+  machine_run "$name" bash -c "$HOLDER" - "$2" "$3" <"$work/ask-$name" >"$work/answer-$name" 2>&1 &
+  HELD_PID[$name]=$!
+  read -r -t 90 -u "$answer" line && [[ $line == *" connections" ]] || fail "connections from $name: $line"
+}
+held() {
+  local name line word
+  for name in "${!HELD_ASK[@]}"; do
+    word="still-$RANDOM" line=''
+    echo "$word" >&"${HELD_ASK[$name]}"
+    read -r -t 90 -u "${HELD_ANSWER[$name]}" line && [ "$line" = "$word" ] || fail "$1, a connection from $name: $line"
+  done
+}
+release() {
+  local name
+  for name in "${!HELD_ASK[@]}"; do
+    kill "${HELD_PID[$name]}" 2>/dev/null || true
+    wait "${HELD_PID[$name]}" 2>/dev/null || true
+  done
+}
+
+pods_on_two() { kube get pods -o 'jsonpath={range .items[?(@.spec.nodeName=="two")]}{.metadata.uid} {.status.containerStatuses[*].containerID}{"\n"}{end}'; }
 ready_pods() { [ "$(kube get pods -l app=web -o 'jsonpath={range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}' | grep -c True)" = 2 ]; }
 restarted() { [ "$(kube get pods -l app=web -o 'jsonpath={.items[*].status.containerStatuses[0].restartCount}' | tr ' ' '\n' | grep -c '[1-9]')" -gt 0 ]; }
 
 nothing_left() {  # NAME...
   local name left
   for name in "$@"; do
-    left=$(machine_run $name sh -c 'ls -d /etc/kubernetes/*.conf /etc/kubernetes/pki/* /var/lib/kubelet/config.yaml /var/lib/keelson/controlplane/* /etc/cni/net.d/* 2>/dev/null; nft list tables 2>/dev/null; ip -o link show | grep -E "keelson|veth"; ps -eo pid=,comm= | grep -E " (kubelet|kube-|etcd)"') || true
+    left=$(machine_run $name sh -c 'ls -d /etc/kubernetes/*.conf /etc/kubernetes/pki/* /var/lib/kubelet/config.yaml /var/lib/keelson/controlplane/* /etc/cni/net.d/* /etc/kubernetes/manifests/* 2>/dev/null; nft list tables 2>/dev/null; ip -o link show | grep -E "keelson|veth"; ps -eo pid=,comm= | grep -E " (kubelet|kube-|etcd)"') || true
     [ -z "$left" ] || fail "reset leaves on $name: $left"
   done
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The life of a cluster of two machines, in namespaces of its own (run.sh).
-# usage: life.sh WORK LOWER REPOSITORY VERSION
+# usage: life.sh WORK LOWER REPOSITORY VERSION PREPARED
 source "$(dirname "$0")/cluster.sh"
 
 machines_ready one two
@@ -37,17 +37,28 @@ for name in one two; do
 done
 grep -qx kept "$work/last" || fail "the page is: $(cat "$work/last")"
 
-step "an upgrade keeps pods running"
+step "an upgrade and a downgrade keep pods running and connections open"
 before=$(pods_on_two)
 [ -n "$before" ] || fail "no pod on two"
+for name in one two; do hold $name "$service" 7000; done
+change() {  # NAME VERSION DIRECTORY PACKAGE...: other packages on that machine
+  local name=$1 to=$2 directory=$3
+  shift 3
+  machine_run $name /provision/packages.sh /packages/$directory "$@" >"$work/last" 2>&1 || { cat "$work/last"; fail "version $to on $name"; }
+  [ "$(machine_run $name dpkg-query -W -f '${Version}' keelson-kubelet)" = "$to" ] || fail "$name has not got version $to"
+  within 60 "$name is not ready with version $to" kube wait --for=condition=Ready node/$name --timeout=1s
+  within 60 "the pods are not ready with version $to on $name" ready_pods
+  [ "$(pods_on_two)" = "$before" ] || fail "containers were restarted: $before, then $(pods_on_two)"
+  held "with version $to on $name"
+}
 begin=$(now)
-machine_run two /provision/packages.sh /packages/next keelson-node >"$work/last" 2>&1 || { cat "$work/last"; fail "the upgrade"; }
-took upgrade "$begin"
-[ "$(machine_run two dpkg-query -W -f '${Version}' keelson-kubelet)" = "$version.1" ] || fail "two has not got the next version"
-within 60 "two is not ready after its upgrade" kube wait --for=condition=Ready node/two --timeout=1s
-within 60 "the pods are not ready after the upgrade" ready_pods
-[ "$(pods_on_two)" = "$before" ] || fail "containers were restarted: $before, then $(pods_on_two)"
+change two "$version.1" next keelson-node
+took "upgrade until Ready" "$begin"
+change one "$version.1" next keelson
+# apt takes an older version by its name alone.
+change two "$version" first $(for part in node kubelet proxy cni nodectl; do echo "keelson-$part=$version"; done)
 machine_run one curl -fsS -m 2 "http://$service/" >/dev/null || fail "the Service does not answer after the upgrade"
+release
 
 step "a reboot"
 machine_off two
