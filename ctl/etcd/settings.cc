@@ -56,38 +56,46 @@ Credentials CredentialsOf(const Host& host, const EtcdSettings& settings) {
 
 }  // namespace
 
-EtcdSettings ParseEtcdSettings(const std::vector<std::string>& files) {
+std::vector<std::string> ControlPlaneFlags(const std::vector<std::string>& files) {
   std::map<std::string, std::string> variables;
   for (const std::string& text : files) ReadVariables(text, variables);
-  EtcdSettings out;
+  std::vector<std::string> out;
   for (const char* variable :
        {"KUBE_CONTROLPLANE_PKI_ARGS", "KUBE_CONTROLPLANE_CLUSTER_ARGS", "KUBE_CONTROLPLANE_ARGS"}) {
-    for (std::string_view word : SplitWords(variables[variable])) {
-      out.found = true;
-      const auto take = [&](std::string_view name) -> std::optional<std::string> {
-        if (word.size() <= name.size() || !word.starts_with(name) || word[name.size()] != '=') return {};
-        return std::string(word.substr(name.size() + 1));
-      };
-      if (auto value = take("--etcd-servers")) out.servers = SplitList(*value);
-      if (auto value = take("--etcd-cafile")) out.ca_file = *value;
-      if (auto value = take("--etcd-certfile")) out.certificate_file = *value;
-      if (auto value = take("--etcd-keyfile")) out.key_file = *value;
-      if (auto value = take("--etcd-address")) out.address = *value;
-      if (auto value = take("--etcd-name")) out.name = *value;
-    }
+    for (std::string_view word : SplitWords(variables[variable])) out.emplace_back(word);
   }
   return out;
 }
 
-EtcdSettings ReadEtcdSettings(const Host& host) {
-  std::vector<std::string> files;
+std::vector<std::string> ControlPlaneFiles(const Host& host) {
+  std::vector<std::string> out;
   for (const char* path : {"/usr/lib/keelson/kube-controlplane.env", paths::kControlPlaneEnv,
                            "/etc/default/kube-controlplane", "/etc/sysconfig/kube-controlplane"}) {
     if (!host.Exists(path)) continue;
-    if (Result<std::string> text = host.Read(path)) files.push_back(*std::move(text));
+    if (Result<std::string> text = host.Read(path)) out.push_back(*std::move(text));
   }
-  return ParseEtcdSettings(files);
+  return out;
 }
+
+EtcdSettings ParseEtcdSettings(const std::vector<std::string>& files) {
+  EtcdSettings out;
+  for (const std::string& word : ControlPlaneFlags(files)) {
+    out.found = true;
+    const auto take = [&](std::string_view name) -> std::optional<std::string> {
+      if (word.size() <= name.size() || !word.starts_with(name) || word[name.size()] != '=') return {};
+      return word.substr(name.size() + 1);
+    };
+    if (auto value = take("--etcd-servers")) out.servers = SplitList(*value);
+    if (auto value = take("--etcd-cafile")) out.ca_file = *value;
+    if (auto value = take("--etcd-certfile")) out.certificate_file = *value;
+    if (auto value = take("--etcd-keyfile")) out.key_file = *value;
+    if (auto value = take("--etcd-address")) out.address = *value;
+    if (auto value = take("--etcd-name")) out.name = *value;
+  }
+  return out;
+}
+
+EtcdSettings ReadEtcdSettings(const Host& host) { return ParseEtcdSettings(ControlPlaneFiles(host)); }
 
 std::string EtcdUrl(const std::string& address, uint16_t port) {
   const bool v6 = address.find(':') != std::string::npos;

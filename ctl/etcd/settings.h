@@ -13,7 +13,7 @@ namespace keelson::ctl {
 
 inline constexpr uint16_t kEtcdClientPort = 2379, kEtcdPeerPort = 2380;
 
-// Of the unit kube-controlplane.
+// Of kube-controlplane.
 struct EtcdSettings {
   bool found = false;  // there are flags at all
   // --etcd-servers; empty: kube-controlplane has an etcd of its own.
@@ -23,10 +23,14 @@ struct EtcdSettings {
   std::string address, name = "default";
 };
 
-// The last value of --NAME=VALUE in environment files of a unit: variables of later files replace those of earlier ones.
+// All flags in environment files of the unit kube-controlplane, in its order: variables of later files replace those of earlier ones.
 // Pure.
+std::vector<std::string> ControlPlaneFlags(const std::vector<std::string>& files);
+// Texts of the files that the unit reads, in its order.
+std::vector<std::string> ControlPlaneFiles(const Host& host);
+
+// The last value of --NAME=VALUE in environment files of the unit. Pure.
 EtcdSettings ParseEtcdSettings(const std::vector<std::string>& files);
-// Of the files that the unit reads, in its order.
 EtcdSettings ReadEtcdSettings(const Host& host);
 
 std::string EtcdUrl(const std::string& address,

@@ -18,6 +18,8 @@ inline constexpr char kCsiConf[] = "/etc/kubernetes/csi-controller.conf";
 
 // Flags of the units kube-controlplane, kube-proxy and kube-cni.
 inline constexpr char kControlPlaneEnv[] = "/etc/kubernetes/kube-controlplane.env";
+// The manifest of kube-controlplane where it is a static pod, not a unit.
+inline constexpr char kControlPlaneManifest[] = "/etc/kubernetes/manifests/kube-controlplane.yaml";
 inline constexpr char kProxyEnv[] = "/etc/kubernetes/kube-proxy.env";
 inline constexpr char kCniEnv[] = "/etc/kubernetes/kube-cni.env";
 // The node's name, for keelson-csi-local and keelson-csi-controller.
@@ -33,6 +35,7 @@ inline constexpr char kCsiData[] =
 inline constexpr char kProxyConfig[] = "/var/lib/kube-proxy/config.conf";
 inline constexpr char kEtcdData[] = "/var/lib/keelson/controlplane/etcd";
 inline constexpr char kControlPlaneData[] = "/var/lib/keelson/controlplane";
+inline constexpr char kControlPlaneLogs[] = "/var/log/keelson";
 // Of an init or a join that has begun and not ended.
 inline constexpr char kUnfinished[] = "/var/lib/keelson/nodectl-unfinished";
 // A reset that has begun and has taken this machine's member out of etcd.
@@ -43,7 +46,7 @@ inline constexpr char kCniConflist[] = "/etc/cni/net.d/10-keelson.conflist";
 inline constexpr const char* kRuntimeSockets[] = {"/var/run/containerd/containerd.sock",
                                                   "/var/run/crio/crio.sock", "/var/run/cri-dockerd.sock"};
 
-// Who the unit kube-controlplane runs as.
+// Who kube-controlplane runs as: user and group.
 inline constexpr char kControlPlaneGroup[] = "kube-controlplane";
 
 }  // namespace keelson::ctl::paths

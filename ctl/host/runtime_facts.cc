@@ -14,6 +14,11 @@ constexpr std::chrono::seconds kPatience{10};
 
 }  // namespace
 
+std::string PathOfSocket(const std::string& url) {
+  constexpr std::string_view kScheme = "unix://";
+  return url.starts_with(kScheme) ? url.substr(kScheme.size()) : url;
+}
+
 Result<RuntimeFacts> AskRuntimeAt(const std::string& socket) {
   const auto runtime = cri::RuntimeService::NewStub(rpc::UnixChannel(socket));
   RuntimeFacts out;

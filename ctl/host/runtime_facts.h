@@ -16,4 +16,7 @@ struct RuntimeFacts {
 // `socket`: a path. kUnimplemented: a daemon listens there that serves no CRI v1. kUnavailable, kTimeout: none answers.
 Result<RuntimeFacts> AskRuntimeAt(const std::string& socket);
 
+// Of a CRI endpoint such as unix:///run/containerd/containerd.sock; a path stays as it is.
+std::string PathOfSocket(const std::string& url);
+
 }  // namespace keelson::ctl

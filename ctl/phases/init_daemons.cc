@@ -3,6 +3,7 @@
 #include "ctl/config/complete.h"
 #include "ctl/host/paths.h"
 #include "ctl/host/units.h"
+#include "ctl/phases/control_plane.h"
 #include "ctl/phases/init_run.h"
 #include "ctl/phases/node_steps.h"
 #include "ctl/preflight/check.h"
@@ -31,7 +32,7 @@ Result<> Preflight(InitRun& run) {
   run.out() << "[preflight] Running pre-flight checks\n";
   const std::vector<std::string>& ignored = run.options().ignored_checks;
   KEELSON_RETURN_IF_ERROR(RunChecks({PrivilegedUserCheck()}, run.host(), ignored, run.err()));
-  return RunChecks(InitChecks(run.config(), run.resumes()), run.host(), ignored, run.err());
+  return RunChecks(InitChecks(run.config(), run.resumes(), run.static_pod()), run.host(), ignored, run.err());
 }
 
 Result<> EtcdLocal(InitRun& run) {
@@ -62,8 +63,7 @@ Result<> ControlPlane(InitRun& run) {
   run.out() << "[control-plane] Writing the flags of kube-controlplane to \"" << paths::kControlPlaneEnv
             << "\"\n";
   KEELSON_RETURN_IF_ERROR(run.host().Write(paths::kControlPlaneEnv, text, 0644));
-  run.out() << "[control-plane] Starting kube-controlplane\n";
-  return RestartUnit(run.host(), "kube-controlplane");
+  return StartControlPlane(run);
 }
 
 Result<> KubeletStart(InitRun& run) {
@@ -98,9 +98,7 @@ Result<> WaitControlPlane(InitRun& run) {
       },
       run.clock());
   if (!done) {
-    return done.error().Wrap(
-        "kube-controlplane is not healthy: see 'systemctl status kube-controlplane' and "
-        "'journalctl -xeu kube-controlplane'");
+    return done.error().Wrap("kube-controlplane is not healthy: " + HowToSeeControlPlane(run.host()));
   }
   run.out() << "[control-plane-check] kube-controlplane is healthy after "
             << DurationText(run.clock().SteadyNow() - begin) << "\n";

@@ -3,6 +3,7 @@
 #include "ctl/cluster/apply.h"
 #include "ctl/cluster/copy_certs.h"
 #include "ctl/host/paths.h"
+#include "ctl/phases/control_plane.h"
 #include "ctl/token/discovery.h"
 #include "lib/base/text.h"
 
@@ -86,9 +87,7 @@ Result<> InitRun::Run(const std::string& only) {
   if (!marks_) return RunPhases(kPhases, only, config_.skip_phases, *this);
   // The checks come before the mark: a machine that fails them is as it was.
   if (SelectPhases(names, "preflight", config_.skip_phases)->size() == 1) {
-    if (auto fine = init::Preflight(*this); !fine) {
-      return fine.error().Wrap("error execution phase preflight");
-    }
+    KEELSON_RETURN_IF_ERROR(RunPhase(kPhases[0], *this));
   }
   KEELSON_RETURN_IF_ERROR(SetMark());
   std::vector<std::string> skipped = config_.skip_phases;
@@ -113,6 +112,10 @@ Result<> InitRun::ReadMark() {
     if (token.empty()) token = words[i + 1];
   }
   return {};
+}
+
+bool InitRun::static_pod() const {
+  return options_.static_pod ? *options_.static_pod : HasStaticControlPlane(host_);
 }
 
 Result<> InitRun::SetMark() {

@@ -20,8 +20,11 @@ struct InitOptions {
   std::vector<std::string> ignored_checks;  // in lower case
   bool skip_token_print = false;
   bool upload_certs = false, skip_certificate_key_print = false;
-  std::string host_name;          // the machine's, in lower case
-  std::string etcd_cluster = {};  // of a control plane that joins: ControlPlaneEnvironment()
+  std::string host_name;                // the machine's, in lower case
+  std::string etcd_cluster = {};        // of a control plane that joins: ControlPlaneEnvironment()
+  std::optional<bool> static_pod = {};  // kube-controlplane is one; nullopt: as this machine has it
+  std::string static_pod_image = {};    // of its container; empty: the one that it has, or the sandboxes'
+  PhaseLog* log = nullptr;              // of phases; null: none. Outlives the run
 };
 
 class InitRun {
@@ -42,7 +45,9 @@ class InitRun {
   std::ostream& out() { return out_; }
   std::ostream& err() { return err_; }
   Clock& clock() { return clock_; }
+  PhaseLog* log() { return options_.log; }
   bool resumes() const { return resumes_; }
+  bool static_pod() const;
   void set_etcd_cluster(std::string cluster) { options_.etcd_cluster = std::move(cluster); }
   CertificateStore Certificates();
   Result<> EnsurePlanned(std::string_view certificate);

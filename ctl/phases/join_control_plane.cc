@@ -49,7 +49,7 @@ Result<> CheckControlPlane(JoinRun& run) {
   }
   KEELSON_ASSIGN_OR_RETURN(InitRun * plane, run.ControlPlane());
   run.out() << "[preflight] Running pre-flight checks before initializing the new control plane instance\n";
-  return RunChecks(ControlPlaneChecks(plane->config(), run.resumes()), run.host(),
+  return RunChecks(ControlPlaneChecks(plane->config(), run.resumes(), plane->static_pod()), run.host(),
                    run.options().ignored_checks, run.err());
 }
 

@@ -8,6 +8,7 @@
 #include "ctl/etcd/view.h"
 #include "ctl/host/paths.h"
 #include "ctl/host/units.h"
+#include "ctl/phases/control_plane.h"
 #include "ctl/phases/join_control_plane.h"
 #include "ctl/phases/node_steps.h"
 #include "lib/api/duration.h"
@@ -61,7 +62,7 @@ class EtcdJoin {
     switch (step.action) {
       case JoinStep::Do::kNothing:
         // A run after one that was killed late finds it running.
-        if (!UnitActive(plane_.host(), "kube-controlplane")) KEELSON_RETURN_IF_ERROR(Start(*members));
+        if (!ControlPlaneStarted(plane_.host())) KEELSON_RETURN_IF_ERROR(Start(*members));
         return true;
       case JoinStep::Do::kReplace:
         Say("[etcd] The data of this machine's member is lost; removing the member");
@@ -165,7 +166,7 @@ Result<> JoinEtcd(JoinRun& run) {
       "the new etcd member to join the cluster", run.config().timeouts.etcd_api_call,
       [&] { return joining.Step(); }, run.clock());
   if (!done) {
-    return done.error().Wrap("see 'journalctl -xeu kube-controlplane'" +
+    return done.error().Wrap(HowToSeeControlPlane(run.host()) +
                              (joining.last().empty() ? "" : "; " + joining.last()));
   }
   run.out() << "[etcd] The new etcd member has joined the cluster\n";

@@ -148,6 +148,8 @@ Result<InitRun*> JoinRun::ControlPlane() {
   InitOptions options;
   options.ignored_checks = options_.ignored_checks;
   options.host_name = options_.host_name;
+  options.static_pod = options_.static_pod;
+  options.static_pod_image = options_.static_pod_image;
   control_plane_ =
       std::make_unique<InitRun>(host_, std::move(config), std::move(options), out_, err_, clock_);
   return control_plane_.get();
@@ -168,7 +170,7 @@ Result<> JoinRun::Run(const std::string& only) {
   KEELSON_RETURN_IF_ERROR(SelectPhases(names, only, config_.skip_phases));
   if (!only.empty()) return RunPhases(kPhases, only, config_.skip_phases, *this);
   if (SelectPhases(names, "preflight", config_.skip_phases)->size() == 1) {
-    if (auto fine = Preflight(*this); !fine) return fine.error().Wrap("error execution phase preflight");
+    KEELSON_RETURN_IF_ERROR(RunPhase(kPhases[0], *this));
   }
   KEELSON_RETURN_IF_ERROR(host_.Write(paths::kUnfinished, std::string(kMark) + "\n", 0600));
   std::vector<std::string> skipped = config_.skip_phases;

@@ -3,6 +3,7 @@
 
 #include <boost/json/object.hpp>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ namespace keelson::ctl {
 struct JoinOptions {
   std::vector<std::string> ignored_checks;  // in lower case
   std::string host_name;                    // the machine's, in lower case
+  // Of a control plane, as of init.
+  std::optional<bool> static_pod = {};
+  std::string static_pod_image = {};
+  PhaseLog* log = nullptr;  // of phases; null: none. Outlives the run
 };
 
 // What a machine learns of the cluster that it joins.
@@ -43,14 +48,18 @@ class JoinRun {
   // ---- for phases ----
 
   Host& host() { return host_; }
+  const Host& host() const { return host_; }
   const JoinConfiguration& config() const { return config_; }
   const JoinOptions& options() const { return options_; }
   std::ostream& out() { return out_; }
   std::ostream& err() { return err_; }
   Clock& clock() { return clock_; }
+  PhaseLog* log() { return options_.log; }
   bool resumes() const { return resumes_; }
   // Discovers the cluster and reads its ConfigMaps, at the first call.
   Result<const JoinedCluster*> Cluster();
+  // The same, where that has been; null: not yet.
+  const JoinedCluster* known_cluster() const { return discovered_ ? &cluster_ : nullptr; }
   // Of a machine that becomes part of the control plane: what init's phases take, with the cluster's configuration.
   Result<InitRun*> ControlPlane();
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ctl/phases/phase_log.h"
 #include "lib/base/error.h"
 
 namespace keelson::ctl {
@@ -23,6 +24,16 @@ struct Phase {
 Result<std::vector<size_t>> SelectPhases(const std::vector<std::string_view>& names, const std::string& only,
                                          const std::vector<std::string>& skipped);
 
+// One of them, whose error names it. `Run` has log(), which may be null.
+template <typename Run>
+Result<> RunPhase(const Phase<Run>& phase, Run& run) {
+  if (run.log()) run.log()->Begin(phase.name);
+  Result<> done = phase.run(run);
+  if (run.log()) run.log()->End(done);
+  if (!done) return done.error().Wrap("error execution phase " + std::string(phase.name));
+  return {};
+}
+
 template <typename Run, size_t N>
 Result<> RunPhases(const Phase<Run> (&table)[N], const std::string& only,
                    const std::vector<std::string>& skipped, Run& run) {
@@ -30,9 +41,7 @@ Result<> RunPhases(const Phase<Run> (&table)[N], const std::string& only,
   for (const Phase<Run>& phase : table) names.push_back(phase.name);
   KEELSON_ASSIGN_OR_RETURN(const std::vector<size_t> chosen, SelectPhases(names, only, skipped));
   for (size_t index : chosen) {
-    if (auto done = table[index].run(run); !done) {
-      return done.error().Wrap("error execution phase " + std::string(table[index].name));
-    }
+    KEELSON_RETURN_IF_ERROR(RunPhase(table[index], run));
   }
   return {};
 }

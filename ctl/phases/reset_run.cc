@@ -1,6 +1,7 @@
 #include "ctl/phases/reset_run.h"
 
 #include "ctl/host/paths.h"
+#include "ctl/host/runtime_facts.h"
 #include "ctl/host/units.h"
 #include "ctl/phases/phase.h"
 #include "ctl/phases/reset_etcd.h"
@@ -21,11 +22,6 @@ Result<> RemoveWithLeftovers(Host& host, const std::string& file) {
     if (name.starts_with(prefix)) KEELSON_RETURN_IF_ERROR(host.Remove(directory + "/" + name));
   }
   return {};
-}
-
-std::string PathOfSocket(const std::string& url) {
-  constexpr std::string_view kScheme = "unix://";
-  return url.starts_with(kScheme) ? url.substr(kScheme.size()) : url;
 }
 
 std::vector<std::string> CsiSettings(const Host& host) {

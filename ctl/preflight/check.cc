@@ -103,13 +103,20 @@ Result<std::vector<std::string>> IgnoredChecks(const std::vector<std::string>& g
   return out;
 }
 
-Checks ControlPlaneChecks(const InitConfiguration& config, bool resumes) {
+Checks ControlPlaneChecks(const InitConfiguration& config, bool resumes, bool static_pod) {
   const ClusterConfiguration& cluster = config.cluster;
   Checks out = {CpuCheck(kControlPlaneCpus), MemoryCheck(kControlPlaneMemoryMb),
-                FirewallCheck({config.bind_port, kKubeletPort}), UnitCheck("kube-controlplane")};
+                FirewallCheck({config.bind_port, kKubeletPort})};
+  if (static_pod) {
+    out.push_back(ProgramCheck("kube-controlplane"));
+    out.push_back(UserCheck(paths::kControlPlaneGroup));
+  } else {
+    out.push_back(UnitCheck("kube-controlplane"));
+  }
   if (!resumes) {
     out.push_back(PortCheck(config.bind_port));
     out.push_back(FileAvailableCheck(paths::kControlPlaneEnv));
+    out.push_back(FileAvailableCheck(paths::kControlPlaneManifest));
   }
   for (const char* component : {"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}) {
     // A control plane of static pods is here already.
@@ -131,8 +138,8 @@ Checks EtcdPortChecks() { return {PortCheck(kEtcdClientPort), PortCheck(kEtcdPee
 
 Checks CniChecks() { return {CniConfigCheck()}; }
 
-Checks InitChecks(const InitConfiguration& config, bool resumes) {
-  Checks out = ControlPlaneChecks(config, resumes);
+Checks InitChecks(const InitConfiguration& config, bool resumes, bool static_pod) {
+  Checks out = ControlPlaneChecks(config, resumes, static_pod);
   AddCommon(out, config.node, resumes);
   const boost::json::value* driver = config.kubelet.if_contains("cgroupDriver");
   const bool named = driver && driver->is_string();

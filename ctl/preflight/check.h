@@ -32,11 +32,12 @@ Result<std::vector<std::string>> IgnoredChecks(const std::vector<std::string>& g
 
 Check PrivilegedUserCheck();
 // `resumes`: an earlier run has not ended; what it has left and started is no obstacle.
-Checks InitChecks(const InitConfiguration& config, bool resumes);
+// `static_pod`: the control plane is to be one, not a unit.
+Checks InitChecks(const InitConfiguration& config, bool resumes, bool static_pod = false);
 // More, where the cluster's nodes run kube-cni, which a machine that joins learns later.
 Checks CniChecks();
 // Of a machine that becomes part of the control plane, beside those of every node.
-Checks ControlPlaneChecks(const InitConfiguration& config, bool resumes);
+Checks ControlPlaneChecks(const InitConfiguration& config, bool resumes, bool static_pod = false);
 // Of the runtime's settings, for a kubelet with this cgroup driver (empty: systemd). `kube_cni`: the pod network's plugins are
 // keelson-cni's.
 Checks RuntimeConfigChecks(const std::string& cri_socket, const std::string& cgroup_driver, bool kube_cni);

@@ -7,6 +7,7 @@
 
 #include "ctl/host/paths.h"
 #include "ctl/host/units.h"
+#include "ctl/host/users.h"
 #include "ctl/host/versions.h"
 #include "ctl/preflight/host_checks.h"
 #include "lib/base/fd.h"
@@ -110,6 +111,15 @@ Check UnitCheck(const std::string& unit) {
               out.warnings.push_back(unit + " service is not enabled, please run 'systemctl enable " + unit +
                                      ".service'");
             }
+            return out;
+          }};
+}
+
+Check UserCheck(const std::string& user) {
+  return {"User-" + user, [user](const Host& host) {
+            Findings out;
+            const auto found = FindUser(host, user);
+            if (!found) out.errors.push_back(found.error().message());
             return out;
           }};
 }

@@ -17,6 +17,7 @@ Check FileExistsCheck(const std::string& path, const std::string& name);
 Check FileContentCheck(const std::string& path, const std::string& content);
 Check ProgramCheck(const std::string& program);
 Check UnitCheck(const std::string& unit);
+Check UserCheck(const std::string& user);
 Check RuntimeCheck(const std::string& cri_socket);
 // A warning that names the fix: pods do not start, or are not accounted for, though the runtime answers.
 Check RuntimeConfigCheck(const std::string& cri_socket, const std::string& cgroup_driver, bool kube_cni);

@@ -5,8 +5,6 @@
 #include <sys/socket.h>
 #include <sys/utsname.h>
 
-#include <iostream>
-
 #include "ctl/host/paths.h"
 #include "lib/base/fd.h"
 #include "lib/base/file.h"
@@ -44,6 +42,17 @@ void AddSetupOptions(CLI::App& verb, SetupOptions& options, bool for_node) {
   add("--skip-phases", options.skipped_phases, "Phases to leave out");
   add("--dry-run", options.dry_run, "Change nothing; say what would be done");
   if (for_node) add("--node-name", options.node_name, "Name of the Node; default: the host's name");
+}
+
+void AddControlPlaneFlags(CLI::App& verb, SetupOptions& options) {
+  verb.add_option("--control-plane-mode", options.control_plane_mode,
+                  "How kube-controlplane runs: systemd, as a unit, or static-pods, as a static pod of the "
+                  "kubelet; default: as this machine has it, else systemd")
+      ->check(CLI::IsMember({"systemd", "static-pods"}));
+  const component::FlagAdder add{verb};
+  add("--control-plane-image", options.control_plane_image,
+      "Image of the static pod, which needs to have nothing: the program is the package's; default: the "
+      "image of the runtime's sandboxes");
 }
 
 void AddPhaseVerb(CLI::App& verb, SetupOptions& options, const std::string& phases) {
@@ -88,12 +97,12 @@ Result<> RefuseMixed(const CLI::App& verb, const std::vector<std::string>& flags
   return Error(Code::kInvalid, "can not mix '--config' with arguments [" + Join(given, " ") + "]");
 }
 
-void TellWarnings(const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings) std::cerr << "[config] WARNING: " << warning << "\n";
+void TellWarnings(const std::vector<std::string>& warnings, std::ostream& err) {
+  for (const std::string& warning : warnings) err << "[config] WARNING: " << warning << "\n";
 }
 
-ChosenHost::ChosenHost(const std::string& root, bool dry_run) : real_(NewHost(root)) {
-  if (dry_run) dry_ = NewDryRunHost(*real_, std::cout);
+ChosenHost::ChosenHost(const std::string& root, bool dry_run, std::ostream& out) : real_(NewHost(root)) {
+  if (dry_run) dry_ = NewDryRunHost(*real_, out);
 }
 
 }  // namespace keelson::ctl

@@ -1,6 +1,7 @@
 // What the verbs that set up machines share: options of the command line, the machine's facts, configuration files.
 #pragma once
 
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct SetupOptions {
   std::string config_file, root, cri_socket, node_name;
   std::vector<std::string> ignored_checks, skipped_phases, phase;
   bool dry_run = false;
+  std::string progress = "text";                        // of init, join and upgrade: see verb_report.h
+  std::string control_plane_mode, control_plane_image;  // of init and join
 };
 // `for_node`: --node-name too.
 void AddSetupOptions(CLI::App& verb, SetupOptions& options, bool for_node);
@@ -31,6 +34,14 @@ void Override(Config& config, const SetupOptions& setup) {
   auto& ignored = config.node.ignore_preflight_errors;
   ignored.insert(ignored.end(), setup.ignored_checks.begin(), setup.ignored_checks.end());
 }
+// How a machine's control plane runs.
+void AddControlPlaneFlags(CLI::App& verb, SetupOptions& options);
+// Lets a run have it: whether it is a static pod (nullopt: as the machine has it), and its image.
+template <typename RunOptions>
+void ChooseControlPlane(RunOptions& run, const SetupOptions& setup) {
+  if (!setup.control_plane_mode.empty()) run.static_pod = setup.control_plane_mode == "static-pods";
+  run.static_pod_image = setup.control_plane_image;
+}
 // The subcommand "phase NAME...", whose words name one phase.
 void AddPhaseVerb(CLI::App& verb, SetupOptions& options, const std::string& phases);
 std::string PhaseName(const SetupOptions& options);  // "certs/apiserver"; empty: all of them
@@ -40,13 +51,13 @@ MachineFacts LookAtMachine(const Host& host);
 Result<ConfigDocuments> ReadConfigFile(const std::string& path);
 // kInvalid "can not mix '--config' with arguments [...]" when any of these was given beside --config.
 Result<> RefuseMixed(const CLI::App& verb, const std::vector<std::string>& flags);
-// On standard error.
-void TellWarnings(const std::vector<std::string>& warnings);
+void TellWarnings(const std::vector<std::string>& warnings, std::ostream& err = std::cerr);
 
 // The real host or, in a dry run, one that changes nothing.
 class ChosenHost {
  public:
-  ChosenHost(const std::string& root, bool dry_run);
+  // `out`, where a dry run says what it would do, outlives the host.
+  ChosenHost(const std::string& root, bool dry_run, std::ostream& out = std::cout);
   Host& get() { return dry_ ? *dry_ : *real_; }
 
  private:

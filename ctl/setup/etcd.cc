@@ -6,7 +6,7 @@
 #include "ctl/etcd/snapshots.h"
 #include "ctl/etcd/view.h"
 #include "ctl/host/paths.h"
-#include "ctl/host/units.h"
+#include "ctl/phases/control_plane.h"
 #include "ctl/setup/etcd_verbs.h"
 #include "lib/base/clock.h"
 #include "lib/component/document.h"
@@ -111,11 +111,13 @@ Result<int> Restore(const Options& options) {
     return Error(Code::kInvalid,
                  "kube-controlplane uses an etcd elsewhere: restore it there, or give --data-dir");
   }
-  if (own && UnitActive(*host, "kube-controlplane")) {
-    return Error(
-        Code::kConflict,
-        "kube-controlplane runs: stop it first, on every machine of the control plane ('systemctl stop "
-        "kube-controlplane')");
+  const bool static_pod = HasStaticControlPlane(*host);
+  if (own && ControlPlaneStarted(*host)) {
+    return Error(Code::kConflict,
+                 "kube-controlplane runs: stop it first, on every machine of the control plane (" +
+                     (static_pod ? "move " + std::string(paths::kControlPlaneManifest) +
+                                       " to another directory, and wait until the pod has ended)"
+                                 : "'systemctl stop kube-controlplane')"));
   }
   RestoreWish wish{options.path, own ? host->RealPath(paths::kEtcdData) : options.data_dir, options.member,
                    options.force};
@@ -127,7 +129,11 @@ Result<int> Restore(const Options& options) {
   if (!options.name.empty()) wish.member.name = options.name;
   if (!options.peer_url.empty()) wish.member.peer_url = options.peer_url;
   KEELSON_RETURN_IF_ERROR(RestoreEtcd(wish, Now(), std::cout));
-  if (own) std::cout << "Start the control plane with 'systemctl start kube-controlplane'.\n";
+  if (own) {
+    std::cout
+        << "Start the control plane with 'systemctl start kube-controlplane'; where it is a static pod, move "
+        << paths::kControlPlaneManifest << " back.\n";
+  }
   return 0;
 }
 

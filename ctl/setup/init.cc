@@ -1,10 +1,11 @@
 // nodectl init [phase NAME]
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include "ctl/phases/init_run.h"
+#include "ctl/phases/reports.h"
 #include "ctl/preflight/check.h"
 #include "ctl/setup/common.h"
+#include "ctl/setup/verb_report.h"
 #include "ctl/verb.h"
 #include "lib/component/flag_adder.h"
 
@@ -67,8 +68,8 @@ void AddFlags(CLI::App& verb, Options& options) {
   add("--skip-token-print", options.skip_token_print, "Do not print the bootstrap token");
 }
 
-Result<InitConfiguration> Configure(const CLI::App& verb, const Options& options,
-                                    const MachineFacts& machine) {
+Result<InitConfiguration> Configure(const CLI::App& verb, const Options& options, const MachineFacts& machine,
+                                    std::ostream& err) {
   KEELSON_RETURN_IF_ERROR(RefuseMixed(verb, kConfigFlags));
   KEELSON_ASSIGN_OR_RETURN(const ConfigDocuments documents, ReadConfigFile(options.setup.config_file));
   std::vector<std::string> warnings = documents.warnings;
@@ -87,29 +88,34 @@ Result<InitConfiguration> Configure(const CLI::App& verb, const Options& options
   }
   Override(config, options.setup);
   const auto complete = Complete(config, machine, warnings);
-  TellWarnings(warnings);
+  TellWarnings(warnings, err);
   if (!complete) return complete.error();
   return config;
 }
 
-Result<int> RunInit(const CLI::App& verb, const Options& options) {
+Result<int> RunInit(const CLI::App& verb, const Options& options, const Settings& settings) {
+  VerbReport report(settings, options.setup.progress);
   ChosenHost host(options.setup.root, options.setup.dry_run);
   const MachineFacts machine = LookAtMachine(host.get());
-  KEELSON_ASSIGN_OR_RETURN(const InitConfiguration config, Configure(verb, options, machine));
-  ChosenHost chosen(options.setup.root, config.dry_run);
+  KEELSON_ASSIGN_OR_RETURN(const InitConfiguration config, Configure(verb, options, machine, report.err()));
+  ChosenHost chosen(options.setup.root, config.dry_run, report.out());
   InitOptions init;
   init.skip_token_print = options.skip_token_print;
   init.upload_certs = options.upload_certs;
   init.skip_certificate_key_print = options.skip_certificate_key_print;
   init.host_name = machine.host_name;
+  init.log = &report.log();
+  ChooseControlPlane(init, options.setup);
   KEELSON_ASSIGN_OR_RETURN(init.ignored_checks, IgnoredChecks(config.node.ignore_preflight_errors));
   const std::string phase = PhaseName(options.setup);
-  std::cout << std::unitbuf;  // progress, also through a pipe
   if (phase.empty()) {
-    std::cout << "[init] Using Kubernetes version: " << config.cluster.kubernetes_version << "\n"
-              << std::flush;
+    report.out() << "[init] Using Kubernetes version: " << config.cluster.kubernetes_version << "\n"
+                 << std::flush;
   }
-  KEELSON_RETURN_IF_ERROR(InitRun(chosen.get(), config, init, std::cout, std::cerr).Run(phase));
+  InitRun run(chosen.get(), config, init, report.out(), report.err());
+  const Result<> done = run.Run(phase);
+  report.Finish("InitReport", report.has_document() ? InitReport(run) : boost::json::object(), done);
+  KEELSON_RETURN_IF_ERROR(done);
   return 0;
 }
 
@@ -122,10 +128,12 @@ void AddInit(CLI::App& parent, Run& chosen) {
   verb->fallthrough();
   AddSetupOptions(*verb, options->setup, true);
   AddFlags(*verb, *options);
+  AddControlPlaneFlags(*verb, options->setup);
+  AddProgressFlag(*verb, options->setup.progress);
   AddPhaseVerb(*verb, options->setup, DescribeInitPhases());
   verb->footer("Phases:\n" + DescribeInitPhases());
   verb->callback([options, verb, &chosen] {
-    chosen = [options, verb](const Settings&) { return RunInit(*verb, *options); };
+    chosen = [options, verb](const Settings& settings) { return RunInit(*verb, *options, settings); };
   });
 }
 

@@ -1,10 +1,11 @@
 // nodectl join HOST:PORT [phase NAME]
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include "ctl/phases/join_run.h"
+#include "ctl/phases/reports.h"
 #include "ctl/preflight/check.h"
 #include "ctl/setup/common.h"
+#include "ctl/setup/verb_report.h"
 #include "ctl/verb.h"
 #include "lib/component/flag_adder.h"
 
@@ -54,8 +55,8 @@ void AddFlags(CLI::App& verb, Options& options) {
       "Of a control plane: key of the certificates that 'nodectl init --upload-certs' has uploaded");
 }
 
-Result<JoinConfiguration> Configure(const CLI::App& verb, const Options& options,
-                                    const MachineFacts& machine) {
+Result<JoinConfiguration> Configure(const CLI::App& verb, const Options& options, const MachineFacts& machine,
+                                    std::ostream& err) {
   KEELSON_RETURN_IF_ERROR(RefuseMixed(verb, kConfigFlags));
   KEELSON_ASSIGN_OR_RETURN(const ConfigDocuments documents, ReadConfigFile(options.setup.config_file));
   std::vector<std::string> warnings = documents.warnings;
@@ -78,21 +79,30 @@ Result<JoinConfiguration> Configure(const CLI::App& verb, const Options& options
   }
   Override(config, options.setup);
   const auto complete = Complete(config, machine, warnings);
-  TellWarnings(warnings);
+  TellWarnings(warnings, err);
   if (!complete) return complete.error();
+  if (!config.control_plane &&
+      (!options.setup.control_plane_mode.empty() || !options.setup.control_plane_image.empty())) {
+    return Error(Code::kInvalid,
+                 "--control-plane-mode and --control-plane-image have no effect without --control-plane");
+  }
   return config;
 }
 
-Result<int> RunJoin(const CLI::App& verb, const Options& options) {
+Result<int> RunJoin(const CLI::App& verb, const Options& options, const Settings& settings) {
+  VerbReport report(settings, options.setup.progress);
   ChosenHost host(options.setup.root, false);
   const MachineFacts machine = LookAtMachine(host.get());
-  KEELSON_ASSIGN_OR_RETURN(const JoinConfiguration config, Configure(verb, options, machine));
-  ChosenHost chosen(options.setup.root, config.dry_run);
+  KEELSON_ASSIGN_OR_RETURN(const JoinConfiguration config, Configure(verb, options, machine, report.err()));
+  ChosenHost chosen(options.setup.root, config.dry_run, report.out());
   JoinOptions join{{}, machine.host_name};
   KEELSON_ASSIGN_OR_RETURN(join.ignored_checks, IgnoredChecks(config.node.ignore_preflight_errors));
-  std::cout << std::unitbuf;  // progress, also through a pipe
-  KEELSON_RETURN_IF_ERROR(
-      JoinRun(chosen.get(), config, join, std::cout, std::cerr).Run(PhaseName(options.setup)));
+  join.log = &report.log();
+  ChooseControlPlane(join, options.setup);
+  JoinRun run(chosen.get(), config, join, report.out(), report.err());
+  const Result<> done = run.Run(PhaseName(options.setup));
+  report.Finish("JoinReport", report.has_document() ? JoinReport(run) : boost::json::object(), done);
+  KEELSON_RETURN_IF_ERROR(done);
   return 0;
 }
 
@@ -104,10 +114,12 @@ void AddJoin(CLI::App& parent, Run& chosen) {
   verb->fallthrough();
   AddSetupOptions(*verb, options->setup, true);
   AddFlags(*verb, *options);
+  AddControlPlaneFlags(*verb, options->setup);
+  AddProgressFlag(*verb, options->setup.progress);
   AddPhaseVerb(*verb, options->setup, DescribeJoinPhases());
   verb->footer("Phases:\n" + DescribeJoinPhases());
   verb->callback([options, verb, &chosen] {
-    chosen = [options, verb](const Settings&) { return RunJoin(*verb, *options); };
+    chosen = [options, verb](const Settings& settings) { return RunJoin(*verb, *options, settings); };
   });
 }
 

@@ -5,6 +5,7 @@
 #include "ctl/host/paths.h"
 #include "ctl/preflight/check.h"
 #include "ctl/setup/common.h"
+#include "ctl/setup/verb_report.h"
 #include "ctl/token/discovery.h"
 #include "ctl/upgrade/upgrade_run.h"
 #include "ctl/verb.h"
@@ -36,6 +37,7 @@ void AddCommonFlags(CLI::App& verb, Options& options) {
   add("--skip-phases", options.setup.skipped_phases, "Phases to leave out");
   add("--dry-run", options.setup.dry_run, "Change nothing; say what would be done");
   add("--certificate-renewal", options.renew, "Renew the certificates of the control plane");
+  AddProgressFlag(verb, options.setup.progress);
 }
 
 bool IsAgreedTo() {
@@ -128,9 +130,16 @@ Result<int> Upgrade(const CLI::App& verb, const Options& options, UpgradeOptions
   KEELSON_ASSIGN_OR_RETURN(UpgradeOptions run, ReadOptions(verb, options, which));
   run.kubeconfig = settings.kubeconfig;
   if (apply && !options.yes && !run.force && !run.dry_run) run.agrees = IsAgreedTo;
-  ChosenHost host(options.setup.root, run.dry_run);
-  std::cout << std::unitbuf;  // progress, also through a pipe
-  KEELSON_RETURN_IF_ERROR(UpgradeRun(host.get(), run, std::cout, std::cerr).Run(PhaseName(options.setup)));
+  VerbReport report(settings, options.setup.progress);
+  if ((report.has_document() || options.setup.progress == "json") && run.agrees) {
+    return Error(Code::kInvalid, "whoever reads JSON or YAML cannot be asked: give --yes");
+  }
+  run.log = &report.log();
+  ChosenHost host(options.setup.root, run.dry_run, report.out());
+  const Result<> done = UpgradeRun(host.get(), run, report.out(), report.err()).Run(PhaseName(options.setup));
+  report.Finish("UpgradeReport",
+                {{"kubernetesVersion", kGitVersion}, {"controlPlane", apply}, {"dryRun", run.dry_run}}, done);
+  KEELSON_RETURN_IF_ERROR(done);
   return 0;
 }
 

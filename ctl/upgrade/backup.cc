@@ -61,6 +61,7 @@ BackupPlan PlanBackup(const std::string& directory, const std::optional<ClusterC
                            paths::kProxyConf,
                            paths::kCniConf,
                            paths::kControlPlaneEnv,
+                           paths::kControlPlaneManifest,
                            paths::kProxyEnv,
                            paths::kCniEnv,
                            paths::kKubeletConfig,

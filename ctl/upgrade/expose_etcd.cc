@@ -6,7 +6,7 @@
 #include "ctl/config/complete.h"
 #include "ctl/etcd/view.h"
 #include "ctl/host/paths.h"
-#include "ctl/host/units.h"
+#include "ctl/phases/control_plane.h"
 #include "ctl/phases/init_run.h"
 #include "ctl/phases/node_steps.h"
 #include "ctl/preflight/check.h"
@@ -69,7 +69,7 @@ Result<> RestartAtAddress(InitRun& init) {
   KEELSON_RETURN_IF_ERROR(init.host().Write(paths::kControlPlaneEnv, text, 0644));
   init.out() << "[control-plane] Restarting kube-controlplane, whose etcd listens at "
              << init.config().advertise_address << " then; pods stay\n";
-  KEELSON_RETURN_IF_ERROR(RestartUnitAndWait(init.host(), "kube-controlplane"));
+  KEELSON_RETURN_IF_ERROR(RestartControlPlane(init));
   return init::WaitControlPlane(init);
 }
 
@@ -107,7 +107,7 @@ Result<> AwaitPeerUrl(InitRun& init) {
   const auto set = Await(
       "etcd at " + url, init.config().timeouts.etcd_api_call,
       [&] { return SetPeerUrl(init.host(), url, init.out()); }, init.clock());
-  if (!set) return set.error().Wrap("see 'journalctl -xeu kube-controlplane'");
+  if (!set) return set.error().Wrap(HowToSeeControlPlane(init.host()));
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "ctl/host/paths.h"
 #include "ctl/host/units.h"
 #include "ctl/host/versions.h"
+#include "ctl/phases/control_plane.h"
 #include "ctl/phases/node_steps.h"
 #include "ctl/pki/renew.h"
 #include "ctl/upgrade/upgrade_run.h"
@@ -76,7 +77,7 @@ Result<> ControlPlane(UpgradeRun& run) {
   run.out()
       << "[upgrade/control-plane] Restarting kube-controlplane; it is ready when its etcd is. This can take "
          "minutes\n";
-  KEELSON_RETURN_IF_ERROR(RestartUnitAndWait(run.host(), "kube-controlplane"));
+  KEELSON_RETURN_IF_ERROR(RestartControlPlane(*init));
   KEELSON_RETURN_IF_ERROR(init::WaitControlPlane(*init));
   return AwaitVersion(run, *init);
 }

@@ -70,8 +70,7 @@ Result<> UpgradeRun::RunAll() {
   const std::vector<std::string_view> names = apply ? NamesOf(kApplyPhases) : NamesOf(kNodePhases);
   // The checks come before the mark: a machine that fails them is as it was.
   if (SelectPhases(names, "preflight", options_.skip_phases)->size() == 1) {
-    const auto fine = apply ? upgrade::PreflightApply(*this) : upgrade::PreflightNode(*this);
-    if (!fine) return fine.error().Wrap("error execution phase preflight");
+    KEELSON_RETURN_IF_ERROR(RunPhase(apply ? kApplyPhases[0] : kNodePhases[0], *this));
   }
   if (options_.agrees && !options_.agrees()) {
     return Error(Code::kCancelled, "won't proceed; the user didn't answer (Y|y) in order to continue");

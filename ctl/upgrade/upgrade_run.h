@@ -28,6 +28,7 @@ struct UpgradeOptions {
   std::function<bool()> agrees;  // asked once the checks have passed; null: the caller has agreed
   bool drain = false;
   DrainOptions drain_options;
+  PhaseLog* log = nullptr;  // of phases; null: none. Outlives the run
 };
 
 class UpgradeRun {
@@ -47,6 +48,7 @@ class UpgradeRun {
   std::ostream& out() { return out_; }
   std::ostream& err() { return err_; }
   Clock& clock() { return clock_; }
+  PhaseLog* log() { return options_.log; }
   // Read at the first call; waits for an API server that an earlier run has just restarted.
   Result<client::RestClient> Api();
   Result<const ClusterMaps*> Cluster();

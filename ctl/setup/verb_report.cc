@@ -1,0 +1,42 @@
+#include "ctl/setup/verb_report.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+namespace keelson::ctl {
+namespace {
+
+constexpr char kReportVersion[] = "output.keelson.dev/v1alpha1";
+
+}  // namespace
+
+void AddProgressFlag(CLI::App& verb, std::string& form) {
+  verb.add_option("--progress", form, "Form of progress: text, or json for a JSON object a line")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+VerbReport::VerbReport(const Settings& settings, const std::string& progress)
+    : format_(settings.format()),
+      progress_(has_document() ? std::cerr : std::cout),
+      log_(progress == "json" ? &progress_ : nullptr),
+      out_(&progress_),
+      err_(&std::cerr) {
+  std::cout << std::unitbuf;  // progress, also through a pipe
+  if (progress != "json") return;
+  messages_ = std::make_unique<LineStream>([this](std::string_view line) { log_.Message("message", line); });
+  warnings_ = std::make_unique<LineStream>([this](std::string_view line) { log_.Message("warning", line); });
+  out_ = messages_.get();
+  err_ = warnings_.get();
+}
+
+void VerbReport::Finish(const char* kind, const boost::json::object& fields, const Result<>& done) {
+  if (!has_document()) return;
+  boost::json::object out{{"apiVersion", kReportVersion}, {"kind", kind}};
+  for (const auto& [key, value] : fields) out[key] = value;
+  out["phases"] = log_.phases();
+  out["seconds"] = log_.seconds();
+  if (!done) out["error"] = done.error().message();
+  std::cout << (format_ == OutputFormat::kJson ? ToJson(out) : ToYaml(out)) << std::flush;
+}
+
+}  // namespace keelson::ctl

@@ -1,0 +1,44 @@
+// Where the verbs that set up machines write what they do, and their document at the end:
+//
+//   -o table         progress on standard output, warnings on standard error
+//   -o json, yaml    standard output is one document, also where the verb fails; the rest goes to standard error
+//   --progress json  progress and warnings are lines of JSON (phase_log.h), where progress would be text
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <memory>
+#include <string>
+
+#include "ctl/phases/phase_log.h"
+#include "ctl/verb.h"
+
+namespace CLI {
+class App;
+}
+
+namespace keelson::ctl {
+
+void AddProgressFlag(CLI::App& verb, std::string& form);  // "text" or "json"
+
+class VerbReport {
+ public:
+  VerbReport(const Settings& settings, const std::string& progress);
+
+  bool has_document() const { return format_ != OutputFormat::kTable; }
+  std::ostream& out() { return *out_; }
+  std::ostream& err() { return *err_; }
+  PhaseLog& log() { return log_; }
+
+  // Prints the document, where one is wanted: its kind, `fields`, phases, the time, and the error.
+  void Finish(const char* kind, const boost::json::object& fields, const Result<>& done);
+
+ private:
+  const OutputFormat format_;
+  std::ostream& progress_;  // std::cout or std::cerr
+  PhaseLog log_;
+  std::unique_ptr<LineStream> messages_, warnings_;
+  std::ostream* out_;
+  std::ostream* err_;
+};
+
+}  // namespace keelson::ctl
