@@ -50,6 +50,10 @@ within 90 "the pods are not ready after the upgrade" ready_pods
 [ "$(machine_run one dpkg-query -W -f '${Version}' keelson-kubelet)" = "$version" ] || fail "one has not returned to its version"
 [ "$(machine_run one sh -c 'ls /etc/kubernetes/tmp/*/etcd.db | wc -l')" -ge 2 ] || fail "no backups"
 
+document backup-and-restore.md
+within 90 "nodes are not ready with what was restored" nodes_ready
+within 90 "the pods are not ready with what was restored" ready_pods
+
 document certificates.md
 within 60 "nodes are not ready with new certificates" nodes_ready
 document join-a-stock-cluster.md

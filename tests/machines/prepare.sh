@@ -49,6 +49,8 @@ echo "--- images"
 KEELSON_DIR=$output.new BIN=$programs ROOT=$repository bash -euc "source '$repository/tools/dev/images.sh'; images_make" >"$output.log" 2>&1 ||
   { cat "$output.log"; fail "no images"; }
 
+# Beside what the packages depend on: the runtime, etcd and its tools, and what the tests look with.
+extra='containerd runc etcd-server etcd-client iproute2 procps kmod nftables openssl curl'
 # fill_root DIRECTORY: the suite's root, and what the packages depend on without them. 77: no mirror answers.
 fill_root() {
   echo "--- a root with a container runtime"
@@ -59,13 +61,12 @@ fill_root() {
     cp -L /etc/resolv.conf "$1/etc/resolv.conf"
     chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive bash -euc "
       apt-get update -qq -o APT::Update::Error-Mode=any -o Acquire::Retries=3 || exit 77
-      apt-get install -y -qq --no-install-recommends -o Acquire::Retries=3 \
-        containerd runc etcd-server iproute2 procps kmod nftables openssl curl /packages/*.deb
+      apt-get install -y -qq --no-install-recommends -o Acquire::Retries=3 $2 /packages/*.deb
       dpkg --purge \$(dpkg-query -W -f \"\\\${Package} \" \"keelson*\")
       systemctl disable etcd.service
-      rm -rf /packages /var/lib/etcd /etc/kubernetes"' - "$1" >"$output.log" 2>&1
+      rm -rf /packages /var/lib/etcd /etc/kubernetes"' - "$1" "$extra" >"$output.log" 2>&1
 }
-depends=$(for part in controlplane kubelet proxy cni nodectl; do dpkg-deb -f "$output.new"/first/keelson-${part}_*.deb Depends; done)
+depends=$(echo "$extra"; for part in controlplane kubelet proxy cni nodectl; do dpkg-deb -f "$output.new"/first/keelson-${part}_*.deb Depends; done)
 root_once "$roots/$suite-machine" "$depends" fill_root || {
   code=$?
   tail -n 20 "$output.log"
