@@ -108,4 +108,35 @@ for unit in "${units[@]}"; do
 done
 [ -d /var/lib/keelson/controlplane ] && [ -d /var/lib/kubelet/pki ] && [ -d /var/lib/keelson-csi-local/volumes ] || fail "data is gone"
 dpkg-query -W 'keelson*' 2>/dev/null | grep . && fail "packages are still known"
+
+# rpms, in the same root with rpm: dependencies would be packages of an rpm distribution.
+rpm_life() {
+  local names file
+  apt install rpm
+  userdel kube-controlplane 2>/dev/null || true
+  rpms() { HOME=/root rpm "$@" >/tmp/rpm.log 2>&1 || { cat /tmp/rpm.log; fail "rpm $1"; }; }
+  kept() { grep -qx '# mine' /etc/sysconfig/kubelet || fail "/etc/sysconfig/kubelet has lost what was changed by rpm $1"; }
+  rpms -i --nodeps /rpm/*.rpm
+  getent passwd kube-controlplane >/dev/null || fail "the rpm has made no user kube-controlplane"
+  for program in kubelet kube-proxy kube-cni kube-controlplane nodectl; do
+    program "/usr/bin/$program" --version | grep -q '^Kubernetes v1\.' || fail "$program --version of the rpm"
+  done
+  echo "# mine" >>/etc/sysconfig/kubelet
+  rpms -U --nodeps /rpm-next/*.rpm
+  [ "$(HOME=/root rpm -q --qf '%{VERSION}' keelson-kubelet 2>/dev/null)" = "$version.1" ] || fail "no upgrade of the rpms"
+  kept -U
+  rpms -U --nodeps --oldpackage /rpm/*.rpm
+  [ "$(HOME=/root rpm -q --qf '%{VERSION}' keelson-kubelet 2>/dev/null)" = "$version" ] || fail "no downgrade of the rpms"
+  kept --oldpackage
+  names=$(HOME=/root rpm -qa --qf '%{NAME} ' 'keelson*' 2>/dev/null)
+  rpms -e $names
+  for file in /usr/bin/kubelet /usr/bin/kube-controlplane /opt/cni/bin/bridge /usr/lib/systemd/system/kubelet.service; do
+    [ ! -e $file ] || fail "rpms leave $file"
+  done
+  [ -d /var/lib/keelson/controlplane ] || fail "data is gone with the rpms"
+}
+if [ -d /rpm ]; then
+  echo "--- rpms: installed, upgraded, downgraded and erased"
+  rpm_life
+fi
 echo "--- passed"

@@ -92,6 +92,8 @@ checks_of_packages() {
     for rpm in "$work"/rpm/*.rpm; do
       cmp "$rpm" "$work/rpm-again/$(basename "$rpm")" || fail "two builds differ"
     done
+    KEELSON_BIN=$work/programs "$repository/dev" packages --rpm --version "$version.1" --output "$work/rpm-next" >"$work/build.log" 2>&1 ||
+      { cat "$work/build.log"; fail "rpms of the next version cannot be built"; }
     mkdir "$work/rpm-root"
     # Scripts need a shell in the root, and dependencies a distribution with rpm.
     rpm --root "$work/rpm-root" -i --nodeps --noscripts "$work"/rpm/*.rpm || fail "rpms do not install together"
@@ -126,6 +128,7 @@ cp -L /etc/resolv.conf "$root/etc/resolv.conf"
 mkdir "$root/debs"
 cp -r "$work"/debs/* "$root/debs/"
 [ ! -d "$work/libraries" ] || cp -r "$work/libraries" "$root/libraries"
+for form in rpm rpm-next; do [ ! -d "$work/$form" ] || cp -r "$work/$form" "$root/$form"; done
 cp "$here/life.sh" "$root/life.sh"
 exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive bash /life.sh "$version"
 INSIDE
