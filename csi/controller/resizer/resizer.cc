@@ -11,6 +11,10 @@ namespace {
 // What the claim had before: the binder goes by it as long as the node has not acted.
 constexpr char kPreResizeCapacity[] = "volume.alpha.kubernetes.io/pre-resize-capacity";
 
+bool HasOldCapacity(const Volume& volume) {
+  return volume.metadata().annotations().count(kPreResizeCapacity) > 0;
+}
+
 bool IsInfeasible(const Error& error) {
   return error.Is(Code::kBadRequest) || error.Is(Code::kGone) || error.Is(Code::kNotFound);
 }
@@ -25,6 +29,14 @@ Resizer::Resizer(const Environment& environment)
     // A claim that wants no more may have left a mark on its volume.
     const bool wanted = change.new_object && WantsMore(*change.new_object);
     if (wanted || !change.old_object || WantsMore(*change.old_object)) queue().Add(change.key);
+  });
+  volumes_.AddHandler([this](const client::Change<Volume>& change) {
+    // The mark may show after the claim's last change.
+    if (!change.new_object || !HasOldCapacity(*change.new_object)) return;
+    if (!change.old_object || !HasOldCapacity(*change.old_object)) {
+      const auto& claim = change.new_object->spec().claim_ref();
+      queue().Add(api::KeyOf(claim.namespace_(), claim.name()));
+    }
   });
 }
 
@@ -53,7 +65,10 @@ Result<Requeue> Resizer::Reconcile(const std::string& key, std::stop_token stop)
     return Requeue{};
   }
   KEELSON_ASSIGN_OR_RETURN(const auto info, driver().Info(stop));
-  if (!Ours(*claim, *volume, *info)) return Requeue{};
+  // The claim's status is written after the volume, so it may be known while the cache of volumes is behind: the driver would
+  // be called once more.
+  KEELSON_ASSIGN_OR_RETURN(const std::optional<Volume> live, Live(*volume, stop));
+  if (!live || !Ours(*claim, *live, *info)) return Requeue{};
   const bool control_plane = info->Can(Capability::EXPAND_VOLUME);
   if (!control_plane && !info->node_expand) return Requeue{};
 
@@ -67,7 +82,7 @@ Result<Requeue> Resizer::Reconcile(const std::string& key, std::stop_token stop)
       wait = delay->second - environment().clock.SteadyNow();
     }
   }
-  const std::optional<ExpandPlan> plan = PlanExpansion(*claim, *volume, control_plane, failed);
+  const std::optional<ExpandPlan> plan = PlanExpansion(*claim, *live, control_plane, failed);
   if (!plan) return Requeue{};
   if (!plan->new_size && wait.count() > 0) return Requeue{wait};
 
@@ -87,18 +102,26 @@ Result<Requeue> Resizer::Reconcile(const std::string& key, std::stop_token stop)
     }
   }
   environment().events.Record(marked, "Normal", "Resizing",
-                              "External resizer is resizing volume " + volume->metadata().name());
+                              "External resizer is resizing volume " + live->metadata().name());
   Result<Expanded> expanded =
-      control_plane ? Expand(*volume, plan->size, *info, stop) : Result<Expanded>(Expanded{plan->size, true});
-  if (!expanded) return Fail(marked, *volume, expanded.error(), stop);
+      control_plane ? Expand(*live, plan->size, *info, stop) : Result<Expanded>(Expanded{plan->size, true});
+  if (!expanded) return Fail(marked, *live, expanded.error(), stop);
   {
     MutexLock lock(mutex_);
     failed_.erase(key);
     offline_.erase(key);
     delays_.erase(key);
   }
-  KEELSON_RETURN_IF_ERROR(Record(marked, *volume, *expanded, stop));
+  KEELSON_RETURN_IF_ERROR(Record(marked, *live, *expanded, stop));
   return Requeue{};
+}
+
+Result<std::optional<Volume>> Resizer::Live(const Volume& known, std::stop_token stop) {
+  Result<Volume> read = Api(stop).Get<Volume>("", known.metadata().name());
+  if (!read && read.error().Is(Code::kNotFound)) return std::optional<Volume>();
+  if (!read) return read.error();
+  if (read->metadata().uid() != known.metadata().uid()) return std::optional<Volume>();
+  return std::optional<Volume>(*std::move(read));
 }
 
 Result<Resizer::Expanded> Resizer::Expand(const Volume& volume, const api::Amount& size,
@@ -217,7 +240,7 @@ Result<bool> Resizer::InUse(const Claim& claim, std::stop_token stop) {
 }
 
 Result<> Resizer::DropOldCapacity(const Volume& volume, std::stop_token stop) {
-  if (volume.metadata().annotations().count(kPreResizeCapacity) == 0) return {};
+  if (!HasOldCapacity(volume)) return {};
   auto changed = client::UpdateWithRetry<Volume>(
       Api(stop), "", volume.metadata().name(), "", [&](Volume& live) -> Result<bool> {
         return live.metadata().uid() == volume.metadata().uid() &&

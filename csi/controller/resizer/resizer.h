@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "csi/controller/common/controller.h"
@@ -26,6 +27,8 @@ class Resizer : public Controller {
   };
   using Change = std::function<void(corev1::PersistentVolumeClaimStatus&)>;
 
+  // As the API has it now; nullopt: it is gone, or another one has its name.
+  Result<std::optional<Volume>> Live(const Volume& known, std::stop_token stop);
   bool Ours(const Claim& claim, const Volume& volume, const DriverInfo& info) const;
   Result<Expanded> Expand(const Volume& volume, const api::Amount& size, const DriverInfo& info,
                           std::stop_token stop);
