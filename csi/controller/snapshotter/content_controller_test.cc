@@ -165,7 +165,7 @@ TEST_F(ContentControllerTest, ADeletionThatFailsIsTriedAgain) {
   DeleteContent();
   EXPECT_TRUE(Eventually([&] { return !GetContent("c"); }));
   EXPECT_TRUE(Eventually([&] { return HasEvent("SnapshotDeleteError", "Failed to delete snapshot"); }));
-  EXPECT_EQ(driver_->Count("DeleteSnapshot"), 4);
+  EXPECT_GE(driver_->Count("DeleteSnapshot"), 4);
   EXPECT_THAT(driver_->Snapshots(), IsEmpty());
 }
 

@@ -190,8 +190,10 @@ Result<Requeue> SnapshotController::Delete(const Snapshot& snapshot, std::stop_t
       SnapshotRow(), snapshot.meta.namespace_(), snapshot.meta.name(), "",
       [&](CustomObject& live) -> Result<bool> {
         if (live.metadata().uid() != snapshot.meta.uid()) return false;
-        bool changed = DropFinalizer(*live.mutable_metadata(), kSnapshotSourceFinalizer);
-        // The event of the content's end leads back here.
+        // One of them holds the snapshot until its content is gone. The event of that leads back here.
+        const bool held = HasFinalizer(live.metadata(), kSnapshotBoundFinalizer);
+        bool changed = false;
+        if (held || !cascade) changed |= DropFinalizer(*live.mutable_metadata(), kSnapshotSourceFinalizer);
         if (!cascade) changed |= DropFinalizer(*live.mutable_metadata(), kSnapshotBoundFinalizer);
         return changed;
       });

@@ -147,6 +147,31 @@ TEST_F(SnapshotControllerTest, ASnapshotThatGoesEarlyFreesTheClaim) {
   EXPECT_TRUE(Eventually([&] { return HasTime(kCreateSnapshot, "cancel"); }));
 }
 
+// Also one that is deleted before it has the finalizer for that.
+TEST_F(SnapshotControllerTest, ASnapshotStaysUntilItsContentIsGone) {
+  PutClass("fast");
+  PutClaim("data");
+  fake_->SetInterceptor([&](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+    const bool binds = request.method == "PUT" && request.target.ends_with("/volumesnapshots/s") &&
+                       request.body.find(kSnapshotBoundFinalizer) != std::string::npos;
+    if (!binds) return std::nullopt;
+    return client::FakeApi::Refuse(Error(Code::kUnavailable, "away"));
+  });
+  driver_->Fail("DeleteSnapshot", 13, "stuck", 1000000);
+  Start();
+  const std::string content = "snapcontent-" + PutSnapshot("s", "data").meta.uid();
+  ASSERT_TRUE(Eventually([&] {
+    const auto made = GetContent(content);
+    return made && made->IsReady();
+  }));
+  DeleteSnapshot("s");
+  ASSERT_TRUE(Eventually([&] { return HasEvent("SnapshotDeleteError", "Failed to delete snapshot"); }));
+  EXPECT_TRUE(GetSnapshot("s"));
+  driver_->Fail("DeleteSnapshot", 0, "", 0);
+  EXPECT_TRUE(AwaitGone("s"));
+  EXPECT_FALSE(GetContent(content));
+}
+
 TEST_F(SnapshotControllerTest, BindsAContentThatWasThereBefore) {
   driver_->AddSnapshot("old", 1 << 30);
   Start();

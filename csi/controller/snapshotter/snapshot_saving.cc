@@ -111,6 +111,8 @@ Result<> SnapshotController::ShowStatus(const Snapshot& snapshot, const Snapshot
       [&](CustomObject& live) -> Result<bool> {
         KEELSON_ASSIGN_OR_RETURN(const Snapshot now, ReadSnapshot(live));
         if (now.meta.uid() != snapshot.meta.uid()) return false;
+        // What the caches show may be older.
+        if (now.IsReady() && !content.IsReady() && !snapshot.IsReady()) return false;
         const SnapshotStatus status = StatusBy(now, content);
         if (now.status && status == *now.status) return false;
         created = status.creation_time && !(now.status && now.status->creation_time);
