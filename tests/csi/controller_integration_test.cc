@@ -74,8 +74,8 @@ class CsiControllerTest : public ::testing::Test {
                                   "--retry-interval-start=100ms",
                                   "--retry-interval-max=1s",
                                   "--leader-election-namespace=kube-system",
-                                  "--leader-election-lease-duration=4s",
-                                  "--leader-election-renew-deadline=3s",
+                                  "--leader-election-lease-duration=8s",
+                                  "--leader-election-renew-deadline=6s",
                                   "--leader-election-retry-period=1s",
                                   "--enable-capacity",
                                   "--capacity-namespace=kube-system"};

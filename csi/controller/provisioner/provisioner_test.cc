@@ -201,6 +201,7 @@ TEST_F(ProvisionerTest, FinishesClaimsThatAreDeletedMeanwhile) {
   ASSERT_TRUE(volume);
   EXPECT_EQ(volume->spec().claim_ref().uid(), "uid-data");
   EXPECT_FALSE(Get<Claim>("default", "data"));
+  StopControllers();  // hooks use locals
 }
 
 TEST_F(ProvisionerTest, DoesNotBeginWhenTheClaimIsGone) {
@@ -209,10 +210,16 @@ TEST_F(ProvisionerTest, DoesNotBeginWhenTheClaimIsGone) {
   Put<Claim>(ClaimJson("data", "fast"));
   ASSERT_TRUE(Eventually([&] { return driver_->Count("CreateVolume") > 2; }));
   ASSERT_TRUE(api_.Delete<Claim>("default", "data"));
-  // The next claim is not the first one's: its failures are all that come.
+  // The next claim's failures are all that come: it is known once the first one's end is.
   Put<Claim>(ClaimJson("next", "fast"));
   driver_->Calls();
-  ASSERT_TRUE(Eventually([&] { return driver_->Count("CreateVolume") > 10; }));
+  std::vector<std::string> calls;
+  ASSERT_TRUE(Eventually([&] {
+    for (const std::string& call : driver_->Calls()) calls.push_back(call);
+    return calls.size() >= 8 && std::all_of(calls.end() - 8, calls.end(), [](const std::string& call) {
+             return call == "CreateVolume pvc-uid-next";
+           });
+  }));
   driver_->Fail("CreateVolume", 0, "", 0);
   ASSERT_TRUE(AwaitVolume("next"));
   EXPECT_FALSE(Get<Volume>("", "pvc-uid-data"));
@@ -229,7 +236,10 @@ TEST_F(ProvisionerTest, RemovesVolumesThatAreTooSmall) {
   ASSERT_TRUE(AwaitVolume("data"));
   EXPECT_THAT(driver_->Calls(), ElementsAre("CreateVolume pvc-uid-data", "DeleteVolume id-pvc-uid-data",
                                             "CreateVolume pvc-uid-data"));
-  EXPECT_TRUE(HasEvent("ProvisioningFailed", "created volume capacity 1073741823 less than requested"));
+  EXPECT_TRUE(Eventually([&] {
+    return HasEvent("ProvisioningFailed", "created volume capacity 1073741823 less than requested");
+  }));
+  StopControllers();  // hooks use locals
 }
 
 TEST_F(ProvisionerTest, SurvivesLostAnswersOfTheApi) {
@@ -245,7 +255,8 @@ TEST_F(ProvisionerTest, SurvivesLostAnswersOfTheApi) {
   Put<Claim>(ClaimJson("data", "fast"));
   ASSERT_TRUE(AwaitVolume("data"));
   EXPECT_EQ(driver_->Volumes().size(), 1U);
-  EXPECT_TRUE(HasEvent("ProvisioningFailed", "error saving volume"));
+  EXPECT_TRUE(Eventually([&] { return HasEvent("ProvisioningFailed", "error saving volume"); }));
+  StopControllers();  // hooks use locals
 }
 
 // As after a kill between CreateVolume and the object.
@@ -305,6 +316,7 @@ TEST_F(ProvisionerTest, ClonesAClaimAndKeepsItMeanwhile) {
   fake_->Put(copy);
   EXPECT_TRUE(Eventually(
       [&] { return !HasFinalizer(Get<Claim>("default", "origin")->metadata(), kCloningProtection); }));
+  StopControllers();  // hooks use locals
 }
 
 // A driver whose volumes belong to nodes does not find what another node has.
@@ -362,6 +374,7 @@ TEST_F(ProvisionerTest, RestoresASnapshot) {
   ready = true;
   ASSERT_TRUE(AwaitVolume("data"));
   EXPECT_EQ(driver_->LastCreate().volume_content_source().snapshot().snapshot_id(), "h1");
+  StopControllers();  // hooks use locals
 }
 
 TEST_F(ProvisionerTest, LeavesOtherSourcesToPopulators) {
