@@ -4,6 +4,8 @@
 #include <linux/loop.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -70,6 +72,19 @@ Result<std::vector<LoopDevice>> LoopDevicesOf(const std::string& path) {
     return device.file != path && (device.file_device != info.st_dev || device.file_inode != info.st_ino);
   });
   return devices;
+}
+
+Result<std::optional<LoopDevice>> FindLoopDevice(dev_t number) {
+  char link[256] = {};
+  const std::string path =
+      "/sys/dev/block/" + std::to_string(major(number)) + ":" + std::to_string(minor(number));
+  // ../../devices/virtual/block/loop3
+  const ssize_t length = ::readlink(path.c_str(), link, sizeof link - 1);
+  if (length <= 0) return std::optional<LoopDevice>();
+  const std::string text(link, static_cast<size_t>(length));
+  LoopDevice device;
+  KEELSON_ASSIGN_OR_RETURN(const bool attached, Describe(text.substr(text.rfind('/') + 1), "", device));
+  return attached ? std::optional<LoopDevice>(std::move(device)) : std::nullopt;
 }
 
 Result<AttachedLoop> AttachLoop(const std::string& file, const LoopOptions& options) {

@@ -1,7 +1,10 @@
 // Loop devices: files as block devices (loop(4)). Linux 5.8 and later.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +27,10 @@ Result<std::vector<LoopDevice>> ListLoopDevices();
 // Those of the file at `path`, in whatever directory they were given it, but by this name; kNotFound without the file.
 // Several are possible.
 Result<std::vector<LoopDevice>> LoopDevicesOf(const std::string& path);
+
+// The one with this number: st_dev of files on it, or st_rdev of its node. nullopt: it is another kind of device, or has no
+// file.
+Result<std::optional<LoopDevice>> FindLoopDevice(dev_t number);
 
 struct LoopOptions {
   bool read_only = false;

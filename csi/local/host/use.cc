@@ -1,6 +1,9 @@
 #include "csi/local/host/use.h"
 
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 
@@ -58,6 +61,26 @@ Result<Use> FindUse(const std::string& path) {
   if (devices->empty()) return Use{};
   KEELSON_ASSIGN_OR_RETURN(auto mounts, linux::ListMounts());
   return UseOf(std::move(*devices), mounts, IsNodeOf);
+}
+
+Result<std::optional<MountedImage>> FindMounted(const std::string& image, const std::string& at) {
+  const std::optional<MountedImage> none;
+  KEELSON_ASSIGN_OR_RETURN(const bool mounted, linux::IsMountPoint(at));
+  struct stat file = {}, place = {};
+  if (!mounted || ::stat(image.c_str(), &file) != 0 || ::stat(at.c_str(), &place) != 0) return none;
+  if (!S_ISDIR(place.st_mode)) return none;
+  KEELSON_ASSIGN_OR_RETURN(const auto loop, linux::FindLoopDevice(place.st_dev));
+  if (!loop || loop->file != image || loop->file_device != file.st_dev || loop->file_inode != file.st_ino) {
+    return none;
+  }
+  struct statfs info = {};
+  if (::statfs(at.c_str(), &info) != 0) return none;
+  MountedImage out;
+  out.device = loop->path;
+  if (info.f_type == EXT4_SUPER_MAGIC) out.type = "ext4";
+  if (info.f_type == XFS_SUPER_MAGIC) out.type = "xfs";
+  out.read_only = (static_cast<unsigned long>(info.f_flags) & ST_RDONLY) != 0;
+  return std::optional(std::move(out));
 }
 
 bool IsReadOnly(const linux::MountInfo& mount) { return HasOption(mount.options, "ro"); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,13 @@ struct Use {
 
 // Of the image at `path`; nothing for one that does not exist.
 Result<Use> FindUse(const std::string& path);
+// The file system of the image that is topmost at `at`, found without a look at all devices and mounts of the machine: a
+// kubelet that starts anew asks for all of its volumes again. nullopt: there is none, or FindUse() has to tell.
+struct MountedImage {
+  std::string device, type;  // /dev/loop3; ext4, xfs, empty for others
+  bool read_only = false;    // mount or file system
+};
+Result<std::optional<MountedImage>> FindMounted(const std::string& image, const std::string& at);
 // Whether `path` is a node of the device.
 bool IsNodeOf(const std::string& path, const std::string& device);
 // For a caller with the lists at hand.
