@@ -289,5 +289,27 @@ TEST_F(KillTest, ADirectory) {
                  });
 }
 
+TEST_F(KillTest, AnInlineVolume) {
+  const std::string handle = "csi-" + std::string(64, '7');
+  v1::NodePublishVolumeRequest request = PublishRequest(handle);
+  request.clear_staging_target_path();
+  (*request.mutable_volume_context())["csi.storage.k8s.io/ephemeral"] = "true";
+  (*request.mutable_volume_context())["size"] = "8Mi";
+  const auto publish = [&] { return Call(&v1::Node::Stub::NodePublishVolume, request).code; };
+  KillAtEachStep([] {}, publish,
+                 [&] {
+                   ASSERT_TRUE(WriteFile(Target("target") + "/file", "x"));
+                   Unpublish(handle);
+                 });
+  KillAtEachStep([&] { ASSERT_EQ(publish(), StatusCode::OK); },
+                 [&] {
+                   v1::NodeUnpublishVolumeRequest leave;
+                   leave.set_volume_id(handle);
+                   leave.set_target_path(Target("target"));
+                   return Call(&v1::Node::Stub::NodeUnpublishVolume, leave).code;
+                 },
+                 [&] { EXPECT_FALSE(PathExists(Target("target"))); });
+}
+
 }  // namespace
 }  // namespace keelson::csi::local

@@ -9,6 +9,7 @@
 #include "csi/local/serving/registration.h"
 #include "csi/local/serving/services.h"
 #include "csi/local/volumes/content.h"
+#include "csi/local/volumes/node_calls.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
@@ -42,11 +43,12 @@ Result<int> RunDriver(const Config& config) {
   KEELSON_RETURN_IF_ERROR(Validate(config));
   KEELSON_ASSIGN_OR_RETURN(const std::string socket, SocketPath(config.endpoint));
   KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(config.data_dir));
-  KEELSON_RETURN_IF_ERROR(ThawRemains(*store));
 
   std::stop_source stop;
   Context context(config, *store, Clock::Real(), stop.get_token());
+  KEELSON_RETURN_IF_ERROR(ThawRemains(context));
   KEELSON_RETURN_IF_ERROR(context.logical.Recover());
+  KEELSON_RETURN_IF_ERROR(RemoveLostEphemeralVolumes(context));
   VolumeCalls volumes(context);
   SnapshotCalls snapshots(context);
   NodeCalls node_calls(context);

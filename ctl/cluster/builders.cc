@@ -105,9 +105,9 @@ json::object LocalDriver() {
   json::object& spec = out["spec"].emplace_object();
   spec["attachRequired"] = false;
   spec["fsGroupPolicy"] = "File";
-  spec["podInfoOnMount"] = false;
+  spec["podInfoOnMount"] = true;
   spec["storageCapacity"] = true;
-  spec["volumeLifecycleModes"] = Texts({"Persistent"});
+  spec["volumeLifecycleModes"] = Texts({"Persistent", "Ephemeral"});
   return out;
 }
 

@@ -45,7 +45,7 @@ class CsiLocalTest : public ::testing::Test {
     harness_->ManageResources();
     StartDriver();
     Put<storagev1::CSIDriver>(R"({"metadata":{"name":"local.csi.keelson.dev"},
-        "spec":{"attachRequired":false,"fsGroupPolicy":"File","volumeLifecycleModes":["Persistent"]}})");
+        "spec":{"attachRequired":false,"fsGroupPolicy":"File","podInfoOnMount":true,"volumeLifecycleModes":["Persistent","Ephemeral"]}})");
   }
   void TearDown() override {
     harness_.reset();

@@ -50,7 +50,9 @@ storage_pki() {
 storage_objects() {
   storage_is_on || return 0
   local deploy=$ROOT/csi/controller/deploy
-  run_kubectl apply -f "$deploy/rbac.yaml" -f "$deploy/snapshot-crds.yaml" -f "$ROOT/tools/dev/storage.yaml" >/dev/null
+  run_kubectl apply -f "$deploy/rbac.yaml" -f "$deploy/snapshot-crds.yaml" >/dev/null
+  # By force: a CSIDriver of an earlier version may differ in what cannot change.
+  run_kubectl apply --force -f "$ROOT/tools/dev/storage.yaml" >/dev/null
   run_kubectl wait --for condition=Established --timeout 60s crd volumesnapshotclasses.snapshot.storage.k8s.io >/dev/null
   run_kubectl apply -f "$ROOT/csi/local/deploy/snapshot-class.yaml" >/dev/null
 }

@@ -91,6 +91,8 @@ std::string ToJson(const VolumeRecord& record) {
                                       {"directory", record.directory},
                                       {"logical", record.logical},
                                       {"project", record.project},
+                                      {"ephemeral", record.ephemeral},
+                                      {"target", record.target},
                                       {"sourceSnapshot", record.source_snapshot},
                                       {"sourceVolume", record.source_volume}}) +
          "\n";
@@ -128,6 +130,8 @@ Result<> FromJson(std::string_view text, const std::string& id, VolumeRecord& ou
   reader.GetIfPresent("directory", out.directory);
   reader.GetIfPresent("logical", out.logical);
   reader.GetIfPresent("project", out.project);
+  reader.GetIfPresent("ephemeral", out.ephemeral);
+  reader.GetIfPresent("target", out.target);
   reader.Get("sourceSnapshot", out.source_snapshot);
   reader.Get("sourceVolume", out.source_volume);
   return reader.Done();

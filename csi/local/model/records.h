@@ -19,7 +19,9 @@ struct VolumeRecord {
   int64_t project = 0;     // of a directory's quota; 0: its capacity is not held
   // Where its content comes from: at most one of them.
   std::string source_snapshot, source_volume;
-  bool logical = false;  // a logical volume, not an image
+  bool logical = false;    // a logical volume, not an image
+  bool ephemeral = false;  // an inline volume, which is deleted when it is unpublished
+  std::string target;      // where an inline volume is published
 };
 
 struct SnapshotRecord {

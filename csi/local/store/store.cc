@@ -127,7 +127,8 @@ Result<> Store::RemoveRemainsOf(Kind kind) {
 // A group's record comes last and goes first.
 Result<> Store::RemoveHalfGroups() {
   for (const SnapshotRecord& snapshot : Snapshots()) {
-    if (snapshot.group.empty() || Group(snapshot.group)) continue;
+    // LVM removes its own (LogicalVolumes::Recover).
+    if (snapshot.logical || snapshot.group.empty() || Group(snapshot.group)) continue;
     log::Warn("Remove a snapshot of a group that is not complete",
               {{"id", snapshot.id}, {"group", snapshot.group}});
     KEELSON_RETURN_IF_ERROR(Remove(Kind::kSnapshot, snapshot.id));

@@ -26,11 +26,11 @@ Result<> WriteOut(const std::string& device) {
   return {};
 }
 
-Result<> ThawVolume(const Store& store, const std::string& id) {
-  KEELSON_ASSIGN_OR_RETURN(Use use, FindUse(store.Image(Kind::kVolume, id)));
+Result<> ThawVolume(const Context& context, const std::string& id) {
+  KEELSON_ASSIGN_OR_RETURN(Use use, context.UseOfVolume(id));
   const std::string at = MountPointOf(use);
   if (!at.empty()) KEELSON_RETURN_IF_ERROR(Thaw(at));
-  return RemoveForGood(store.FrozenMark(id));
+  return RemoveForGood(context.store.FrozenMark(id));
 }
 
 }  // namespace
@@ -67,6 +67,10 @@ bool Frozen::IsLive(const std::string& id) const {
   return std::find(live_.begin(), live_.end(), id) != live_.end();
 }
 
+bool Frozen::Holds(const std::string& id) const {
+  return std::any_of(frozen_.begin(), frozen_.end(), [&](const One& one) { return one.id == id; });
+}
+
 Result<> CopyFrozen(const Context& context, const Frozen& frozen, const VolumeRecord& volume,
                     const CopyRequest& request) {
   const bool own = request.own || volume.thick;
@@ -94,15 +98,15 @@ Result<> CopySnapshot(const Context& context, const std::string& id, const CopyR
                    [&] { return context.stop.stop_requested(); });
 }
 
-Result<> ThawRemains(const Store& store) {
-  KEELSON_ASSIGN_OR_RETURN(auto marks, store.FrozenMarks());
+Result<> ThawRemains(const Context& context) {
+  KEELSON_ASSIGN_OR_RETURN(auto marks, context.store.FrozenMarks());
   for (const std::string& id : marks) {
     if (!IsId(Kind::kVolume, id)) {
-      KEELSON_RETURN_IF_ERROR(RemoveForGood(store.FrozenMark(id)));  // a mark that was not complete
+      KEELSON_RETURN_IF_ERROR(RemoveForGood(context.store.FrozenMark(id)));  // a mark that was not complete
       continue;
     }
     log::Warn("Thaw a volume that a killed driver has frozen", {{"id", id}});
-    KEELSON_RETURN_IF_ERROR(ThawVolume(store, id));
+    KEELSON_RETURN_IF_ERROR(ThawVolume(context, id));
   }
   return {};
 }

@@ -32,6 +32,8 @@ class Frozen {
   Result<> Freeze(const std::string& id);
   // Whether this volume may still change.
   bool IsLive(const std::string& id) const;
+  // Whether its file system is frozen.
+  bool Holds(const std::string& id) const;
 
  private:
   struct One {
@@ -46,6 +48,6 @@ Result<> CopyFrozen(const Context& context, const Frozen& frozen, const VolumeRe
                     const CopyRequest& request);
 
 // Thaws what a killed driver has frozen. At start, before anything else.
-Result<> ThawRemains(const Store& store);
+Result<> ThawRemains(const Context& context);
 
 }  // namespace keelson::csi::local

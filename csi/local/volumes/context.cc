@@ -11,8 +11,18 @@
 namespace keelson::csi::local {
 
 Result<VolumeRecord> Context::FindVolume(const std::string& id) const {
-  if (auto record = store.Volume(id)) return *record;
+  if (auto record = store.Volume(id); record && !record->ephemeral) return *record;
   return Error(Code::kNotFound, "volume " + id + " does not exist");
+}
+
+std::string Context::EphemeralId(const std::string& volume_id) const {
+  // The kubelet's identities are apart from the names of claims' volumes.
+  return Id(Kind::kVolume, std::string("ephemeral") + '\0' + volume_id);
+}
+
+Result<VolumeRecord> Context::FindOnNode(const std::string& volume_id) const {
+  if (auto record = store.Volume(EphemeralId(volume_id)); record && record->ephemeral) return *record;
+  return FindVolume(volume_id);
 }
 
 Result<SnapshotRecord> Context::FindSnapshot(const std::string& id) const {
@@ -85,18 +95,18 @@ v1::Snapshot DescribeSnapshot(const SnapshotRecord& record) {
 
 namespace {
 
-Health HealthOfLogical(const Context& context, const VolumeRecord& record) {
+Health HealthOfLogical(const VolumeRecord& record, const LogicalSurvey& survey) {
   Health health;
-  if (const auto volume = context.logical.Find(record.id)) {
+  if (const LogicalVolume* volume = survey.Find(record.id)) {
     health.size = volume->size;
     health.taken = volume->Taken();
   }
-  if (const auto pool = context.logical.Pool()) health.free = pool->free;
+  if (survey.pool) health.free = survey.pool->free;
   return health;
 }
 
-Health HealthOf(const Context& context, const VolumeRecord& record) {
-  if (record.logical) return HealthOfLogical(context, record);
+Health HealthOf(const Context& context, const VolumeRecord& record, const LogicalSurvey* survey) {
+  if (record.logical) return HealthOfLogical(record, survey ? *survey : context.logical.Survey());
   const auto disk = UsageOf(context.store.directory());
   Health health;
   if (record.directory) {
@@ -113,8 +123,9 @@ Health HealthOf(const Context& context, const VolumeRecord& record) {
 
 }  // namespace
 
-v1::VolumeCondition ConditionOf(const Context& context, const VolumeRecord& record) {
-  const std::string complaint = Complaint(record, HealthOf(context, record));
+v1::VolumeCondition ConditionOf(const Context& context, const VolumeRecord& record,
+                                const LogicalSurvey* survey) {
+  const std::string complaint = Complaint(record, HealthOf(context, record, survey));
   v1::VolumeCondition condition;
   condition.set_abnormal(!complaint.empty());
   condition.set_message(complaint.empty() ? "the volume is in order" : complaint);

@@ -29,8 +29,12 @@ struct Context {
   LogicalVolumes logical;
 
   std::string Id(Kind kind, const std::string& name) const { return MakeId(kind, config.node_id, name); }
-  // kNotFound if there is no such volume.
+  // A volume of a claim. kNotFound if there is none.
   Result<VolumeRecord> FindVolume(const std::string& id) const;
+  // The record's identity of an inline volume.
+  std::string EphemeralId(const std::string& volume_id) const;
+  // Also an inline volume.
+  Result<VolumeRecord> FindOnNode(const std::string& volume_id) const;
   Result<SnapshotRecord> FindSnapshot(const std::string& id) const;
   // The image, or the device of a logical volume. Not of a directory.
   Result<std::string> Content(const VolumeRecord& record) const;
@@ -58,7 +62,8 @@ class TemporaryImage {
 
 v1::Volume DescribeVolume(const Context& context, const VolumeRecord& record);
 v1::Snapshot DescribeSnapshot(const SnapshotRecord& record);
-// Whether the volume can be used as promised.
-v1::VolumeCondition ConditionOf(const Context& context, const VolumeRecord& record);
+// Whether the volume can be used as promised. `survey`: of the thin pool, where many volumes are asked for.
+v1::VolumeCondition ConditionOf(const Context& context, const VolumeRecord& record,
+                                const LogicalSurvey* survey = nullptr);
 
 }  // namespace keelson::csi::local

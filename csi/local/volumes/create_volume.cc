@@ -1,7 +1,7 @@
-#include "csi/local/host/image.h"
-#include "csi/local/volumes/content.h"
-#include "csi/local/volumes/directories.h"
+#include <algorithm>
+
 #include "csi/local/volumes/growth.h"
+#include "csi/local/volumes/making.h"
 #include "csi/local/volumes/volume_calls.h"
 #include "lib/base/log.h"
 
@@ -46,17 +46,10 @@ Result<> Compare(const VolumeRecord& found, const VolumeRecord& wanted, const v1
   if (found.source_snapshot != wanted.source_snapshot || found.source_volume != wanted.source_volume) {
     what = "content source";
   }
+  if (found.ephemeral) what = "use";
   if (what.empty()) return {};
   return Error(Code::kAlreadyExists, "volume \"" + wanted.name + "\" exists with another " + what);
 }
-
-struct Source {
-  std::optional<Locks::Held> lock;
-  Kind kind = Kind::kSnapshot;
-  std::string id;  // empty: none
-  int64_t size = 0;
-  std::string type;
-};
 
 Result<Source> OfOneType(Source source, const VolumeRecord& wanted) {
   if (source.id.empty() || source.type == TypeOf(wanted)) return source;
@@ -81,54 +74,6 @@ Result<Source> FindSource(Context& context, const VolumeRecord& wanted) {
     source.type = TypeOf(record);
   }
   return OfOneType(std::move(source), wanted);
-}
-
-Result<> MakeContent(Context& context, const VolumeRecord& record, const Source& source,
-                     const std::string& path) {
-  if (source.id.empty()) return MakeImage(path, record.capacity, record.thick);
-  const CopyRequest copy{.own = record.thick, .to = path};
-  if (source.kind == Kind::kSnapshot) {
-    KEELSON_RETURN_IF_ERROR(CopySnapshot(context, source.id, copy));
-  } else {
-    KEELSON_RETURN_IF_ERROR(CopyVolume(context, source.id, copy));
-  }
-  return GrowImage(path, record.capacity, record.thick);
-}
-
-Result<> MakeDirectoryContent(const Context& context, VolumeRecord& record, const Source& source) {
-  std::string from;
-  if (!source.id.empty() && source.kind == Kind::kSnapshot) {
-    from = context.store.Directory(Kind::kSnapshot, source.id);
-  }
-  if (!source.id.empty() && source.kind == Kind::kVolume) {
-    KEELSON_ASSIGN_OR_RETURN(VolumeRecord volume, context.FindVolume(source.id));
-    KEELSON_ASSIGN_OR_RETURN(from, IdleDirectory(context, volume));
-  }
-  return CreateDirectoryVolume(context, record, from);
-}
-
-Result<> MakeImageContent(Context& context, const VolumeRecord& record, const Source& source) {
-  TemporaryImage image(context.store.Temporary(record.id));
-  KEELSON_RETURN_IF_ERROR(RemoveForGood(image.path()));
-  KEELSON_RETURN_IF_ERROR(MakeContent(context, record, source, image.path()));
-  KEELSON_RETURN_IF_ERROR(image.MoveTo(context.store.Image(Kind::kVolume, record.id)));
-  return context.store.Put(record);
-}
-
-Result<> MakeVolume(Context& context, VolumeRecord& record, const Source& source) {
-  if (record.logical) return context.logical.Create(record, source.id);
-  KEELSON_ASSIGN_OR_RETURN(Space::Promise promise, context.space.Reserve(record.capacity, record.thick));
-  // What an earlier call could not remove.
-  KEELSON_RETURN_IF_ERROR(context.store.Remove(Kind::kVolume, record.id));
-  return record.directory ? MakeDirectoryContent(context, record, source)
-                          : MakeImageContent(context, record, source);
-}
-
-// Sizes of logical volumes are multiples of the group's extents.
-Result<int64_t> BlockOf(const Context& context, const VolumeRecord& record) {
-  if (!record.logical) return kBlock;
-  KEELSON_ASSIGN_OR_RETURN(const ThinPool pool, context.logical.Pool());
-  return pool.extent;
 }
 
 }  // namespace
@@ -166,19 +111,9 @@ Result<> VolumeCalls::Delete(const v1::DeleteVolumeRequest& request) {
   KEELSON_RETURN_IF_ERROR(CheckId(id, "volume_id"));
   if (!IsId(Kind::kVolume, id)) return {};
   KEELSON_ASSIGN_OR_RETURN(Locks::Held lock, context_.locks.Exclusive(id));
-  KEELSON_ASSIGN_OR_RETURN(Use use, context_.UseOfVolume(id));
-  if (!use.mounts.empty()) {
-    return Error(Code::kConflict, "volume " + id + " is in use at " + use.mounts.back().at);
-  }
-  KEELSON_RETURN_IF_ERROR(DetachIdle(use));
   const auto known = context_.store.Volume(id);
-  if (known) KEELSON_RETURN_IF_ERROR(ReleaseCapacity(context_, *known));
-  // Without a record there may be what an earlier call could not remove.
-  const bool logical = known ? known->logical : context_.logical.configured();
-  if (logical) KEELSON_RETURN_IF_ERROR(context_.logical.Remove(Kind::kVolume, id));
-  if (!known || !known->logical) KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kVolume, id));
-  if (known) log::Info("Volume deleted", {{"id", id}});
-  return {};
+  if (known && known->ephemeral) return {};  // its pod's, and no volume of a claim
+  return RemoveVolume(context_, id);
 }
 
 Result<> VolumeCalls::Expand(const v1::ControllerExpandVolumeRequest& request,

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "csi/local/host/project_quota.h"
 #include "csi/local/model/ids.h"
 #include "csi/local/volumes/volume_calls.h"
@@ -42,15 +44,19 @@ Result<> VolumeCalls::ValidateCapabilities(const v1::ValidateVolumeCapabilitiesR
 }
 
 Result<> VolumeCalls::List(const v1::ListVolumesRequest& request, v1::ListVolumesResponse& reply) const {
-  const std::vector<VolumeRecord> records = context_.store.Volumes();
+  std::vector<VolumeRecord> records = context_.store.Volumes();
+  std::erase_if(records, [](const VolumeRecord& record) { return record.ephemeral; });
   std::vector<std::string> ids;
   for (const VolumeRecord& record : records) ids.push_back(record.id);
   KEELSON_ASSIGN_OR_RETURN(Page page,
                            MakePage(ids, request.max_entries(), request.starting_token(), IsVolumeToken));
+  std::optional<LogicalSurvey> survey;
   for (size_t i = page.begin; i < page.end; ++i) {
+    if (records[i].logical && !survey) survey = context_.logical.Survey();
     v1::ListVolumesResponse::Entry& entry = *reply.add_entries();
     *entry.mutable_volume() = DescribeVolume(context_, records[i]);
-    *entry.mutable_status()->mutable_volume_condition() = ConditionOf(context_, records[i]);
+    *entry.mutable_status()->mutable_volume_condition() =
+        ConditionOf(context_, records[i], survey ? &*survey : nullptr);
   }
   reply.set_next_token(page.next_token);
   return {};

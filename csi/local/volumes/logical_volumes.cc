@@ -40,6 +40,11 @@ bool HasRecord(const Store& store, const std::string& id) { return store.Volume(
 
 }  // namespace
 
+const LogicalVolume* LogicalSurvey::Find(const std::string& id) const {
+  auto it = std::find_if(volumes.begin(), volumes.end(), [&](const auto& one) { return one.name == id; });
+  return it == volumes.end() ? nullptr : &*it;
+}
+
 LogicalVolumes::LogicalVolumes(const Config& config, Store& store)
     : config_(config), store_(store), lvm_(LvmOf(config)) {}
 
@@ -49,9 +54,21 @@ Result<> LogicalVolumes::CheckConfigured() const {
                                     ": --lvm-volume-group and --lvm-thin-pool");
 }
 
+// The store does so with snapshots that are files.
+Result<> LogicalVolumes::RemoveHalfGroups() {
+  for (const SnapshotRecord& snapshot : store_.Snapshots()) {
+    if (!snapshot.logical || snapshot.group.empty() || store_.Group(snapshot.group)) continue;
+    log::Warn("Remove a snapshot of a group that is not complete",
+              {{"id", snapshot.id}, {"group", snapshot.group}});
+    KEELSON_RETURN_IF_ERROR(Remove(Kind::kSnapshot, snapshot.id));
+  }
+  return {};
+}
+
 Result<> LogicalVolumes::Recover() {
   if (!lvm_) return {};
   KEELSON_RETURN_IF_ERROR(lvm_->Pool());
+  KEELSON_RETURN_IF_ERROR(RemoveHalfGroups());
   KEELSON_ASSIGN_OR_RETURN(auto volumes, lvm_->Volumes());
   for (const LogicalVolume& volume : volumes) {
     if (HasRecord(store_, volume.name)) {
@@ -167,6 +184,14 @@ Result<> LogicalVolumes::Grow(const VolumeRecord& record) {
   KEELSON_ASSIGN_OR_RETURN(const LogicalVolume volume, lvm_->Volume(record.id));
   KEELSON_RETURN_IF_ERROR(lvm_->Extend(volume, record.capacity));
   return store_.Put(record);
+}
+
+LogicalSurvey LogicalVolumes::Survey() const {
+  LogicalSurvey out;
+  if (!lvm_) return out;
+  if (auto volumes = lvm_->Volumes()) out.volumes = *std::move(volumes);
+  if (const auto pool = lvm_->Pool()) out.pool = *pool;
+  return out;
 }
 
 Result<LogicalVolume> LogicalVolumes::Find(const std::string& id) const {

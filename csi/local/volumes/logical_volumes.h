@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "csi/local/host/lvm.h"
 #include "csi/local/model/config.h"
@@ -20,6 +21,14 @@
 #include "lib/base/mutex.h"
 
 namespace keelson::csi::local {
+
+// All of them at one time, in two commands of LVM.
+struct LogicalSurvey {
+  std::vector<LogicalVolume> volumes;  // own ones; empty: or they cannot be read
+  std::optional<ThinPool> pool;        // nullopt: it cannot be read
+
+  const LogicalVolume* Find(const std::string& id) const;
+};
 
 // Thread safe. Callers hold the lock of what they change (volumes/locks.h). All but configured(): kConflict where the driver
 // has no thin pool.
@@ -44,6 +53,7 @@ class LogicalVolumes {
 
   // The device, which is there when this returns.
   Result<std::string> Device(const std::string& id) const;
+  LogicalSurvey Survey() const;
   // kNotFound, kConflict: as Lvm::Volume.
   Result<LogicalVolume> Find(const std::string& id) const;
   // mkfs on a volume that holds nothing, or that an earlier mkfs has not finished. kConflict: something was written to it.
@@ -57,6 +67,7 @@ class LogicalVolumes {
   Result<> Reserve(int64_t bytes) const KEELSON_REQUIRES(mutex_);
   Result<> CheckMetadata() const;
   Result<> RemoveRemains(const std::string& id) const;
+  Result<> RemoveHalfGroups();
   template <typename Record>
   Result<> Complete(const Record& record) KEELSON_REQUIRES(mutex_);
 

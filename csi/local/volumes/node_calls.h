@@ -4,8 +4,10 @@
 // growth to the device's size. The mount alone keeps the loop device, so nothing remains of a call that did not end.
 // Staging of a directory: a mount of it (bind) at the staging path.
 // Staging of a device: a loop device, which stays until it is unstaged.
+// An inline volume is made and mounted at its target by Publish, and deleted by Unpublish.
 #pragma once
 
+#include "csi/local/model/mount_options.h"
 #include "csi/local/model/requests.h"
 #include "csi/local/model/wire.h"
 #include "csi/local/volumes/context.h"
@@ -28,13 +30,28 @@ class NodeCalls {
   Result<> Expand(const v1::NodeExpandVolumeRequest& request, v1::NodeExpandVolumeResponse& reply);
 
  private:
-  Result<> StageFileSystem(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request);
-  Result<> StageDirectory(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request);
+  // Where a volume is wanted, and how.
+  struct Place {
+    const std::string& path;
+    const v1::VolumeCapability& capability;
+    bool read_only = false;  // beside what the capability's mount options say
+  };
+  static Result<MountOptions> OptionsOf(const Place& place);
+  Result<> MountFileSystem(const VolumeRecord& record, const Place& place);
+  Result<> MountDirectory(const VolumeRecord& record, const Place& place);
   Result<> StageDevice(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request);
+  // Whether all is as wanted, told by the two paths alone.
+  Result<bool> IsQuicklyPublished(const VolumeRecord& record,
+                                  const v1::NodePublishVolumeRequest& request) const;
   Result<> PublishFileSystem(const Use& use, const v1::NodePublishVolumeRequest& request);
   Result<> PublishDevice(const Use& use, const v1::NodePublishVolumeRequest& request);
+  Result<> PublishEphemeral(const v1::NodePublishVolumeRequest& request);
+  Result<> UnpublishEphemeral(const v1::NodeUnpublishVolumeRequest& request);
 
   Context& context_;
 };
+
+// At start: deletes inline volumes whose pods' directories are gone, so that nothing is left to unpublish them.
+Result<> RemoveLostEphemeralVolumes(Context& context);
 
 }  // namespace keelson::csi::local

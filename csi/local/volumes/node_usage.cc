@@ -33,7 +33,7 @@ Result<> NodeCalls::Stats(const v1::NodeGetVolumeStatsRequest& request,
                           v1::NodeGetVolumeStatsResponse& reply) const {
   KEELSON_RETURN_IF_ERROR(CheckId(request.volume_id(), "volume_id"));
   KEELSON_RETURN_IF_ERROR(CheckId(request.volume_path(), "volume_path"));
-  KEELSON_ASSIGN_OR_RETURN(VolumeRecord record, context_.FindVolume(request.volume_id()));
+  KEELSON_ASSIGN_OR_RETURN(VolumeRecord record, context_.FindOnNode(request.volume_id()));
   KEELSON_ASSIGN_OR_RETURN(Use use, context_.UseOfVolume(record.id));
   const Mounted* mount = use.At(request.volume_path());
   if (!mount) {

@@ -1,4 +1,5 @@
 #include "csi/local/host/target.h"
+#include "csi/local/model/ephemeral.h"
 #include "csi/local/volumes/node_calls.h"
 
 namespace keelson::csi::local {
@@ -29,6 +30,22 @@ Result<bool> IsPublished(const Use& use, const std::string& target, bool node, b
 }
 
 }  // namespace
+
+Result<bool> NodeCalls::IsQuicklyPublished(const VolumeRecord& record,
+                                           const v1::NodePublishVolumeRequest& request) const {
+  // A single writer is looked for everywhere.
+  if (record.logical || record.directory || request.volume_capability().has_block() ||
+      request.volume_capability().access_mode().mode() == Mode::SINGLE_NODE_SINGLE_WRITER) {
+    return false;
+  }
+  const std::string image = context_.store.Image(Kind::kVolume, record.id);
+  KEELSON_ASSIGN_OR_RETURN(const auto staged, FindMounted(image, request.staging_target_path()));
+  if (!staged) return false;
+  KEELSON_RETURN_IF_ERROR(MakeTarget(request.target_path(), TargetType::kDirectory));
+  KEELSON_ASSIGN_OR_RETURN(const auto there, FindMounted(image, request.target_path()));
+  const bool read_only = request.readonly() || IsReader(request.volume_capability()) || staged->read_only;
+  return there && there->read_only == read_only;
+}
 
 Result<> NodeCalls::PublishFileSystem(const Use& use, const v1::NodePublishVolumeRequest& request) {
   const std::string& target = request.target_path();
@@ -73,11 +90,14 @@ Result<> NodeCalls::Publish(const v1::NodePublishVolumeRequest& request) {
   KEELSON_RETURN_IF_ERROR(CheckId(request.target_path(), "target_path"));
   if (!request.has_volume_capability()) return Error(Code::kInvalid, "volume_capability is required");
   KEELSON_RETURN_IF_ERROR(CheckCapability(request.volume_capability()));
+  if (IsEphemeral(request.volume_context())) return PublishEphemeral(request);
   KEELSON_ASSIGN_OR_RETURN(Locks::Held lock, context_.locks.Exclusive(request.volume_id()));
-  KEELSON_RETURN_IF_ERROR(context_.FindVolume(request.volume_id()));
+  KEELSON_ASSIGN_OR_RETURN(const VolumeRecord record, context_.FindVolume(request.volume_id()));
   if (request.staging_target_path().empty()) {
     return Error(Code::kConflict, "staging_target_path is required: the volume has to be staged");
   }
+  KEELSON_ASSIGN_OR_RETURN(const bool done, IsQuicklyPublished(record, request));
+  if (done) return {};
   KEELSON_ASSIGN_OR_RETURN(Use use, context_.UseOfVolume(request.volume_id()));
   KEELSON_RETURN_IF_ERROR(CheckSingleWriter(use, request));
   return request.volume_capability().has_block() ? PublishDevice(use, request)
@@ -87,6 +107,8 @@ Result<> NodeCalls::Publish(const v1::NodePublishVolumeRequest& request) {
 Result<> NodeCalls::Unpublish(const v1::NodeUnpublishVolumeRequest& request) {
   KEELSON_RETURN_IF_ERROR(CheckId(request.volume_id(), "volume_id"));
   KEELSON_RETURN_IF_ERROR(CheckId(request.target_path(), "target_path"));
+  const auto own = context_.store.Volume(context_.EphemeralId(request.volume_id()));
+  if ((own && own->ephemeral) || IsEphemeralId(request.volume_id())) return UnpublishEphemeral(request);
   KEELSON_ASSIGN_OR_RETURN(Locks::Held lock, context_.locks.Exclusive(request.volume_id()));
   KEELSON_ASSIGN_OR_RETURN(VolumeRecord record, context_.FindVolume(request.volume_id()));
   KEELSON_RETURN_IF_ERROR(context_.UnmountVolume(record.id, request.target_path()));

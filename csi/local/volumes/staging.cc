@@ -55,20 +55,29 @@ Result<linux::AttachedLoop> AttachLoop(const std::string& image) {
   return linux::AttachLoop(image, {.autoclear = true});
 }
 
-std::vector<std::string> MountFlagsOf(const v1::VolumeCapability& capability) {
-  return {capability.mount().mount_flags().begin(), capability.mount().mount_flags().end()};
-}
-
 }  // namespace
 
-Result<> NodeCalls::StageFileSystem(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request) {
-  const std::string& at = request.staging_target_path();
-  const std::string type = FileSystemOf(request.volume_capability());
+Result<MountOptions> NodeCalls::OptionsOf(const Place& place) {
+  const auto& given = place.capability.mount().mount_flags();
+  KEELSON_ASSIGN_OR_RETURN(MountOptions options, ParseMountOptions({given.begin(), given.end()}));
+  if (place.read_only) options.flags |= MS_RDONLY;
+  return options;
+}
+
+Result<> NodeCalls::MountFileSystem(const VolumeRecord& record, const Place& place) {
+  const std::string& at = place.path;
+  const std::string type = FileSystemOf(place.capability);
   KEELSON_ASSIGN_OR_RETURN(const std::string content, context_.Content(record));
-  KEELSON_ASSIGN_OR_RETURN(MountOptions options,
-                           ParseMountOptions(MountFlagsOf(request.volume_capability())));
+  KEELSON_ASSIGN_OR_RETURN(MountOptions options, OptionsOf(place));
   // Clones have their source's UUID, and XFS mounts a UUID once.
   if (type == "xfs") options.data += options.data.empty() ? "nouuid" : ",nouuid";
+  const bool read_only = (options.flags & MS_RDONLY) != 0;
+  if (!record.logical) {
+    KEELSON_ASSIGN_OR_RETURN(const auto there, FindMounted(content, at));
+    if (there && there->type == type && there->read_only == read_only) {
+      return read_only ? Result<>() : Grow(there->device, at, type, record.capacity);
+    }
+  }
   KEELSON_ASSIGN_OR_RETURN(Use use, record.logical ? FindDeviceUse(content) : FindUse(content));
   std::string device;
   for (const Mounted& mount : use.mounts) {
@@ -77,14 +86,12 @@ Result<> NodeCalls::StageFileSystem(const VolumeRecord& record, const v1::NodeSt
     }
     device = mount.device;
   }
-  const bool read_only = (options.flags & MS_RDONLY) != 0;
   if (const Mounted* mount = use.At(at)) {
     KEELSON_ASSIGN_OR_RETURN(std::string found, FileSystemOn(content));
     if (found == type && mount->read_only == read_only) {
       return read_only ? Result<>() : Grow(device, at, type, record.capacity);
     }
-    return Error(Code::kAlreadyExists,
-                 "volume " + record.id + " is staged at " + at + " with another capability");
+    return Error(Code::kAlreadyExists, "volume " + record.id + " is at " + at + " with another capability");
   }
   KEELSON_ASSIGN_OR_RETURN(bool taken, IsTaken(at));
   if (taken) return Error(Code::kConflict, "something else is mounted at " + at);
@@ -104,13 +111,12 @@ Result<> NodeCalls::StageFileSystem(const VolumeRecord& record, const v1::NodeSt
   return read_only ? Result<>() : Grow(device, at, type, record.capacity);
 }
 
-Result<> NodeCalls::StageDirectory(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request) {
-  const std::string& at = request.staging_target_path();
-  if (request.volume_capability().has_block()) {
+Result<> NodeCalls::MountDirectory(const VolumeRecord& record, const Place& place) {
+  const std::string& at = place.path;
+  if (place.capability.has_block()) {
     return Error(Code::kInvalid, "volume " + record.id + " is a directory, not a block device");
   }
-  KEELSON_ASSIGN_OR_RETURN(MountOptions options,
-                           ParseMountOptions(MountFlagsOf(request.volume_capability())));
+  KEELSON_ASSIGN_OR_RETURN(MountOptions options, OptionsOf(place));
   const bool read_only = (options.flags & MS_RDONLY) != 0;
   // The file system is mounted already, with the options that it has.
   if ((options.flags & ~static_cast<unsigned long>(MS_RDONLY)) != 0 || !options.data.empty()) {
@@ -120,8 +126,7 @@ Result<> NodeCalls::StageDirectory(const VolumeRecord& record, const v1::NodeSta
   KEELSON_ASSIGN_OR_RETURN(Use use, context_.UseOfVolume(record.id));
   if (const Mounted* mount = use.At(at)) {
     if (mount->read_only == read_only) return {};
-    return Error(Code::kAlreadyExists,
-                 "volume " + record.id + " is staged at " + at + " with another capability");
+    return Error(Code::kAlreadyExists, "volume " + record.id + " is at " + at + " with another capability");
   }
   KEELSON_ASSIGN_OR_RETURN(bool taken, IsTaken(at));
   if (taken) return Error(Code::kConflict, "something else is mounted at " + at);
@@ -155,9 +160,10 @@ Result<> NodeCalls::Stage(const v1::NodeStageVolumeRequest& request) {
   KEELSON_ASSIGN_OR_RETURN(Locks::Held lock, context_.locks.Exclusive(request.volume_id()));
   KEELSON_ASSIGN_OR_RETURN(VolumeRecord record, context_.FindVolume(request.volume_id()));
   KEELSON_RETURN_IF_ERROR(CheckDirectory(request.staging_target_path()));
-  if (record.directory) return StageDirectory(record, request);
+  const Place place{request.staging_target_path(), request.volume_capability(), false};
+  if (record.directory) return MountDirectory(record, place);
   return request.volume_capability().has_block() ? StageDevice(record, request)
-                                                 : StageFileSystem(record, request);
+                                                 : MountFileSystem(record, place);
 }
 
 Result<> NodeCalls::Unstage(const v1::NodeUnstageVolumeRequest& request) {
