@@ -74,6 +74,13 @@ class LogicalTest : public DriverFixture {
     }
     return text;
   }
+  Answer<v1::CreateVolumeGroupSnapshotResponse> TakeGroup(const std::string& name,
+                                                          const std::vector<std::string>& volumes) {
+    v1::CreateVolumeGroupSnapshotRequest request;
+    request.set_name(name);
+    for (const std::string& volume : volumes) request.add_source_volume_ids(volume);
+    return Call(&v1::GroupController::Stub::CreateVolumeGroupSnapshot, request);
+  }
   int64_t Available() {
     v1::GetCapacityRequest request;
     (*request.mutable_parameters())["type"] = "lvm";
@@ -204,12 +211,101 @@ TEST_F(LogicalTest, WhatALogicalVolumeIsNotIsRefused) {
   v1::CreateVolumeRequest other = VolumeRequest("c", 16 * kMi);
   other.mutable_volume_content_source()->mutable_volume()->set_volume_id(id);
   EXPECT_EQ(Call(&Controller::CreateVolume, other).code, StatusCode::INVALID_ARGUMENT) << "of another type";
-  v1::CreateVolumeGroupSnapshotRequest group;
-  group.set_name("g");
-  group.add_source_volume_ids(id);
-  EXPECT_EQ(Call(&v1::GroupController::Stub::CreateVolumeGroupSnapshot, group).code,
-            StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(host_->Names(), ElementsAre(id));
+}
+
+TEST_F(LogicalTest, AGroupIsOfOneInstant) {
+  Start(kFlags);
+  const std::string used = Create(Request("used", 300 * kMi, Mount("xfs"))),
+                    idle = Create(Request("idle", 16 * kMi)), raw = Create(Request("raw", 16 * kMi, Block())),
+                    file = CreateVolume("file", 16 * kMi);
+  Use(used, Mount("xfs"));
+  ASSERT_TRUE(WriteFile(File(used), "before"));
+  auto group = TakeGroup("g", {used, idle, raw});
+  ASSERT_TRUE(group.ok()) << group.message;
+  ASSERT_TRUE(WriteFile(File(used), "after"));
+  EXPECT_EQ(TakeGroup("g", {used, idle, raw}).reply.SerializeAsString(), group.reply.SerializeAsString());
+  const v1::VolumeGroupSnapshot& made = group.reply.group_snapshot();
+  ASSERT_EQ(made.snapshots_size(), 3);
+  EXPECT_THAT(host_->Names(), testing::SizeIs(6));
+  for (const v1::Snapshot& member : made.snapshots()) {
+    EXPECT_EQ(member.group_snapshot_id(), made.group_snapshot_id());
+    if (member.source_volume_id() != used) continue;
+    const std::string restored = Copy("restored", 300 * kMi, member.snapshot_id(), Mount("xfs"));
+    Use(restored, Mount("xfs"));
+    EXPECT_EQ(ReadFile(File(restored)).value_or(""), "before");
+    Leave(restored);
+    DeleteVolume(restored);
+  }
+  // Half of one: a driver that was killed before the group's record.
+  Kill();
+  ASSERT_TRUE(RemoveFile(dir_ + "/data/groups/" + made.group_snapshot_id() + ".json"));
+  Start(kFlags);
+  EXPECT_THAT(host_->Names(), testing::UnorderedElementsAre(used, idle, raw));
+  EXPECT_THAT(Files("snapshots"), IsEmpty());
+
+  // With files beside it. Writers of a device cannot be held up.
+  EXPECT_TRUE(TakeGroup("g", {used, file}).ok());
+  Use(raw, Block());
+  EXPECT_EQ(TakeGroup("h", {used, raw}).code, StatusCode::FAILED_PRECONDITION);
+  Leave(raw);
+  v1::DeleteVolumeGroupSnapshotRequest remove;
+  remove.set_group_snapshot_id(made.group_snapshot_id());
+  EXPECT_EQ(Call(&v1::GroupController::Stub::DeleteVolumeGroupSnapshot, remove).code, StatusCode::OK);
+  EXPECT_THAT(host_->Names(), testing::UnorderedElementsAre(used, idle, raw));
+  EXPECT_THAT(Files("snapshots"), IsEmpty());
+  Leave(used);
+}
+
+// Each is held up at the freeze of the other: the kernel's own nesting, or none.
+TEST_F(LogicalTest, TwoMountedVolumesAreOfOneInstantOrRefused) {
+  Start(kFlags);
+  const std::string a = Create(Request("a", 16 * kMi)), b = Create(Request("b", 16 * kMi));
+  for (const std::string& id : {a, b}) Use(id);
+  const auto group = TakeGroup("g", {a, b});
+  if (group.ok()) {
+    EXPECT_THAT(host_->Names(), testing::SizeIs(4));
+  } else {
+    EXPECT_EQ(group.code, StatusCode::FAILED_PRECONDITION) << group.message;
+    EXPECT_THAT(group.message, HasSubstr("before Linux 6.8"));
+    EXPECT_THAT(host_->Names(), testing::UnorderedElementsAre(a, b));
+    EXPECT_THAT(Files("snapshots"), IsEmpty());
+  }
+  EXPECT_THAT(Files("frozen"), IsEmpty());
+  for (const std::string& id : {a, b}) {
+    EXPECT_TRUE(WriteFile(File(id), "goes on"));
+    Leave(id);
+  }
+}
+
+TEST_F(LogicalTest, AnInlineVolumeIsALogicalVolume) {
+  Start(kFlags);
+  const std::string id = "csi-" + std::string(64, '1');
+  v1::NodePublishVolumeRequest request = PublishRequest(id);
+  (*request.mutable_volume_context())["csi.storage.k8s.io/ephemeral"] = "true";
+  (*request.mutable_volume_context())["type"] = "lvm";
+  (*request.mutable_volume_context())["size"] = "6Mi";
+  for (int i = 0; i < 2; ++i) {
+    const auto published = Call(&Node::NodePublishVolume, request);
+    ASSERT_TRUE(published.ok()) << published.message;
+  }
+  EXPECT_THAT(host_->Names(), testing::SizeIs(1));
+  EXPECT_TRUE(WriteFile(Target("target") + "/file", "x"));
+  Unpublish(id);
+  EXPECT_THAT(host_->Names(), IsEmpty());
+  EXPECT_THAT(Files("volumes"), IsEmpty());
+}
+
+TEST_F(LogicalTest, ConditionsOfAListAreOfOneLook) {
+  Start(kFlags);
+  const std::string kept = Create(Request("a", 16 * kMi)), lost = Create(Request("b", 16 * kMi));
+  host_->Run({"lvremove", "--yes", "group/" + lost});
+  const auto list = Call(&Controller::ListVolumes, v1::ListVolumesRequest());
+  ASSERT_EQ(list.reply.entries_size(), 2);
+  for (const auto& entry : list.reply.entries()) {
+    EXPECT_EQ(entry.status().volume_condition().abnormal(), entry.volume().volume_id() == lost)
+        << entry.status().volume_condition().message();
+  }
 }
 
 TEST_F(LogicalTest, WithoutAPoolThereIsNone) {
@@ -334,6 +430,18 @@ TEST_F(LogicalKillTest, WhileItFormats) {
                         Unstage(id_);
                       }
                       return code;
+                    });
+}
+
+TEST_F(LogicalKillTest, WhileItTakesAGroup) {
+  KillAtEachCommand([&] { ASSERT_EQ(TryCreate(), StatusCode::OK); },
+                    [&] {
+                      const auto group = TakeGroup("g", {id_});
+                      if (!group.ok()) return group.code;
+                      host_->KillDriverAfter(0);
+                      v1::DeleteVolumeGroupSnapshotRequest remove;
+                      remove.set_group_snapshot_id(group.reply.group_snapshot().group_snapshot_id());
+                      return Call(&v1::GroupController::Stub::DeleteVolumeGroupSnapshot, remove).code;
                     });
 }
 

@@ -1,17 +1,13 @@
 #include <algorithm>
 #include <set>
 
-#include "csi/local/volumes/content.h"
+#include "csi/local/volumes/group_members.h"
 #include "csi/local/volumes/snapshot_calls.h"
 #include "lib/base/log.h"
 
 namespace keelson::csi::local {
 
 namespace {
-
-int64_t Nanoseconds(WallTime time) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
-}
 
 // A member's name: no other caller can choose it, since names of snapshots have no NUL before a volume's identity.
 std::string MemberName(const std::string& group, const std::string& volume) {
@@ -52,8 +48,8 @@ Result<std::vector<std::string>> SortedSources(const v1::CreateVolumeGroupSnapsh
   return ids;
 }
 
-Result<> RemoveMembers(Store& store, const std::vector<std::string>& snapshots) {
-  for (const std::string& id : snapshots) KEELSON_RETURN_IF_ERROR(store.Remove(Kind::kSnapshot, id));
+Result<> RemoveMembers(Context& context, const std::vector<std::string>& snapshots) {
+  for (const std::string& id : snapshots) KEELSON_RETURN_IF_ERROR(RemoveSnapshot(context, id));
   return {};
 }
 
@@ -82,41 +78,20 @@ Result<> SnapshotCalls::CreateGroup(const v1::CreateVolumeGroupSnapshotRequest& 
     KEELSON_ASSIGN_OR_RETURN(Locks::Held held, context_.locks.Exclusive(id));
     source_locks.push_back(std::move(held));
     KEELSON_ASSIGN_OR_RETURN(VolumeRecord volume, context_.FindVolume(id));
-    if (volume.directory || volume.logical) {
-      return Error(Code::kInvalid,
-                   "volume " + id + " is of type " + TypeOf(volume) + ", which cannot be frozen with others");
+    if (volume.directory) {
+      return Error(Code::kInvalid, "volume " + id + " is of type directory, which cannot be frozen");
     }
     volumes.push_back(std::move(volume));
     group.snapshots.push_back(context_.Id(Kind::kSnapshot, MemberName(group.id, id)));
   }
-  KEELSON_RETURN_IF_ERROR(RemoveMembers(context_.store, group.snapshots));
-  std::vector<std::unique_ptr<TemporaryImage>> images;
-  {
-    Frozen frozen(context_);
-    for (const VolumeRecord& volume : volumes) {
-      KEELSON_RETURN_IF_ERROR(frozen.Freeze(volume.id));
-      // Not of one instant with the others: nothing holds its writers up.
-      if (volumes.size() > 1 && frozen.IsLive(volume.id)) {
-        return Error(Code::kConflict, "volume " + volume.id + " is a device in use, which cannot be frozen");
-      }
+  KEELSON_RETURN_IF_ERROR(RemoveMembers(context_, group.snapshots));
+  if (auto taken = TakeMembers(context_, volumes, group); !taken) {
+    // Without the group they do not exist; what stays, the next attempt or the next driver removes.
+    if (auto removed = RemoveMembers(context_, group.snapshots); !removed) {
+      log::Warn("Cannot remove snapshots of a group that failed",
+                {{"id", group.id}, {"err", removed.error()}});
     }
-    group.created = Nanoseconds(context_.clock.Now());
-    for (size_t i = 0; i < volumes.size(); ++i) {
-      images.push_back(std::make_unique<TemporaryImage>(context_.store.Temporary(group.snapshots[i])));
-      KEELSON_RETURN_IF_ERROR(RemoveForGood(images[i]->path()));
-      KEELSON_RETURN_IF_ERROR(CopyFrozen(context_, frozen, volumes[i], {.to = images[i]->path()}));
-    }
-  }
-  for (size_t i = 0; i < volumes.size(); ++i) {
-    SnapshotRecord member;
-    member.id = group.snapshots[i];
-    member.name = group.name;
-    member.source_volume = volumes[i].id;
-    member.size = volumes[i].capacity;
-    member.created = group.created;
-    member.group = group.id;
-    KEELSON_RETURN_IF_ERROR(images[i]->MoveTo(context_.store.Image(Kind::kSnapshot, member.id)));
-    KEELSON_RETURN_IF_ERROR(context_.store.Put(member));
+    return taken;
   }
   KEELSON_RETURN_IF_ERROR(context_.store.Put(group));
   log::Info("Group snapshot created", {{"id", group.id}, {"name", group.name}, {"volumes", volumes.size()}});
@@ -145,7 +120,7 @@ Result<> SnapshotCalls::DeleteGroup(const v1::DeleteVolumeGroupSnapshotRequest& 
     held.push_back(std::move(one));
   }
   KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kGroup, id));
-  return RemoveMembers(context_.store, members);
+  return RemoveMembers(context_, members);
 }
 
 Result<> SnapshotCalls::GetGroup(const v1::GetVolumeGroupSnapshotRequest& request,

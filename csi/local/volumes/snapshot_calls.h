@@ -9,6 +9,9 @@
 
 namespace keelson::csi::local {
 
+// Record and content; success if both are absent. The caller holds the snapshot's lock.
+Result<> RemoveSnapshot(Context& context, const std::string& id);
+
 // Thread safe.
 class SnapshotCalls {
  public:

@@ -24,6 +24,14 @@ Result<> SnapshotImage(const Context& context, const std::string& volume, const 
 
 }  // namespace
 
+Result<> RemoveSnapshot(Context& context, const std::string& id) {
+  const auto record = context.store.Snapshot(id);
+  // Without a record there may be what an earlier call could not remove.
+  const bool logical = record ? record->logical : context.logical.configured();
+  if (logical) KEELSON_RETURN_IF_ERROR(context.logical.Remove(Kind::kSnapshot, id));
+  return record && record->logical ? Result<>() : context.store.Remove(Kind::kSnapshot, id);
+}
+
 Result<> SnapshotCalls::Create(const v1::CreateSnapshotRequest& request, v1::CreateSnapshotResponse& reply) {
   KEELSON_RETURN_IF_ERROR(CheckName(request.name()));
   KEELSON_RETURN_IF_ERROR(CheckId(request.source_volume_id(), "source_volume_id"));
@@ -68,10 +76,7 @@ Result<> SnapshotCalls::Delete(const v1::DeleteSnapshotRequest& request) {
   if (record && !record->group.empty()) {
     return Error(Code::kInvalid, "snapshot " + id + " is deleted with its group " + record->group);
   }
-  // Without a record there may be what an earlier call could not remove.
-  const bool logical = record ? record->logical : context_.logical.configured();
-  if (logical) KEELSON_RETURN_IF_ERROR(context_.logical.Remove(Kind::kSnapshot, id));
-  if (!record || !record->logical) KEELSON_RETURN_IF_ERROR(context_.store.Remove(Kind::kSnapshot, id));
+  KEELSON_RETURN_IF_ERROR(RemoveSnapshot(context_, id));
   if (record) log::Info("Snapshot deleted", {{"id", id}});
   return {};
 }
