@@ -13,6 +13,7 @@
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
+#include "lib/linux/file_pages.h"
 #include "lib/linux/notify.h"
 #include "lib/rpc/server.h"
 
@@ -32,6 +33,7 @@ Result<> Serve(const std::string& socket, const std::vector<grpc::Service*>& ser
   KEELSON_RETURN_IF_ERROR(MakeDirs(socket.substr(0, socket.rfind('/')), 0750));
   KEELSON_ASSIGN_OR_RETURN(auto server, rpc::UnixServer::Start(socket, services));
   ready();
+  linux::ReleaseFilePages();  // calls are few
   AwaitStop(stop);
   return {};
 }
