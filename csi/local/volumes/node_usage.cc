@@ -17,6 +17,13 @@ void Add(v1::NodeGetVolumeStatsResponse& reply, v1::VolumeUsage::Unit unit, int6
   usage.set_used(used);
 }
 
+Result<> AddFileSystem(const std::string& at, v1::NodeGetVolumeStatsResponse& reply) {
+  KEELSON_ASSIGN_OR_RETURN(const Usage usage, UsageOf(at));
+  Add(reply, v1::VolumeUsage::BYTES, usage.total, usage.available, usage.used);
+  Add(reply, v1::VolumeUsage::INODES, usage.inodes, usage.free_inodes, usage.used_inodes);
+  return {};
+}
+
 // Bytes that have been written to a device.
 Result<int64_t> TakenBy(const Context& context, const VolumeRecord& record) {
   if (record.logical) {
@@ -34,6 +41,15 @@ Result<> NodeCalls::Stats(const v1::NodeGetVolumeStatsRequest& request,
   KEELSON_RETURN_IF_ERROR(CheckId(request.volume_id(), "volume_id"));
   KEELSON_RETURN_IF_ERROR(CheckId(request.volume_path(), "volume_path"));
   KEELSON_ASSIGN_OR_RETURN(VolumeRecord record, context_.FindOnNode(request.volume_id()));
+  if (!record.logical && !record.directory) {
+    // The kubelet asks for all volumes each minute.
+    KEELSON_ASSIGN_OR_RETURN(
+        const auto there, FindMounted(context_.store.Image(Kind::kVolume, record.id), request.volume_path()));
+    if (there) {
+      *reply.mutable_volume_condition() = ConditionOf(context_, record);
+      return AddFileSystem(request.volume_path(), reply);
+    }
+  }
   KEELSON_ASSIGN_OR_RETURN(Use use, context_.UseOfVolume(record.id));
   const Mounted* mount = use.At(request.volume_path());
   if (!mount) {
@@ -44,9 +60,7 @@ Result<> NodeCalls::Stats(const v1::NodeGetVolumeStatsRequest& request,
     const int64_t used = std::min(taken, record.capacity);
     Add(reply, v1::VolumeUsage::BYTES, record.capacity, record.capacity - used, used);
   } else {
-    KEELSON_ASSIGN_OR_RETURN(Usage usage, UsageOf(mount->at));
-    Add(reply, v1::VolumeUsage::BYTES, usage.total, usage.available, usage.used);
-    Add(reply, v1::VolumeUsage::INODES, usage.inodes, usage.free_inodes, usage.used_inodes);
+    KEELSON_RETURN_IF_ERROR(AddFileSystem(mount->at, reply));
   }
   *reply.mutable_volume_condition() = ConditionOf(context_, record);
   return {};
