@@ -9,7 +9,6 @@ import fcntl
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -139,10 +138,10 @@ def lvcreate(group, arguments):
     if given.snapshot:
         origin = group.named(given.what)
         if device := group.device(origin):
-            os.sync()
+            for point in mount_points(device)[:1]:
+                run("sync", "--file-system", point)
             run("blockdev", "--flushbufs", device)
-        shutil.copyfile(group.image(origin), group.image(given.name))
-        run("fallocate", "--dig-holes", group.image(given.name))
+        run("cp", "--sparse=always", group.image(origin), group.image(given.name))
         size = group.volumes[origin]["size"]
     else:
         if given.what != GROUP:
@@ -177,7 +176,7 @@ def lvremove(group, arguments):
     parser.add_argument("what")
     name = group.named(parser.parse_args(arguments).what)
     if device := group.device(name):
-        if is_mounted(device):
+        if mount_points(device):
             fail(f"Logical volume {GROUP}/{name} contains a filesystem in use.")
         group.deactivate(name)
     del group.volumes[name]
@@ -185,8 +184,9 @@ def lvremove(group, arguments):
     group.image(name).unlink()
 
 
-def is_mounted(device):
-    return any(line.split(" - ")[1].split()[1] == device for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines())
+def mount_points(device):
+    lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+    return [line.split()[4] for line in lines if line.split(" - ")[1].split()[1] == device]
 
 
 def lvchange(group, arguments):
