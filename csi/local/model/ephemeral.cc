@@ -29,8 +29,9 @@ bool IsEphemeral(const Strings& context) {
 
 bool IsEphemeralId(const std::string& id) {
   const std::string_view text = id;
-  if (text.size() != kIdPrefix.size() + kIdDigits || text.substr(0, kIdPrefix.size()) != kIdPrefix)
+  if (text.size() != kIdPrefix.size() + kIdDigits || text.substr(0, kIdPrefix.size()) != kIdPrefix) {
     return false;
+  }
   return std::all_of(text.begin() + kIdPrefix.size(), text.end(),
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
