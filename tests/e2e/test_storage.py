@@ -10,6 +10,7 @@ BIN = pathlib.Path(os.environ.get("KEELSON_BIN") or ROOT / "build" / os.environ.
 DRIVER = "local.csi.keelson.dev"
 LIMIT = 180  # seconds; whatever is waited for comes far sooner on an idle machine
 DISK = 1 << 30  # of each node
+SIZE = "df -k /data | awk 'END {print $2}'"  # KiB
 
 
 def claim_spec(size, **more):
@@ -44,6 +45,10 @@ def stateful_set(name, replicas):
 
 
 class StorageTest(unittest.TestCase):
+    driver, storage_class, snapshot_class = DRIVER, "local", "local"
+    full = "not enough space"  # part of what the driver says when a disk is full
+    sizes_hold = True  # a pod sees the size of its volume
+
     @classmethod
     def setUpClass(cls):
         # Nothing is promised twice, so a disk is full when its size has been given away.
@@ -113,15 +118,22 @@ class StorageTest(unittest.TestCase):
         self.eventually(f"nodectl to say {reason}", lambda: self.assertIn(reason, self.why(name).stdout) or True)
         self.assertEqual(self.why(name).returncode, 2)
 
+    def restart_daemons(self):
+        """Kills the kubelets and all that is of the driver, and starts them again."""
+        for node in self.cluster.nodes:
+            for daemon in ("kubelet", "keelson-csi-local", "keelson-csi-controller"):
+                self.cluster.kill(daemon, node)
+        self.cluster.dev("up")
+
     # ---- tests ----
     def test_every_node_has_the_driver_and_its_controller(self):
-        self.assertIn("local (default)", self.cluster.kubectl("get", "storageclass").stdout)
+        self.assertIn(f"{self.storage_class} (default)", self.cluster.kubectl("get", "storageclass").stdout)
         for node in self.cluster.nodes:
-            self.eventually(f"the driver to be registered on {node}", lambda: DRIVER in self.cluster.jsonpath(
+            self.eventually(f"the driver to be registered on {node}", lambda: self.driver in self.cluster.jsonpath(
                 ".spec.drivers[*].name", "csinode", node))
             self.eventually(f"the capacity of {node}", lambda: [
                 one for one in self.cluster.get("csistoragecapacities", "-n", "kube-system")["items"]
-                if one["storageClassName"] == "local" and node in one["nodeTopology"]["matchLabels"].values()])
+                if one["storageClassName"] == self.storage_class and node in one["nodeTopology"]["matchLabels"].values()])
             for daemon in ("keelson-csi-local", "keelson-csi-controller"):
                 self.assertRegex(self.cluster.dev("status").stdout, rf"{node} +{daemon} +\d+ +ok")
 
@@ -156,28 +168,25 @@ class StorageTest(unittest.TestCase):
 
         renew_all()
         before = uids()
-        for node in self.cluster.nodes:
-            for daemon in ("kubelet", "keelson-csi-local", "keelson-csi-controller"):
-                self.cluster.kill(daemon, node)
-        self.cluster.dev("up")
+        self.restart_daemons()
         kept()
         self.assertEqual(uids(), before)
         renew_all()
 
     def test_a_claim_expands_under_its_pod(self):
         # ext4 grows below its mount only for a process with CAP_SYS_RESOURCE, which a container has not.
-        self.apply({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "xfs"}, "provisioner": DRIVER,
+        self.apply({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "xfs"}, "provisioner": self.driver,
                     "volumeBindingMode": "WaitForFirstConsumer", "allowVolumeExpansion": True,
                     "parameters": {"csi.storage.k8s.io/fstype": "xfs"}})
         self.apply(claim("growing", "300Mi", storageClassName="xfs"), pod("growing"))
         self.await_running("growing")
-        size = "df -k /data | awk 'END {print $2}'"
-        before = int(self.shell("growing", size))
+        before = int(self.shell("growing", SIZE))
         self.shell("growing", "echo early > /data/word")
         self.cluster.kubectl("patch", "pvc", "growing", "-p", '{"spec": {"resources": {"requests": {"storage": "400Mi"}}}}')
         self.eventually("the claim to have its new size", lambda: self.assertEqual(
             self.cluster.jsonpath(".status.capacity.storage", "pvc", "growing"), "400Mi") or True)
-        self.assertGreater(int(self.shell("growing", size)), before + 90 * 1024)
+        if self.sizes_hold:
+            self.assertGreater(int(self.shell("growing", SIZE)), before + 90 * 1024)
         self.assertEqual(self.shell("growing", "cat /data/word"), "early\n")
         self.assertEqual(self.cluster.jsonpath(".status.containerStatuses[0].restartCount", "pod", "growing"), "0")
 
@@ -201,7 +210,7 @@ class StorageTest(unittest.TestCase):
         self.await_running("origin")
         self.shell("origin", "echo first > /data/word && sync")
         # The class is the driver's default.
-        self.cluster.kubectl("annotate", "volumesnapshotclass", "local", "snapshot.storage.kubernetes.io/is-default-class=true", "--overwrite")
+        self.cluster.kubectl("annotate", "volumesnapshotclass", self.snapshot_class, "snapshot.storage.kubernetes.io/is-default-class=true", "--overwrite")
         self.apply({"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot", "metadata": {"name": "monday"},
                     "spec": {"source": {"persistentVolumeClaimName": "origin"}}})
         self.eventually("the snapshot to be ready", lambda: self.cluster.jsonpath(".status.readyToUse", "volumesnapshot", "monday") == "true")
@@ -230,6 +239,23 @@ class StorageTest(unittest.TestCase):
         self.delete("pod", "brief")
         self.eventually("the claim to be gone", lambda: not self.cluster.get("pvc")["items"])
 
+    def test_an_inline_volume_goes_with_its_pod(self):
+        self.apply(pod("inline", volume={"csi": {"driver": self.driver, "volumeAttributes": {"size": "32Mi"}}}))
+        self.await_running("inline")
+        self.assertEqual(self.shell("inline", "echo word > /data/file && cat /data/file"), "word\n")
+        if self.sizes_hold:
+            self.assertLess(int(self.shell("inline", SIZE)), 32 * 1024)
+        self.assertNotEqual(self.images(), [])
+        self.assertEqual(self.cluster.get("pvc")["items"] + self.cluster.get("pv")["items"], [])
+        self.delete("pod", "inline")
+        self.eventually("its content to be gone", lambda: not self.images())
+        if not self.sizes_hold:
+            return
+        # What there is no room for is told to the pod.
+        self.apply(pod("large", volume={"csi": {"driver": self.driver, "volumeAttributes": {"size": "1Ti"}}}))
+        self.eventually("an event of the pod", lambda: self.full in self.cluster.jsonpath(
+            ".items[*].message", "events", "--field-selector", "involvedObject.name=large,reason=FailedMount"))
+
     def test_full_disks_are_told_and_freed(self):
         large = f"{DISK * 3 // 4 >> 20}Mi"
         for node in self.cluster.nodes:
@@ -239,7 +265,7 @@ class StorageTest(unittest.TestCase):
         self.schedule_by_capacity(False)
         self.addCleanup(self.schedule_by_capacity, True)
         self.apply(claim("third", large), pod("third"))
-        self.eventually("an event of the claim", lambda: "not enough space" in self.cluster.jsonpath(
+        self.eventually("an event of the claim", lambda: self.full in self.cluster.jsonpath(
             ".items[*].message", "events", "--field-selector", "involvedObject.kind=PersistentVolumeClaim,reason=ProvisioningFailed"))
         self.schedule_by_capacity(True)
         self.says("third", "NoCapacity")
@@ -250,7 +276,7 @@ class StorageTest(unittest.TestCase):
         self.assertEqual(self.node_of("third"), "node2")
 
     def schedule_by_capacity(self, on):
-        self.cluster.kubectl("patch", "csidriver", DRIVER, "-p", json.dumps({"spec": {"storageCapacity": on}}))
+        self.cluster.kubectl("patch", "csidriver", self.driver, "-p", json.dumps({"spec": {"storageCapacity": on}}))
 
 
 if __name__ == "__main__":
