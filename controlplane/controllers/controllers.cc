@@ -37,6 +37,7 @@
 #include "controlplane/controllers/node/taint_eviction.h"
 #include "controlplane/controllers/podautoscaler/controller.h"
 #include "controlplane/controllers/replicaset/controller.h"
+#include "controlplane/controllers/resourceclaim/controller.h"
 #include "controlplane/controllers/resourcequota/controller.h"
 #include "controlplane/controllers/serviceaccounttokens/cleaner.h"
 #include "controlplane/controllers/servicecidrs/controller.h"
@@ -153,6 +154,7 @@ Result<> Build(Manager& manager, const Options& options) {
       options, "persistentvolume-attach-detach-controller", "attachdetach-controller",
       options.disable_force_detach ? std::chrono::seconds(0) : kForceDetachAfter);
   manager.Add<EphemeralVolumeController>(options, "ephemeral-volume-controller", "ephemeral_volume");
+  manager.Add<ResourceClaimController>(options, "resourceclaim-controller", "resource_claim");
   manager.Add<NodeLifecycleController>(options, "node-lifecycle-controller", "node-controller", options);
   manager.Add<TaintEvictionController>(options, "taint-eviction-controller", "taint-eviction-controller");
   manager.Add<PodGcController>(options, "pod-garbage-collector-controller", "pod-garbage-collector",

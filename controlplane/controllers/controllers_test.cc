@@ -87,6 +87,7 @@ TEST(RunTest, QueuesHaveUpstreamsNames) {
       "pvprotection",
       "replicaset",
       "replicationmanager",
+      "resource_claim",
       "resourcequota_primary",
       "root_ca_cert_publisher",
       "service",
@@ -180,6 +181,7 @@ TEST(RbacTransportTest, WhoTellsEventsMayDoSo) {
                             "noexec_taint_pod",
                             "replicaset",
                             "replicationmanager",
+                            "resource_claim",
                             "service",
                             "stale_pod_disruption",
                             "statefulset",
@@ -210,7 +212,7 @@ TEST(SelectionTest, AsTheFlagSays) {
     EXPECT_EQ(selection->Has("deployment-controller"), c.deployment);
     EXPECT_EQ(selection->Has("job-controller"), c.job);
   }
-  for (const char* wrong : {"none-such", "-none-such", "resourceclaim-controller", "-*", ""}) {
+  for (const char* wrong : {"none-such", "-none-such", "device-taint-eviction-controller", "-*", ""}) {
     auto selection = Selection::Parse({"*", wrong});
     ASSERT_FALSE(selection) << wrong;
     EXPECT_NE(selection.error().message().find("is not in the list of known controllers"), std::string::npos);

@@ -31,7 +31,6 @@ constexpr component::FlagWithoutEffect kFlags[] = {
     {"cloud-provider", kText, "external", kCloud},
     {"cluster-name", kText, "kubernetes", "it names resources at a cloud provider, and there are none"},
     {"concurrent-device-taint-eviction-syncs", kNumber, "8", "there is no such controller"},
-    {"concurrent-resource-claim-syncs", kNumber, "50", "there is no such controller"},
     {"configure-cloud-routes", kSwitch, "true", kCloud},
     {"contention-profiling", kSwitch, "false", kGoProfiles},
     {"controller-shutdown-timeout", kDuration, "10s", "controllers end when their current writes do"},

@@ -188,6 +188,17 @@ struct Metrics {
                           "The ratio of chosen deleted pod's ages to the current youngest pod's age (at the "
                           "time). Should be <2.",
                           metrics::ExponentialBuckets(0.25, 2, 6));
+  metrics::Family& resource_claim_creates_total = metrics::Counter(
+      "resourceclaim_controller_creates_total",
+      "Number of ResourceClaims creation requests, categorized by creation status and admin access",
+      {"status", "admin_access"});
+  metrics::Family& resource_claims = metrics::Gauge(
+      "resourceclaim_controller_resource_claims",
+      "Number of ResourceClaims, categorized by allocation status, admin access, and source. Source can be "
+      "'resource_claim_template' (created from a template), 'extended_resource' (extended resources), or "
+      "empty "
+      "(manually created by a user).",
+      {"allocated", "admin_access", "source"});
   metrics::Family& retroactive_storageclass_errors_total = metrics::Counter(
       "retroactive_storageclass_errors_total",
       "Total number of failed retroactive StorageClass assignments to persistent volume claim");

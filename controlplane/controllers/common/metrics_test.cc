@@ -13,13 +13,12 @@ namespace keelson::controllers {
 namespace {
 
 constexpr char kElsewhere[] = "every component's, held to the table where it is made";
-constexpr char kNoDevices[] = "there is no controller of resource claims";
 constexpr char kNotSkipped[] =
     "a sync that comes too early finds its own writes in memory, and is not skipped";
 constexpr metrics::Exception kAbsent[] = {
     {"clustertrustbundle_publisher_", "there is no publisher of cluster trust bundles"},
     {"daemonset_controller_stale_sync_skips_total", kNotSkipped},
-    {"device_taint_eviction_controller_", kNoDevices},
+    {"device_taint_eviction_controller_", "there is no such controller"},
     {"disabled_metrics_total", kElsewhere},
     {"garbagecollector_controller_resources_sync_error_total", "the kinds are known, none are discovered"},
     {"hidden_metrics_total", kElsewhere},
@@ -31,7 +30,6 @@ constexpr metrics::Exception kAbsent[] = {
     {"node_collector_update_all_nodes_health_duration_seconds", "nodes are looked at one by one"},
     {"registered_metrics_total", kElsewhere},
     {"replicaset_controller_stale_sync_skips_total", kNotSkipped},
-    {"resourceclaim_controller_", kNoDevices},
     {"rest_client_", kElsewhere},
     {"selinux_warning_controller_selinux_volume_conflict", "there is no such controller"},
     {"version_info", kElsewhere},

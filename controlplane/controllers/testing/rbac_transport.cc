@@ -74,6 +74,7 @@ std::string_view AccountOfQueue(std::string_view queue) {
       {"pvprotection", "pv-protection-controller"},
       {"replicaset", "replicaset-controller"},
       {"replicationmanager", "replication-controller"},
+      {"resource_claim", "resource-claim-controller"},
       {"resourcequota_primary", "resourcequota-controller"},
       {"root_ca_cert_publisher", "root-ca-cert-publisher"},
       {"service", "service-controller"},
