@@ -2,20 +2,15 @@
 // clean up what it leaves, and the next ADD must succeed.
 //
 // A step is a system call that may change something outside of the process.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <set>
 
 #include "cni/lib/testing/plugin_fixture.h"
+#include "cni/lib/testing/run_until.h"
 #include "lib/base/file.h"
 
 namespace keelson::cni {
@@ -26,45 +21,6 @@ bool IsStep(uint64_t call) {
                                             SYS_openat,  SYS_mkdir,  SYS_setns, SYS_flock,     SYS_clone,
                                             SYS_clone3,  SYS_fork,   SYS_vfork, SYS_exit_group};
   return kSteps.contains(call);
-}
-
-// Runs a program and kills it after `steps` steps. Nothing when it was killed; otherwise its reply.
-std::optional<Reply> RunFor(int steps, const std::string& program, const std::vector<std::string>& variables,
-                            const std::string& input) {
-  UniqueFd in(::memfd_create("in", MFD_CLOEXEC)), out(::memfd_create("out", MFD_CLOEXEC));
-  (void)WriteAll(in.get(), input, "memory");
-  ::lseek(in.get(), 0, SEEK_SET);
-  std::vector<char*> environment;
-  for (const std::string& v : variables) environment.push_back(const_cast<char*>(v.c_str()));
-  environment.push_back(nullptr);
-  char* argv[] = {const_cast<char*>(program.c_str()), nullptr};
-  pid_t pid = ::fork();
-  if (pid == 0) {
-    ::dup2(in.get(), 0);
-    ::dup2(out.get(), 1);
-    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-    ::execve(program.c_str(), argv, environment.data());
-    ::_exit(127);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);  // stopped at execve
-  ::ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD);
-  uint64_t call = 0;
-  for (int done = 0; done < steps;) {
-    ::ptrace(PTRACE_SYSCALL, pid, nullptr, nullptr);
-    ::waitpid(pid, &status, 0);
-    if (!WIFSTOPPED(status)) {
-      ::lseek(out.get(), 0, SEEK_SET);
-      return Reply{WIFEXITED(status) ? WEXITSTATUS(status) : 128, *ReadAll(out.get(), "memory")};
-    }
-    __ptrace_syscall_info info{};
-    ::ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info);
-    if (info.op == PTRACE_SYSCALL_INFO_ENTRY) call = info.entry.nr;
-    if (info.op == PTRACE_SYSCALL_INFO_EXIT && IsStep(call)) ++done;
-  }
-  ::kill(pid, SIGKILL);
-  ::waitpid(pid, &status, 0);
-  return std::nullopt;
 }
 
 struct Link {
@@ -174,10 +130,10 @@ class KillTest : public PluginFixture {
       if (command == "ADD" && !result.empty()) config = WithPrevious(config, result);
       std::optional<Reply> reply;
       ASSERT_TRUE(host_->Run([&]() -> Result<> {
-        reply = RunFor(steps, std::string(KEELSON_CNI_BIN) + "/" + plugin,
-                       {"CNI_COMMAND=" + command, "CNI_CONTAINERID=a", "CNI_NETNS=" + a_->path,
-                        "CNI_IFNAME=eth0", std::string("CNI_PATH=") + KEELSON_CNI_BIN},
-                       config);
+        reply = RunUntil(steps, std::string(KEELSON_CNI_BIN) + "/" + plugin,
+                         {"CNI_COMMAND=" + command, "CNI_CONTAINERID=a", "CNI_NETNS=" + a_->path,
+                          "CNI_IFNAME=eth0", std::string("CNI_PATH=") + KEELSON_CNI_BIN},
+                         config, {.is_step = IsStep});
         return {};
       }));
       if (reply) {
