@@ -5,7 +5,9 @@
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <optional>
 
 #include "lib/netlink/request_internal.h"
@@ -76,6 +78,22 @@ Result<std::vector<Flow>> ListFlowsOf(Socket& socket, const IpAddress& address) 
   return ListIf(socket, address.is_v4(), [&](const Flow& flow) {
     return flow.source == address || flow.destination == address || flow.replier == address;
   });
+}
+
+Result<std::vector<Flow>> ListFlowsOf(Socket& socket, const std::set<IpAddress>& addresses) {
+  std::vector<Flow> out;
+  for (bool v4 : {true, false}) {
+    const bool any = std::any_of(addresses.begin(), addresses.end(),
+                                 [v4](const IpAddress& address) { return address.is_v4() == v4; });
+    if (!any) continue;
+    KEELSON_ASSIGN_OR_RETURN(std::vector<Flow> flows, ListIf(socket, v4, [&](const Flow& flow) {
+                               return addresses.contains(flow.source) ||
+                                      addresses.contains(flow.destination) ||
+                                      addresses.contains(flow.replier);
+                             }));
+    out.insert(out.end(), std::make_move_iterator(flows.begin()), std::make_move_iterator(flows.end()));
+  }
+  return out;
 }
 
 Result<bool> DeleteFlow(Socket& socket, const Flow& flow) {

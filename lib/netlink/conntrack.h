@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct Flow {
 Result<std::vector<Flow>> ListFlows(Socket& socket, bool v4, uint8_t protocol);
 // The entries of all protocols that have `address` as source, destination or replier.
 Result<std::vector<Flow>> ListFlowsOf(Socket& socket, const IpAddress& address);
+// As above, for several addresses, which may be of either family.
+Result<std::vector<Flow>> ListFlowsOf(Socket& socket, const std::set<IpAddress>& addresses);
 // False: the entry had already gone.
 Result<bool> DeleteFlow(Socket& socket, const Flow& flow);
 
