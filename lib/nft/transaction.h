@@ -4,6 +4,7 @@
 
 #include <iterator>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -85,6 +86,7 @@ class Transaction {
     if (!elements.empty()) ops_.emplace_back(op::DeleteElements{std::move(set), std::move(elements)});
   }
 
+  void Add(Op op) { ops_.push_back(std::move(op)); }
   // The changes of another transaction on the same table follow.
   void Append(Transaction other) {
     ops_.insert(ops_.end(), std::make_move_iterator(other.ops_.begin()),

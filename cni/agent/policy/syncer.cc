@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cni/agent/policy/tables.h"
+#include "cni/policy/steps.h"
 #include "lib/base/log.h"
 #include "lib/dataplane/policy_sets.h"
 #include "lib/metrics/metrics.h"
@@ -187,14 +188,21 @@ Result<bool> PolicySyncer::SyncPolicies(bool whole, bool foreign) {
     }
     const bool changed = !write.transaction.empty();
     in_step_ = false;
-    Result<> applied = nft_->Apply(write.transaction);
+    const policy::Steps steps =
+        policy::InSteps(std::exchange(write.transaction, nft::Transaction(dataplane::PolicyTable())));
+    Result<> applied;
+    if (!steps.unseen.empty()) {
+      applied = nft_->Apply(steps.unseen);
+      if (applied) ++written_;
+    }
+    if (applied) applied = nft_->Apply(steps.decisive);
     if (!applied) {
       if (!IsRace(applied.error()) || attempt == kWriteAttempts) return applied.error();
       whole = true;
       continue;
     }
     in_step_ = true;
-    if (changed) ++written_;
+    if (!steps.decisive.empty()) ++written_;
     Committed(std::move(write));
     return changed;
   }
