@@ -121,6 +121,8 @@ Incremental::Changes Incremental::Take(const nft::Ruleset* found) {
   return {.transaction = plan_->TakeTransaction(found), .ready = plan_->TakeReady()};
 }
 
+std::set<IpAddress> Incremental::TakeHandedOver() { return plan_->TakeHandedOver(); }
+
 void Incremental::Forget() { plan_->Forget(); }
 
 }  // namespace keelson::cni::policy

@@ -61,6 +61,9 @@ class Incremental {
   // What has changed since the last Take() or Forget(). `found`, if given, is what the kernel holds of
   // AttachedPods() and ReadyPods(): these sets are compared with it.
   Changes Take(const nft::Ruleset* found = nullptr);
+  // Addresses of other nodes that pods have handed over since the last call. Connections of the former pod that this
+  // node tracks must not count as the new one's.
+  std::set<IpAddress> TakeHandedOver();
   // The kernel has, or will have, the table of MakePlan(cluster(), node, attachments()).
   void Forget();
 

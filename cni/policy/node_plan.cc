@@ -100,7 +100,7 @@ void NodePlan::Own(const IpAddress& address) {
   objects_.ForEachSetOf(*pod, LabelsOf(pod->ns),
                         [&](const SetSpec& spec) { objects_.PutPod(spec, *pod, address); });
   auto attachment = owners_.attachments().find(address);
-  if (attachment == owners_.attachments().end()) return;
+  if (attachment == owners_.attachments().end()) return Remember(address, *pod);
   LocalAddress& local = local_[address];
   local.pod = pod;
   local_by_namespace_[pod->ns].insert(address);
@@ -108,6 +108,14 @@ void NodePlan::Own(const IpAddress& address) {
   ready_.insert(*attachment);
   ready_changes_[address] = attachment->second;
   EnterRules(address, local);
+}
+
+// Of a static pod the mirror may be replaced; the containers stay.
+void NodePlan::Remember(const IpAddress& address, const Pod& owner) {
+  const size_t now = std::hash<std::string>()(owner.static_uid.empty() ? owner.uid : owner.static_uid);
+  auto [last, is_new] = last_owners_.try_emplace(address, now);
+  if (last->second != now) handed_over_.insert(address);
+  last->second = now;
 }
 
 // A set that is new gets the addresses whose effects are in place; others follow by Own().

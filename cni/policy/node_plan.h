@@ -50,6 +50,8 @@ class NodePlan {
 
   nft::Transaction TakeTransaction(const nft::Ruleset* found);
   std::map<IpAddress, std::optional<Attachment>> TakeReady() { return std::exchange(ready_changes_, {}); }
+  // Addresses of other nodes that another pod has now than the last one that had it.
+  std::set<IpAddress> TakeHandedOver() { return std::exchange(handed_over_, {}); }
   void Forget();
 
  private:
@@ -69,6 +71,7 @@ class NodePlan {
   const Labels* LabelsOf(const std::string& ns) const;
   void Disown(const IpAddress& address);  // takes back the effects of its owner
   void Own(const IpAddress& address);     // puts those of its present owner in place
+  void Remember(const IpAddress& address, const Pod& owner);
   void Fill(const SetSpec& spec);
   // Which sets have elements of the namespace's pods.
   void ChangeMembers(const std::string& ns, const Labels* before, const Labels* now);
@@ -92,6 +95,8 @@ class NodePlan {
   Attachments ready_;
   std::map<IpAddress, std::optional<Attachment>> ready_changes_;
   size_t isolated_ = 0;
+  std::unordered_map<IpAddress, size_t> last_owners_;  // of addresses of other nodes: hashes of UIDs
+  std::set<IpAddress> handed_over_;
 };
 
 }  // namespace keelson::cni::policy

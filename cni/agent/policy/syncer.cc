@@ -11,6 +11,7 @@
 #include "lib/base/log.h"
 #include "lib/dataplane/policy_sets.h"
 #include "lib/metrics/metrics.h"
+#include "lib/netlink/conntrack.h"
 #include "lib/nft/diff.h"
 
 namespace keelson::cni::agent {
@@ -67,18 +68,21 @@ void Adopt(policy::Incremental& plan) {
 Result<std::unique_ptr<PolicySyncer>> PolicySyncer::Open(const std::string& bridge, PolicySources sources,
                                                          PolicySyncerOptions options, Clock& clock) {
   KEELSON_ASSIGN_OR_RETURN(netlink::Socket socket, netlink::Socket::Open());
+  KEELSON_ASSIGN_OR_RETURN(netlink::Socket netfilter, netlink::Socket::OpenNetfilter());
   KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
-  return std::unique_ptr<PolicySyncer>(
-      new PolicySyncer(bridge, std::move(sources), options, clock, std::move(socket), std::move(nft)));
+  return std::unique_ptr<PolicySyncer>(new PolicySyncer(
+      bridge, std::move(sources), options, clock, std::move(socket), std::move(netfilter), std::move(nft)));
 }
 
 PolicySyncer::PolicySyncer(std::string bridge, PolicySources sources, PolicySyncerOptions options,
-                           Clock& clock, netlink::Socket socket, std::unique_ptr<nft::Kernel> nft)
+                           Clock& clock, netlink::Socket socket, netlink::Socket netfilter,
+                           std::unique_ptr<nft::Kernel> nft)
     : bridge_(std::move(bridge)),
       sources_(std::move(sources)),
       options_(options),
       clock_(clock),
       socket_(std::move(socket)),
+      netfilter_(std::move(netfilter)),
       nft_(std::move(nft)),
       problems_(sources_.on_event) {}
 
@@ -160,6 +164,25 @@ void PolicySyncer::Committed(Write write) {
   }
 }
 
+// An established connection passes without a look at its policies. One of a pod that has gone is not to be that of
+// the pod that has its address now. Of this node's pods the plugin does the same.
+void PolicySyncer::ForgetFormerPods() {
+  if (handed_over_.empty()) return;
+  auto forget = [&]() -> Result<> {
+    KEELSON_ASSIGN_OR_RETURN(const auto flows, netlink::ListFlowsOf(netfilter_, handed_over_));
+    for (const netlink::Flow& flow : flows) {
+      KEELSON_ASSIGN_OR_RETURN(const bool deleted, netlink::DeleteFlow(netfilter_, flow));
+      (void)deleted;
+    }
+    return {};
+  };
+  if (Result<> forgotten = forget(); !forgotten) {
+    log::Warn("Connections of former pods are still tracked, will be retried", {{"err", forgotten.error()}});
+    return;
+  }
+  handed_over_.clear();
+}
+
 Result<bool> PolicySyncer::SyncPolicies(bool whole, bool foreign) {
   for (int attempt = 1;; ++attempt) {
     std::optional<nft::Ruleset> found;
@@ -177,6 +200,7 @@ Result<bool> PolicySyncer::SyncPolicies(bool whole, bool foreign) {
         return;
       }
       write = whole ? PlanAll(plan, found) : PlanChanges(plan, found);
+      handed_over_.merge(plan.TakeHandedOver());
       problems_.Report(plan, write.ready || !write.ready_changes.empty());
     });
     if (!known) return Error(Code::kUnavailable, "Pods, Namespaces and NetworkPolicies are not known yet");
@@ -204,6 +228,7 @@ Result<bool> PolicySyncer::SyncPolicies(bool whole, bool foreign) {
     in_step_ = true;
     if (!steps.decisive.empty()) ++written_;
     Committed(std::move(write));
+    ForgetFormerPods();
     return changed;
   }
 }

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 
@@ -68,13 +69,14 @@ class PolicySyncer {
   };
 
   PolicySyncer(std::string bridge, PolicySources sources, PolicySyncerOptions options, Clock& clock,
-               netlink::Socket socket, std::unique_ptr<nft::Kernel> nft);
+               netlink::Socket socket, netlink::Socket netfilter, std::unique_ptr<nft::Kernel> nft);
   Result<bool> SyncBridge(bool whole);
   Result<bool> SyncPolicies(bool whole, bool foreign);
   Result<std::optional<nft::Ruleset>> ReadWhatPluginsWrite();
   Write PlanAll(policy::Incremental& plan, const std::optional<nft::Ruleset>& found);
   Write PlanChanges(policy::Incremental& plan, const std::optional<nft::Ruleset>& found);
   void Committed(Write write);
+  void ForgetFormerPods();
   void ReportFailure(const Error& error);
   bool AwaitCause(SteadyTime next, SteadyTime resync_at, std::stop_token stop, bool& whole);
 
@@ -82,7 +84,7 @@ class PolicySyncer {
   const PolicySources sources_;
   const PolicySyncerOptions options_;
   Clock& clock_;
-  netlink::Socket socket_;
+  netlink::Socket socket_, netfilter_;
   std::unique_ptr<nft::Kernel> nft_;
   std::optional<policy::Node> node_;
   std::optional<std::string> bridge_mac_;
@@ -91,6 +93,7 @@ class PolicySyncer {
   uint32_t generation_ = 0;  // of the kernel's ruleset after the last sync; 0: others wrote at the same time
   uint32_t written_ = 0;     // transactions of this sync
   SteadyTime poll_at_{};
+  std::set<IpAddress> handed_over_;  // whose tracked connections are yet to be forgotten
   PolicyProblems problems_;
 
   mutable Mutex mutex_;
