@@ -142,9 +142,13 @@ Result<HostPort> ParseHostPort(std::string_view text) {
   return out;
 }
 
-Result<bool> ParseNetworkPolicy(std::string_view text) {
-  if (text == "on" || text == "off") return text == "on";
-  return Bad("unknown value \"" + std::string(text) + "\" of --network-policy (known: on, off)");
+Result<> ParseNetworkPolicy(std::string_view text, Config& config) {
+  if (text != "on" && text != "off" && text != "only") {
+    return Bad("unknown value \"" + std::string(text) + "\" of --network-policy (known: on, off, only)");
+  }
+  config.network_policy = text != "off";
+  config.network_policy_only = text == "only";
+  return {};
 }
 
 Result<> Validate(const Config& config) {
@@ -152,6 +156,11 @@ Result<> Validate(const Config& config) {
     return Error(
         Code::kInvalid,
         "--network-policy-log-group needs --network-policy=on and a --network-policy-log-rate above 0");
+  }
+  if (config.network_policy_only &&
+      (config.encryption != Encryption::kNone || !config.bgp.bird_config.empty())) {
+    return Bad(
+        "--network-policy=only leaves the ways between nodes to another program: no --encryption, no BGP");
   }
   if (config.conf_name.empty() || config.conf_name.find('/') != std::string::npos) {
     return Bad("--cni-conf-name is a file name, not \"" + config.conf_name + "\"");

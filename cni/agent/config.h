@@ -55,7 +55,8 @@ struct Config {
   std::string wireguard_device = "keelson.wg";
   BgpConfig bgp;
   HostPort healthz, metrics;
-  bool network_policy = true;  // enforce NetworkPolicies
+  bool network_policy = true;        // enforce NetworkPolicies
+  bool network_policy_only = false;  // and do nothing else: another program connects the pods
   // Packets that policies deny go to this nfnetlink_log group, so many a second of each chain. 0: no group.
   uint16_t policy_log_group = 0;
   uint32_t policy_log_rate = 10;
@@ -69,8 +70,8 @@ Result<std::vector<IpPrefix>> ParseCidrs(std::string_view text);
 Result<std::vector<BgpPeer>> ParseBgpPeers(std::string_view text);
 // "127.0.0.1:10258", "[::1]:10258"; empty: no server.
 Result<HostPort> ParseHostPort(std::string_view text);
-// "on" or "off"
-Result<bool> ParseNetworkPolicy(std::string_view text);
+// "on", "off" or "only", into the two fields.
+Result<> ParseNetworkPolicy(std::string_view text, Config& config);
 // Checks settings that depend on each other.
 Result<> Validate(const Config& config);
 

@@ -30,6 +30,19 @@ TEST(Config, Lists) {
   EXPECT_FALSE(ParseEncryption("tls"));
 }
 
+TEST(Config, WhatPoliciesAreFor) {
+  const std::tuple<const char*, bool, bool> cases[] = {
+      {"on", true, false}, {"off", false, false}, {"only", true, true}};
+  for (const auto& [text, enforced, only] : cases) {
+    Config config;
+    ASSERT_TRUE(ParseNetworkPolicy(text, config)) << text;
+    EXPECT_EQ(config.network_policy, enforced) << text;
+    EXPECT_EQ(config.network_policy_only, only) << text;
+  }
+  Config config;
+  EXPECT_FALSE(ParseNetworkPolicy("yes", config));
+}
+
 TEST(Config, WhatDoesNotGoTogether) {
   const struct {
     void (*change)(Config&);
@@ -50,6 +63,11 @@ TEST(Config, WhatDoesNotGoTogether) {
          c.network_policy = false;
        },
        "--network-policy-log-group"},
+      {[](Config& c) {
+         c.network_policy_only = true;
+         c.encryption = Encryption::kWireguard;
+       },
+       "--network-policy=only"},
       {[](Config& c) { c.bgp.as_number = 1; }, "--bgp-bird-config"},
       {[](Config& c) { c.bgp.bird_config = "/x"; }, "--bgp-bird-socket"},
   };

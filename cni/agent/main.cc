@@ -25,7 +25,7 @@ Result<> Resolve(const Texts& texts, agent::Config& config) {
   KEELSON_ASSIGN_OR_RETURN(config.bgp.peers, agent::ParseBgpPeers(texts.bgp_peers));
   KEELSON_ASSIGN_OR_RETURN(config.healthz, agent::ParseHostPort(texts.healthz));
   KEELSON_ASSIGN_OR_RETURN(config.metrics, agent::ParseHostPort(texts.metrics));
-  KEELSON_ASSIGN_OR_RETURN(config.network_policy, agent::ParseNetworkPolicy(texts.network_policy));
+  KEELSON_RETURN_IF_ERROR(agent::ParseNetworkPolicy(texts.network_policy, config));
   return agent::Validate(config);
 }
 
@@ -33,6 +33,7 @@ Result<> CheckRequired(const agent::Config& config) {
   for (auto [value, flag] :
        {std::pair(&config.kubeconfig, "--kubeconfig"), std::pair(&config.node_name, "--node-name"),
         std::pair(&config.conf_dir, "--cni-conf-dir")}) {
+    if (value == &config.conf_dir && config.network_policy_only) continue;
     if (value->empty()) return keelson::Error(keelson::Code::kInvalid, std::string(flag) + " is required");
   }
   return {};
@@ -69,7 +70,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   add("--bgp-bird-socket", config.bgp.bird_socket, "BIRD's control socket");
   add("--bgp-asn", config.bgp.as_number, "This node's autonomous system number");
   add("--bgp-peers", flags.texts.bgp_peers, "Peers, ADDRESS=ASN, comma separated");
-  add("--network-policy", flags.texts.network_policy, "Whether NetworkPolicies are enforced: on or off");
+  add("--network-policy", flags.texts.network_policy,
+      "Whether NetworkPolicies are enforced: on, off, or only, beside another CNI");
   add("--network-policy-log-group", config.policy_log_group,
       "Log packets that policies deny to this nfnetlink_log group; 0: no");
   add("--network-policy-log-rate", config.policy_log_rate,

@@ -1,15 +1,17 @@
 #include "cni/agent/services.h"
 
 #include <malloc.h>
+
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "cni/agent/bird.h"
-#include "cni/agent/conflist.h"
 #include "cni/agent/ipsec.h"
 #include "cni/agent/masquerade.h"
 #include "cni/agent/node_watch.h"
-#include "cni/agent/policy/counters.h"
-#include "cni/agent/policy/services.h"
+#include "cni/agent/pages.h"
+#include "cni/agent/policies.h"
 #include "cni/agent/policy/tables.h"
 #include "cni/agent/syncer.h"
 #include "cni/agent/wireguard.h"
@@ -17,31 +19,11 @@
 #include "lib/base/log.h"
 #include "lib/base/service_group.h"
 #include "lib/client/transport.h"
-#include "lib/http/server/metrics_page.h"
-#include "lib/http/server/server_service.h"
 #include "lib/linux/notify.h"
-#include "lib/metrics/metrics.h"
 #include "lib/netlink/link.h"
 
 namespace keelson::cni::agent {
 namespace {
-
-http::Handler Pages(const Health& health, const Health* policy_health, PolicyCounters* counters) {
-  return [&health, policy_health, counters](std::shared_ptr<const http::ServerRequest> request,
-                                            std::shared_ptr<http::ResponseWriter> writer) {
-    http::Headers text = {{"Content-Type", "text/plain; charset=utf-8"}};
-    if (request->path == "/healthz" || request->path == "/livez") {
-      std::string complaint = health.Complaint();
-      if (complaint.empty() && policy_health) complaint = policy_health->Complaint();
-      writer->Reply(complaint.empty() ? 200 : 503, text, complaint.empty() ? "ok" : complaint + "\n");
-    } else if (request->path == "/metrics") {
-      if (counters) counters->Collect();
-      http::ReplyMetrics(*request, *writer, metrics::Print());
-    } else {
-      writer->Reply(404, text, "404 page not found\n");
-    }
-  };
-}
 
 Result<> AddExtensions(const Config& config, const NodeSource& source, Syncer& syncer) {
   if (config.encryption == Encryption::kIpsec) {
@@ -58,22 +40,6 @@ Result<> AddExtensions(const Config& config, const NodeSource& source, Syncer& s
   }
   if (!config.bgp.bird_config.empty()) syncer.AddExtension(std::make_unique<Bird>(config));
   return {};
-}
-
-// Without policies nothing may stay behind that only an agent opens.
-Result<> PreparePolicies(const Config& config) {
-  if (!config.network_policy) {
-    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
-    return RemovePolicyTables(*nft);
-  }
-  if (config.policy_log_group > 0) {
-    KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<nft::Kernel> nft, nft::OpenKernel());
-    KEELSON_RETURN_IF_ERROR(CheckPolicyLog(*nft, config.policy_log_group));
-  }
-  std::string plugin = config.bin_dir + "/" + kPolicyPlugin;
-  if (config.bin_dir.empty() || PathExists(plugin)) return {};
-  return Error(Code::kInvalid,
-               plugin + " is missing: no pod would start. Install it, or set --network-policy=off");
 }
 
 Result<int> Run(const Config& config) {
@@ -97,28 +63,15 @@ Result<int> Run(const Config& config) {
                                        config, [&] { return nodes.Nodes(); }, health, options));
   KEELSON_RETURN_IF_ERROR(AddExtensions(config, source, *syncer));
   if (config.network_policy) {
-    PolicyServices::Agent agent{.node = [&]() -> Result<policy::Node> {
-                                  KEELSON_ASSIGN_OR_RETURN(policy::Node node,
-                                                           PolicyNode(nodes.Nodes(), config.node_name));
-                                  if (config.policy_log_group > 0) {
-                                    node.log = {config.policy_log_group, config.policy_log_rate};
-                                  }
-                                  return node;
-                                },
-                                .on_sync =
-                                    [&](const Result<>& result) {
-                                      result ? policy_health.Synced() : policy_health.Failed(result.error());
-                                    },
-                                .node_name = config.node_name};
-    KEELSON_ASSIGN_OR_RETURN(policies, PolicyServices::Open(config.bridge, transport, std::move(agent)));
+    KEELSON_ASSIGN_OR_RETURN(policies, OpenPolicies(
+                                           config, transport, [&] { return nodes.Nodes(); }, policy_health));
   }
 
   PolicyCounters counters;
   ServiceGroup group;
-  http::Handler pages = Pages(health, policies ? &policy_health : nullptr, policies ? &counters : nullptr);
-  http::AddServer(group, "healthz", config.healthz.host, config.healthz.port, pages);
-  bool shared = config.metrics.host == config.healthz.host && config.metrics.port == config.healthz.port;
-  if (!shared) http::AddServer(group, "metrics", config.metrics.host, config.metrics.port, pages);
+  std::vector<const Health*> healths = {&health};
+  if (policies) healths.push_back(&policy_health);
+  AddPages(group, config, std::move(healths), policies ? &counters : nullptr);
   group.Add({"monitor", {}, [&](std::stop_token stop, ServiceGroup::Ready ready) {
                ready();
                return syncer->RunMonitor(stop);
@@ -163,7 +116,7 @@ int RunAgent(const Config& config) {
   // Lists of Nodes are large and short-lived: use one arena, so that free memory is shared and returned.
   ::mallopt(M_ARENA_MAX, 1);
   ::mallopt(M_MMAP_THRESHOLD, 64 << 10);
-  Result<int> code = Run(config);
+  Result<int> code = config.network_policy_only ? RunPoliciesOnly(config) : Run(config);
   if (!code) log::Error("kube-cni cannot run", {{"err", code.error()}});
   return code.value_or(1);
 }
@@ -192,7 +145,7 @@ Result<> Cleanup(const Config& config) {
   KEELSON_RETURN_IF_ERROR(RemoveMasquerade(*nft));
   KEELSON_RETURN_IF_ERROR(RemovePolicyTables(*nft));
   KEELSON_RETURN_IF_ERROR(RemoveEncryption(socket, config));
-  KEELSON_RETURN_IF_ERROR(RemoveBridge(socket, config.bridge));
+  if (!config.network_policy_only) KEELSON_RETURN_IF_ERROR(RemoveBridge(socket, config.bridge));
   if (!changes.refused.empty()) return changes.refused.front();
   return {};
 }

@@ -110,7 +110,8 @@ Reply PluginFixture::Call(const std::string& plugin, const std::string& command,
   }
   Reply reply;
   EXPECT_TRUE(host_->Run([&]() -> Result<> {
-    reply = Execute(std::string(KEELSON_CNI_BIN) + "/" + plugin, all, config);
+    reply =
+        Execute(plugin.starts_with("/") ? plugin : std::string(KEELSON_CNI_BIN) + "/" + plugin, all, config);
     return {};
   }));
   return reply;

@@ -28,6 +28,7 @@ class PluginFixture : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
+  // `plugin`: a name of ours, or the path of another one.
   Reply Call(const std::string& plugin, const std::string& command, const Container& c,
              const std::string& config);
   // Adds variables to those that a runtime always sets, or replaces them.
