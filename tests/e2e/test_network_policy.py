@@ -48,6 +48,16 @@ spec:
     ports: [{port: web}]
 ---
 """
+EGRESS = """
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: egress}
+spec:
+  podSelector: {matchLabels: {app: stranger}}
+  policyTypes: [Egress]
+  egress: [{to: [{podSelector: {matchLabels: {app: friend}}}]}]
+---
+"""
 # What a pod reaches at once when it begins, without a second attempt: nothing of the server.
 HASTY = """
 apiVersion: v1
@@ -112,6 +122,16 @@ class NetworkPolicyTest(unittest.TestCase):
         self.assertEqual(self.cluster.fetch_from("node1", self.urls[0]).strip(), "server")
         ready = self.cluster.jsonpath('.status.conditions[?(@.type=="Ready")].status', "pod", "server")
         self.assertEqual(ready, "True")
+
+    def test_egress_of_pods_of_both_nodes(self):
+        """Each node holds back what its own pods send, wherever it goes."""
+        self.answers("stranger1", "stranger2")
+        self.cluster.apply(EGRESS)
+        self.refuses("stranger1", "stranger2")
+        self.answers("friend1", "friend2")
+        for stranger, friend in (("stranger1", "friend2"), ("stranger2", "friend1")):
+            url = f"http://{self.cluster.jsonpath('.status.podIP', 'pod', friend)}:8080/"
+            self.cluster.eventually(f"{friend} to answer {stranger}", lambda s=stranger, u=url: self.fetch(s, u).returncode == 0, 20)
 
     def test_from_the_first_packet_and_without_an_agent(self):
         self.cluster.apply(DENY)
