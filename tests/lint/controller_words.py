@@ -41,6 +41,7 @@ EVENTS = {
                      "FailedGetObjectMetric FailedGetPodsMetric FailedGetResourceMetric FailedGetContainerResourceMetric "
                      "FailedGetExternalMetric SelectorRequired InvalidSelector AmbiguousSelector InvalidMetricSourceType",
     "replicaset": PODS,
+    "resourceclaim": "FailedResourceClaimCreation",
     "resourcequota": "",
     "serviceaccounttokens": "",
     "servicecidrs": "",

@@ -39,8 +39,9 @@ Result<bool> ResourceClaimController::StillUses(
   }
   if (deleted_.Has(user.uid())) return false;
   const std::string& ns = claim.metadata().namespace_();
-  if (const auto pod = pods_.Get(ns, user.name()))
+  if (const auto pod = pods_.Get(ns, user.name())) {
     return pod->metadata().uid() == user.uid() && !IsDone(*pod);
+  }
   // The informer may be behind the scheduler, which has just reserved the claim: only the API server knows.
   const Result<corev1::Pod> pod = api.Get<corev1::Pod>(ns, user.name());
   if (!pod && !pod.error().Is(Code::kNotFound)) return pod.error();
