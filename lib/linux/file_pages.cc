@@ -19,7 +19,9 @@ int ReleaseObject(dl_phdr_info* object, size_t, void*) {
     const uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) & ~(page - 1);
     const uintptr_t end = (object->dlpi_addr + segment.p_vaddr + segment.p_filesz) & ~(page - 1);
     // The kernel's own object (vdso) has no file, and nothing to let go of.
-    if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    if (begin >= end) continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader gives numbers
+    (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
   return 0;
 }
