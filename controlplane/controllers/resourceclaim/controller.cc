@@ -56,6 +56,7 @@ ResourceClaimController::ResourceClaimController(client::RestClient api, client:
       pods_(informers.Get<corev1::Pod>()),
       claims_(informers.Get<Claim>()),
       templates_(informers.Get<resourcev1::ResourceClaimTemplate>()) {
+  TheMetrics().resource_claims.Clear();  // a process that leads again counts anew
   pods_.AddIndex(kByResourceClaim, ClaimKeys);
   claims_.AddIndex(kByOwner, [](const Claim& claim) {
     const metav1::OwnerReference* owner = api::ControllerOf(claim.metadata());

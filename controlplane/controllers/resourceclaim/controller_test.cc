@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controlplane/controllers/common/metrics.h"
 #include "controlplane/controllers/testing/cluster.h"
 #include "lib/api/meta.h"
 #include "lib/k8s/pods/resource_claims.h"
@@ -227,6 +228,24 @@ TEST_F(ResourceClaimTest, OtherUsersThanPodsAreLeftAlone) {
   Run();
   EXPECT_THAT(Users("shared"), ElementsAre("t"));
   EXPECT_FALSE(cluster_.errors.empty());
+}
+
+TEST_F(ResourceClaimTest, CountsClaimsByStateAndSource) {
+  PutTemplate();
+  PutPod("web");
+  PutClaim("shared", {PutPod("user", "shared", "n1")});
+  Run();
+  auto count = [](const char* allocated, const char* source) {
+    return TheMetrics().resource_claims.With({allocated, "false", source}).Get();
+  };
+  EXPECT_EQ(count("false", "resource_claim_template"), 1);
+  EXPECT_EQ(count("true", ""), 1);
+  for (const Claim& claim : cluster_.List<Claim>()) {
+    if (claim.metadata().name() == "shared") continue;
+    ASSERT_TRUE(cluster_.api.Delete<Claim>("default", claim.metadata().name()));
+  }
+  cluster_.Settle();
+  EXPECT_EQ(count("false", "resource_claim_template"), 0);
 }
 
 TEST(DeletedPodsTest, ForgetsTheOldest) {
