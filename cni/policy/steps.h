@@ -1,7 +1,7 @@
 // Splits a transaction so that no packet falls between its two states.
 //
 // A packet that is under way while the kernel commits sees the rules of before, but sets as they are now: an element
-// that is new may lead it to a chain that is new as well, and of which it sees no rule. So chains come first, with
+// that is new may lead it to a chain that is new as well, whose rules it does not see. So chains come first, with
 // all that they need, while nothing leads to them.
 #pragma once
 

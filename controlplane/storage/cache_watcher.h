@@ -94,8 +94,8 @@ class CacheWatcher {  // thread safe
   std::deque<Item> queue_ KEELSON_GUARDED_BY(mutex_);
 };
 
-// Tells the watchers of one cache of its changes, in order. What few watch is told at once, on the thread that brings the
-// change; what many watch is told by a thread of a pool, so that neither consistent reads nor other resources wait until
+// Delivers the changes of one cache to its watchers, in order. A change that few watch goes out at once, on the thread that
+// brings it; a thread of a pool delivers what many watch, so that neither consistent reads nor other resources wait until
 // thousands of watchers have heard of a change. A watcher may therefore be behind what reads show, as upstream's are.
 class EventDispatch : public std::enable_shared_from_this<EventDispatch> {  // thread safe
  public:
@@ -109,7 +109,7 @@ class EventDispatch : public std::enable_shared_from_this<EventDispatch> {  // t
   };
   // So many deliveries (changes times watchers) are made at once.
   static constexpr size_t kAtOnce = 64;
-  // A cache that has so many changes which are not told yet takes no more.
+  // A cache with so many undelivered changes takes no more.
   static constexpr size_t kMaxQueued = 10'000;
 
   // `pool` outlives this; several caches share it in turns. `dispatched` counts changes.
@@ -119,7 +119,7 @@ class EventDispatch : public std::enable_shared_from_this<EventDispatch> {  // t
   void Add(Item item);
   // Tells what is queued, or makes the pool do so.
   void Run();
-  // Waits while more than kMaxQueued changes are queued, or until all is told.
+  // Waits while more than kMaxQueued changes are queued, or until all are delivered.
   void AwaitRoom();
   void AwaitIdle();
 

@@ -6,7 +6,7 @@
 namespace keelson::storage {
 namespace {
 
-// Changes that each watcher is told of together: its connection sends them as one.
+// Changes that each watcher gets together: its connection sends them as one.
 constexpr size_t kMaxBatch = 64;
 
 size_t Deliveries(const EventDispatch::Item& item) {
@@ -70,7 +70,7 @@ void EventDispatch::TakeTurn() {
   if (!pool_.Submit([self = shared_from_this()] { self->TakeTurn(); })) TellUpTo(SIZE_MAX);
 }
 
-// The first item, and the changes behind it that the same watchers are to be told of.
+// The first item, and the changes behind it that the same watchers are to get.
 EventDispatch::Item EventDispatch::TakeBatch(size_t largest) {
   Item batch = std::move(queue_.front());
   queue_.pop_front();

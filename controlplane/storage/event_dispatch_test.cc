@@ -43,7 +43,7 @@ class EventDispatchTest : public testing::Test {
  protected:
   EventDispatchTest() {
     cache_.Replace({}, 100);
-    // More than are told at once. All wait for the same moment.
+    // More than are delivered at once. All wait for the same moment.
     for (size_t i = 0; i <= EventDispatch::kAtOnce; ++i) {
       auto sink = std::make_shared<HeldSink>(released_);
       WatchRequest request;

@@ -17,7 +17,7 @@ bool ControlPlaneStarted(const Host& host);
 // (Re)starts it as `run` wants it, and returns before it is ready. What was there before in the other way ends. kNotFound: a static pod
 // needs the user kube-controlplane.
 Result<> StartControlPlane(InitRun& run);
-// The same, and returns when the new process is ready: as systemd is told, or as the API shows the static pod. In a dry run it does not wait.
+// The same, and returns when the new process is ready: as systemd knows it, or as the API shows the static pod. In a dry run it does not wait.
 Result<> RestartControlPlane(InitRun& run);
 
 // "see '...'", for an error.

@@ -15,7 +15,7 @@ struct KnownDomain {
   std::vector<IpAddress> addresses;  // that answers have given for such names and that still count; sorted
 };
 
-// The names that network policies on this node have, of which `name` is one. `name`: in lower case, without a dot at its end.
+// Which names of network policies on this node match `name`. `name`: in lower case, without a dot at its end.
 std::vector<KnownDomain> DomainsOf(const std::vector<nft::LiveTable>& tables, const std::string& name);
 // All names that network policies on this node have.
 std::vector<KnownDomain> AllDomains(const std::vector<nft::LiveTable>& tables);

@@ -1,4 +1,4 @@
-// Two API servers of which one does not know a version of the API that the other serves, as during an upgrade.
+// Two API servers, one without a version of the API that the other serves, as during an upgrade.
 #include <gmock/gmock.h>
 
 #include <fmt/format.h>

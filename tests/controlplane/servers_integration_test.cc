@@ -277,7 +277,7 @@ TEST_F(ServersTest, ALostElectionCostsNoServer) {
                   .status,
               200);
     EXPECT_EQ(holder(), "another") << name;
-    EXPECT_TRUE(Eventually([&] { return holder() != "another"; })) << "nobody leads again";
+    EXPECT_TRUE(Eventually([&] { return holder() != "another"; })) << "no process leads again";
     EXPECT_TRUE(servers_->Running(0)) << servers_->Log(0);
     EXPECT_EQ(Do(0, "GET", "/readyz").status, 200);
   }

@@ -251,7 +251,7 @@ class StorageTest(unittest.TestCase):
         self.eventually("its content to be gone", lambda: not self.images())
         if not self.sizes_hold:
             return
-        # What there is no room for is told to the pod.
+        # A pod gets an error for what has no room.
         self.apply(pod("large", volume={"csi": {"driver": self.driver, "volumeAttributes": {"size": "1Ti"}}}))
         self.eventually("an event of the pod", lambda: self.full in self.cluster.jsonpath(
             ".items[*].message", "events", "--field-selector", "involvedObject.name=large,reason=FailedMount"))

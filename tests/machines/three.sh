@@ -56,7 +56,7 @@ done
 [ "$(machine_run two systemctl is-active kube-controlplane)" = active ] || fail "two does not run the unit"
 
 step "what stock kubeadm looks for when it joins as a control plane"
-# Members of etcd, of which one is enough (getEtcdEndpoints), the shared certificates, and the configuration, all with what a token may read.
+# Members of etcd (one is enough: getEtcdEndpoints), the shared certificates, and the configuration, all with what a token may read.
 endpoints=$(kube -n kube-system get pods -l component=etcd,tier=control-plane \
   -o 'jsonpath={range .items[*]}{.metadata.annotations.kubeadm\.kubernetes\.io/etcd\.advertise-client-urls}{"\n"}{end}' | sort | paste -sd,)
 [ "$endpoints" = "https://$control:2379,https://$third:2379" ] || fail "kubeadm finds the members $endpoints"

@@ -35,7 +35,7 @@ Result<> Configure(netlink::Socket& socket, const std::string& name,
   return {};
 }
 
-// IPv6 looks for somebody with the same address first, for two seconds: nobody else is here.
+// IPv6 looks for another holder of the address first, for two seconds: there is none here.
 Result<> NoDuplicates() {
   Result<> set = linux::WriteSysctl("net/ipv6/conf/default/accept_dad", "0");
   return !set && set.error().Is(Code::kNotFound) ? Result<>() : set;

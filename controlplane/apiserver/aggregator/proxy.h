@@ -28,7 +28,7 @@ class AggregationProxy {  // thread safe
     IdentityHeaderNames headers;
   };
   AggregationProxy(const ApiServices& services, ExtensionClients& clients, Options options);
-  // Waits until no completion runs; later ones are not told.
+  // Waits until no completion runs; later ones are dropped.
   ~AggregationProxy();
 
   // The APIService that the request, or the OpenAPI document, is for; null: this server answers itself.

@@ -22,14 +22,14 @@ class PeerProxy {  // thread safe
  public:
   // `directory` and `clients` must outlive this.
   PeerProxy(const PeerDirectory& directory, PeerClients& clients, IdentityHeaderNames headers);
-  // Waits until no completion runs; later ones are not told.
+  // Waits until no completion runs; later ones are dropped.
   ~PeerProxy();
 
   // Whether a peer serves the resource of the request, and the request has not come from a peer. Does not block.
   bool Wants(const Context& context) const;
   // Answers the request, now or later, by one of the peers that serve its resource. `done` is called once, on any thread,
   // when the response (context->status) is complete. 503 when none of them can be reached; 504 after context->deadline,
-  // which streams do not have; 429 when too many requests wait for peers. Blocks until etcd has told the peers' addresses.
+  // which streams do not have; 429 when too many requests wait for peers. Blocks until etcd has given the peers' addresses.
   void Handle(std::shared_ptr<Context> context, std::function<void()> done);
 
  private:

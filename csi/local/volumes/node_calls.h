@@ -40,7 +40,7 @@ class NodeCalls {
   Result<> MountFileSystem(const VolumeRecord& record, const Place& place);
   Result<> MountDirectory(const VolumeRecord& record, const Place& place);
   Result<> StageDevice(const VolumeRecord& record, const v1::NodeStageVolumeRequest& request);
-  // Whether all is as wanted, told by the two paths alone.
+  // Whether all is as wanted, as far as the two paths alone show it.
   Result<bool> IsQuicklyPublished(const VolumeRecord& record,
                                   const v1::NodePublishVolumeRequest& request) const;
   Result<> PublishFileSystem(const Use& use, const v1::NodePublishVolumeRequest& request);
