@@ -48,7 +48,6 @@ const std::pair<const char*, const char*> kDefaults[] = {
 const std::pair<const char*, const char*> kWithoutEffect[] = {
     {"attach-detach-reconcile-sync-period", "1m0s"},
     {"concurrent-device-taint-eviction-syncs", "8"},
-    {"concurrent-resource-claim-syncs", "50"},
     {"kube-api-burst", ""},  // upstream: 30 of the controllers, 100 of the scheduler
     {"kube-api-qps", ""},    // 20, 50
     {"min-resync-period", "12h0m0s"},

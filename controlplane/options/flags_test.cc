@@ -223,6 +223,7 @@ TEST(Flags, HowManyKeysAreWorkedOnSideBySide) {
                                            {"concurrent-namespace-syncs", 10},
                                            {"concurrent-rc-syncs", 5},
                                            {"concurrent-replicaset-syncs", 5},
+                                           {"concurrent-resource-claim-syncs", 50},
                                            {"concurrent-resource-quota-syncs", 5},
                                            {"concurrent-service-endpoint-syncs", 5},
                                            {"concurrent-service-syncs", 1},
