@@ -117,14 +117,14 @@ class EventDispatch : public std::enable_shared_from_this<EventDispatch> {  // t
 
   // Queues only, so that callers may hold the lock that orders their items. Run() follows.
   void Add(Item item);
-  // Tells what is queued, or makes the pool do so.
+  // Delivers what is queued, or makes the pool do so.
   void Run();
   // Waits while more than kMaxQueued changes are queued, or until all are delivered.
   void AwaitRoom();
   void AwaitIdle();
 
  private:
-  // Tells what is queued, up to a batch of more than `largest` deliveries. False: there is such a one.
+  // Delivers what is queued. Stops and returns false at a batch of more than `largest` deliveries.
   bool TellUpTo(size_t largest);
   // One batch, on a thread of the pool; then other caches have their turn.
   void TakeTurn();

@@ -156,7 +156,7 @@ TEST_F(EphemeralVolumeTest, RefusesWhatAPodMayNotAsk) {
   ExpectNothingLeft();
 }
 
-// Nobody would unpublish it.
+// No kubelet would unpublish it.
 TEST_F(EphemeralVolumeTest, GoesWithTheDirectoryOfItsPod) {
   Start();
   const std::string lost = HandleOf('e'), kept = HandleOf('f');

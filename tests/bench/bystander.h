@@ -1,4 +1,4 @@
-// Who reads a ConfigMap at a steady pace while others do something.
+// A client that reads a ConfigMap at a steady pace while other clients work.
 #pragma once
 
 #include <condition_variable>

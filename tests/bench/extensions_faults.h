@@ -1,4 +1,4 @@
-// What faulty extensions of the API do to others: how long a ConfigMap takes to read while they go on, beside the same
+// The cost of faulty extensions of the API to other clients: how long a ConfigMap takes to read beside them, and beside the same
 // requests where nothing is wrong.
 #pragma once
 

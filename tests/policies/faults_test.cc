@@ -159,7 +159,7 @@ TEST_F(PolicyFaults, FlappingPolicies) {
   NothingArrived();
 }
 
-// Two pods take turns at one address. x/b may talk to x/a, the other one never; the API says late who has gone.
+// Two pods take turns at one address. x/b may talk to x/a, the other one never; the API shows late that a pod has gone.
 TEST_F(PolicyFaults, AnAddressChangesHands) {
   Put("x/allow-b", R"({"podSelector":{"matchLabels":{"pod":"a"}},"ingress":[{"from":[
       {"podSelector":{"matchLabels":{"pod":"b"}}}]}]})");

@@ -107,6 +107,19 @@ class PolicyNetnsTest : public PluginFixture, public ::testing::WithParamInterfa
     ASSERT_TRUE(agent_->Await([&] { return Table(nft::Family::kInet, "keelson-policy").has_value(); }));
   }
 
+  // A list of ClusterNetworkPolicies, as an API server with their definition gives it.
+  void ServeClusterPolicies(const std::string& list) {
+    api_->SetInterceptor(
+        [list](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
+          if (request.target.find("/apis/policy.networking.k8s.io") != 0) return std::nullopt;
+          const bool objects = request.target.find("clusternetworkpolicies") != std::string::npos;
+          return client::ApiResponse{
+              .status = 200,
+              .content_type = "application/json",
+              .body = objects ? list : R"({"resources":[{"name":"clusternetworkpolicies"}]})"};
+        });
+  }
+
   corev1::Pod PutPod(const std::string& name, const std::string& app) {
     corev1::Pod pod;
     pod.mutable_metadata()->set_name(name);
@@ -359,15 +372,7 @@ TEST_P(PolicyNetnsTest, ClusterNetworkPoliciesOfTierAdminComeFirst) {
         {"action":"Deny","from":[{"namespaces":{}}],
          "protocols":[{"tcp":{"destinationPort":{"number":8005}}}]}]},
       "status":{"conditions":[{"type":"Enforced","status":"True","message":"every rule is enforced as written"}]}}]})";
-  api_->SetInterceptor(
-      [list](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
-        if (request.target.find("/apis/policy.networking.k8s.io") != 0) return std::nullopt;
-        const bool objects = request.target.find("clusternetworkpolicies") != std::string::npos;
-        return client::ApiResponse{
-            .status = 200,
-            .content_type = "application/json",
-            .body = objects ? list : R"({"resources":[{"name":"clusternetworkpolicies"}]})"};
-      });
+  ServeClusterPolicies(list);
   Start();
   api_->Put(Isolate("a"));
   PutPod("a", "a");
@@ -394,15 +399,7 @@ TEST_P(PolicyNetnsTest, AddressesOfDomainNamesOpenWhenTheDnsHasGivenThem) {
          "protocols":[{"tcp":{"destinationPort":{"number":80}}}]},
         {"action":"Deny","to":[{"networks":["0.0.0.0/0","::/0"]}]}]},
       "status":{"conditions":[{"type":"Enforced","status":"True","message":"every rule is enforced as written"}]}}]})";
-  api_->SetInterceptor(
-      [list](const client::ApiRequest& request) -> std::optional<Result<client::ApiResponse>> {
-        if (request.target.find("/apis/policy.networking.k8s.io") != 0) return std::nullopt;
-        const bool objects = request.target.find("clusternetworkpolicies") != std::string::npos;
-        return client::ApiResponse{
-            .status = 200,
-            .content_type = "application/json",
-            .body = objects ? list : R"({"resources":[{"name":"clusternetworkpolicies"}]})"};
-      });
+  ServeClusterPolicies(list);
   Start();
   PutPod("a", "a");
   Add(*a_, "a");

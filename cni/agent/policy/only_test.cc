@@ -1,5 +1,5 @@
-// kube-cni for network policies only, as a process, beside the reference plugins of Debian's package: they make a
-// node's bridge and pods' addresses, and keelson-policy is chained behind them.
+// The process kube-cni with --network-policy=only, beside the reference plugins of Debian's package. The plugins make the
+// node's bridge and the pods' addresses; keelson-policy is chained behind them.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 

@@ -1,6 +1,5 @@
 #include "controlplane/controllers/resourceclaim/controller.h"
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -31,10 +30,6 @@ std::vector<std::string> ClaimKeys(const corev1::Pod& pod) {
 
 // The gauge that counts claims like this one.
 metrics::Value& CountOf(const resourcev1::ResourceClaim& claim) {
-  const auto& requests = claim.spec().devices().requests();
-  const bool admin =
-      std::any_of(requests.begin(), requests.end(),
-                  [](const resourcev1::DeviceRequest& request) { return request.exactly().admin_access(); });
   const auto& annotations = claim.metadata().annotations();
   std::string source;
   if (annotations.contains(ResourceClaimController::kPodClaimName)) {
@@ -42,8 +37,8 @@ metrics::Value& CountOf(const resourcev1::ResourceClaim& claim) {
   } else if (annotations.contains("resource.kubernetes.io/extended-resource-claim")) {
     source = "extended_resource";
   }
-  return TheMetrics().resource_claims.With(
-      {claim.status().has_allocation() ? "true" : "false", admin ? "true" : "false", source});
+  return TheMetrics().resource_claims.With({claim.status().has_allocation() ? "true" : "false",
+                                            k8s::HasAdminAccess(claim) ? "true" : "false", source});
 }
 
 }  // namespace

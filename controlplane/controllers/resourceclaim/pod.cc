@@ -1,8 +1,6 @@
 // What a pod needs: generated claims, their names in its status, and reservations if it runs past the scheduler.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "controlplane/controllers/common/metrics.h"
 #include "controlplane/controllers/resourceclaim/controller.h"
 #include "lib/api/meta.h"
@@ -101,13 +99,10 @@ Result<std::string> ResourceClaimController::MakeClaim(const client::RestClient&
                              name, name));
   }
   const Claim claim = ClaimFor(pod, entry, *source);
-  const auto& requests = claim.spec().devices().requests();
-  const bool admin =
-      std::any_of(requests.begin(), requests.end(),
-                  [](const resourcev1::DeviceRequest& request) { return request.exactly().admin_access(); });
   const Result<Claim> stored = api.Create(claim);
   TheMetrics()
-      .resource_claim_creates_total.With({stored ? "success" : "failure", admin ? "true" : "false"})
+      .resource_claim_creates_total
+      .With({stored ? "success" : "failure", k8s::HasAdminAccess(claim) ? "true" : "false"})
       .Increment();
   if (!stored) return stored.error().Wrap("create ResourceClaim");
   const std::string key = api::KeyOf(*stored);

@@ -1,5 +1,5 @@
 // Ephemeral inline volumes (KEP-596): a volume of one pod, which NodePublishVolume makes and NodeUnpublishVolume deletes. The
-// kubelet tells so in volume_context, beside the attributes of the pod's spec. Pure.
+// kubelet marks it in volume_context, beside the attributes of the pod's spec. Pure.
 #pragma once
 
 #include <cstdint>

@@ -38,6 +38,13 @@ bool IsReservedForPod(const corev1::Pod& pod, const resourcev1::ResourceClaim& c
   });
 }
 
+bool HasAdminAccess(const resourcev1::ResourceClaim& claim) {
+  const auto& requests = claim.spec().devices().requests();
+  return std::any_of(requests.begin(), requests.end(), [](const resourcev1::DeviceRequest& request) {
+    return request.exactly().admin_access();
+  });
+}
+
 bool HasResourceClaims(const corev1::Pod& pod) {
   return !pod.spec().resource_claims().empty() || pod.status().has_extended_resource_claim_status();
 }

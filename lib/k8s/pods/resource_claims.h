@@ -27,6 +27,9 @@ Result<> CheckClaimIsForPod(const corev1::Pod& pod, const resourcev1::ResourceCl
 // Whether status.reservedFor lists the pod.
 bool IsReservedForPod(const corev1::Pod& pod, const resourcev1::ResourceClaim& claim);
 
+// Whether a request of the claim is for administration, beside other users.
+bool HasAdminAccess(const resourcev1::ResourceClaim& claim);
+
 // Whether the pod has claims: its own entries, or one that the scheduler made for extended resources.
 bool HasResourceClaims(const corev1::Pod& pod);
 
