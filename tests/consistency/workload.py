@@ -36,7 +36,7 @@ class Connections:
         self._open = [None] * COUNT
 
     def _connection(self, server):
-        if self._open[server] is None:
+        if self._open[server] is None or self._open[server].sock is None:  # the last answer said that the server closes
             connection = http.client.HTTPSConnection(address(server), PORT, timeout=TIMEOUT, context=self._tls)
             try:
                 connection.connect()
