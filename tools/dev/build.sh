@@ -27,6 +27,12 @@ build() {
   fi
 }
 
+build_docs() {
+  deps_install
+  (cd "$ROOT" && mkdocs build --quiet --strict)
+  step "documentation: $ROOT/build/site/index.html"
+}
+
 sources() { cd "$ROOT" && git ls-files '*.cc' '*.h' '*.c'; }
 
 format_sources() { cd "$ROOT" && sources | grep -v '\.c$' | xargs clang-format -i; }
