@@ -76,3 +76,12 @@ def on_page_markdown(markdown, page, config, files):
             line = FENCE.match(line)[0]
         lines.append(line if fenced else LINK.sub(replace, line))
     return "\n".join(lines)
+
+
+def on_nav(nav, config, files):
+    listed = {page.file.src_path for page in nav.pages}
+    missing = [file.src_path for file in files.documentation_pages()
+               if file.src_path not in listed and not file.src_path.startswith("source/")]
+    if missing:
+        raise PluginError(f"the nav of mkdocs.yml lacks {', '.join(missing)}")
+    return nav
