@@ -7,6 +7,7 @@
 #include "lib/api/duration.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+#include "lib/crypto/certificate_checks.h"
 
 namespace keelson::controlplane {
 namespace {
@@ -196,11 +197,30 @@ void ReadIssuers(const Options& options, ApiServerOptions& out) {
   out.anonymous.enabled = options.auth.anonymous_auth;
 }
 
+// With one CA for both, a client with a certificate of its own could name another user in a header. A file that cannot be
+// read is reported where it is used.
+Result<> CheckProxyAuthority(const Options& options) {
+  const AuthFlags& flags = options.auth;
+  if (options.client_ca_file.empty() || flags.requestheader_client_ca_file.empty() ||
+      !flags.requestheader_allowed_names.empty()) {
+    return {};
+  }
+  const Result<std::string> clients = ReadFile(options.client_ca_file),
+                            proxies = ReadFile(flags.requestheader_client_ca_file);
+  if (!clients || !proxies || !crypto::HaveCertificateInCommon(*clients, *proxies)) return {};
+  return Error(
+      Code::kInvalid,
+      "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; "
+      "--requestheader-allowed-names must be specified to ensure regular client certificates cannot set "
+      "authenticating proxy headers for arbitrary users");
+}
+
 }  // namespace
 
 Result<> ReadAuthOptions(const Options& options, ApiServerOptions& out) {
   const AuthFlags& flags = options.auth;
   ReadIssuers(options, out);
+  KEELSON_RETURN_IF_ERROR(CheckProxyAuthority(options));
   out.bootstrap_tokens = flags.enable_bootstrap_token_auth;
   out.authentication.client_ca_file = options.client_ca_file;
   out.authentication.request_header = {

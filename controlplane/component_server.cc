@@ -104,10 +104,10 @@ class Pages {
   Result<client::ReviewedUser> Who(const http::ServerRequest& request) const {
     if (std::optional<client::ReviewedUser> user = UserOfProxy(request)) return *std::move(user);
     const bool refused =
-        request.peer_refused ||
-        (request.peer && (!request.peer->from_client_ca || Clock::Real().Now() > request.peer->not_after));
+        request.peer_refused || (request.peer && !request.peer->NamesUser(Clock::Real().Now()));
     if (request.peer && !refused && !request.peer->common_name.empty()) {
-      client::ReviewedUser user{request.peer->common_name, "", request.peer->organizations, {}};
+      client::ReviewedUser user{
+          request.peer->common_name, request.peer->uid, request.peer->organizations, {}};
       user.groups.push_back("system:authenticated");
       return user;
     }

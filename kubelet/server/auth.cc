@@ -60,9 +60,9 @@ Auth::Auth(const KubeletServerOptions& options, client::RestClient api, Clock& c
                clock) {}
 
 Result<User> Auth::Authenticate(const http::ServerRequest& request) {
-  const bool refused = request.peer_refused || (request.peer && clock_.Now() > request.peer->not_after);
+  const bool refused = request.peer_refused || (request.peer && !request.peer->NamesUser(clock_.Now()));
   if (request.peer && !refused && !request.peer->common_name.empty()) {
-    User user{request.peer->common_name, "", request.peer->organizations, {}};
+    User user{request.peer->common_name, request.peer->uid, request.peer->organizations, {}};
     user.groups.push_back("system:authenticated");
     return user;
   }

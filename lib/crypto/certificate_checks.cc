@@ -3,11 +3,34 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
+#include <memory>
+#include <set>
+
 #include "lib/base/text.h"
 #include "lib/crypto/digest.h"
 #include "lib/crypto/x509_objects.h"
 
 namespace keelson::crypto {
+
+namespace {
+
+// SHA-256 of each certificate of a bundle.
+std::set<std::string> FingerprintsOf(const std::string& bundle) {
+  std::set<std::string> out;
+  const std::unique_ptr<BIO, int (*)(BIO*)> pem(
+      BIO_new_mem_buf(bundle.data(), static_cast<int>(bundle.size())), BIO_free);
+  while (X509* read = PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr)) {
+    const CertificatePtr certificate(read);
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    if (X509_digest(read, EVP_sha256(), digest, &size) == 1)
+      out.emplace(reinterpret_cast<char*>(digest), size);
+  }
+  ERR_clear_error();
+  return out;
+}
+
+}  // namespace
 
 bool IsAuthority(const std::string& certificate_pem) {
   auto certificate = ReadCertificate(certificate_pem);
@@ -41,6 +64,14 @@ Result<std::string> PublicKeySha256(const std::string& certificate_pem) {
 Result<std::string> PublicKeyPem(const std::string& key_pem) {
   KEELSON_ASSIGN_OR_RETURN(KeyPtr key, ReadKey(key_pem));
   return WritePem("write public key", [&](BIO* out) { return PEM_write_bio_PUBKEY(out, key.get()); });
+}
+
+bool HaveCertificateInCommon(const std::string& one_bundle, const std::string& other_bundle) {
+  const std::set<std::string> known = FingerprintsOf(one_bundle);
+  for (const std::string& fingerprint : FingerprintsOf(other_bundle)) {
+    if (known.count(fingerprint) != 0) return true;
+  }
+  return false;
 }
 
 }  // namespace keelson::crypto

@@ -17,5 +17,7 @@ bool IsSignedBy(const std::string& certificate_pem, const std::string& authority
 Result<std::string> PublicKeySha256(const std::string& certificate_pem);
 // The public half of a private key: a block PUBLIC KEY. kInvalid when `key_pem` is no private key.
 Result<std::string> PublicKeyPem(const std::string& key_pem);
+// Whether one certificate is in both bundles, byte for byte. False also for texts without certificates.
+bool HaveCertificateInCommon(const std::string& one_bundle, const std::string& other_bundle);
 
 }  // namespace keelson::crypto

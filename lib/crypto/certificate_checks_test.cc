@@ -41,6 +41,16 @@ TEST(CertificateChecks, TellAuthoritiesFromOthers) {
   EXPECT_EQ(info->subject.dns_names, std::vector<std::string>{"kubernetes"});
 }
 
+TEST(CertificateChecks, BundlesShareACertificate) {
+  const std::string a = Authority("a").certificate, b = Authority("a").certificate,
+                    c = Authority("c").certificate;
+  EXPECT_TRUE(HaveCertificateInCommon(a, a));
+  EXPECT_TRUE(HaveCertificateInCommon(a + b, c + b));
+  EXPECT_FALSE(HaveCertificateInCommon(a + c, b)) << "the same name, another key";
+  EXPECT_FALSE(HaveCertificateInCommon(a, ""));
+  EXPECT_FALSE(HaveCertificateInCommon("text", "text"));
+}
+
 TEST(CertificateChecks, OnlyTheIssuersKeyCounts) {
   for (const char* kind : {"RSA2048", "ECDSAP384"}) {
     const Pair authority = Authority("kubernetes", kind), other = Authority("kubernetes", kind);

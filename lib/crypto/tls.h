@@ -42,10 +42,19 @@ struct TlsClientOptions {
 struct PeerCertificate {
   std::string common_name;                 // Kubernetes user
   std::vector<std::string> organizations;  // Kubernetes groups
+  // Kubernetes UID: the subject's attribute 1.3.6.1.4.1.57683.2; empty: none. `uid_problem` says why the attribute cannot
+  // be used: it stands twice, is no string, or is empty. Such a certificate names no user.
+  std::string uid, uid_problem;
   std::vector<std::string> dns_names, uris;
   std::string sha256_fingerprint;  // hex
   std::chrono::system_clock::time_point not_after = std::chrono::system_clock::time_point::max();
   bool from_client_ca = true, from_proxy_ca = false;  // the server's CAs that verify it
+
+  // Whether the certificate may name a user at `now`: one of the client CAs verifies it, it has not ended, and it has at most
+  // one UID.
+  bool NamesUser(std::chrono::system_clock::time_point now) const {
+    return from_client_ca && now <= not_after && uid_problem.empty();
+  }
 };
 
 }  // namespace keelson::crypto

@@ -120,12 +120,47 @@ Result<> TrustClients(SSL_CTX* context, const TlsServerOptions& options) {
   return {};
 }
 
+// Whether an attribute has one of the types that are strings (RFC 5280, DirectoryString, and IA5String).
+bool IsString(X509_NAME_ENTRY* entry) {
+  switch (ASN1_STRING_type(X509_NAME_ENTRY_get_data(entry))) {
+    case V_ASN1_UTF8STRING:
+    case V_ASN1_PRINTABLESTRING:
+    case V_ASN1_IA5STRING:
+    case V_ASN1_T61STRING:
+    case V_ASN1_BMPSTRING:
+    case V_ASN1_NUMERICSTRING:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The attribute for UIDs below the enterprise number of the CNCF.
+bool IsUid(X509_NAME_ENTRY* entry) {
+  static const std::unique_ptr<ASN1_OBJECT, void (*)(ASN1_OBJECT*)> uid(OBJ_txt2obj("1.3.6.1.4.1.57683.2", 1),
+                                                                        ASN1_OBJECT_free);
+  return uid && OBJ_cmp(X509_NAME_ENTRY_get_object(entry), uid.get()) == 0;
+}
+
+void ReadUid(X509_NAME_ENTRY* entry, bool another, PeerCertificate& peer) {
+  peer.uid = IsString(entry) ? NameEntry(entry) : "";
+  if (another) {
+    peer.uid_problem = "expected 1 UID, but found multiple";
+  } else if (!IsString(entry)) {
+    peer.uid_problem = "unable to parse UID into a string";
+  } else if (peer.uid.empty()) {
+    peer.uid_problem = "UID cannot be an empty string";
+  }
+}
+
 PeerCertificate Describe(X509* cert) {
   PeerCertificate peer;
   X509_NAME* subject = X509_get_subject_name(cert);
+  int uids = 0;
   for (int i = 0; i < X509_NAME_entry_count(subject); ++i) {
     X509_NAME_ENTRY* entry = X509_NAME_get_entry(subject, i);
     int nid = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
+    if (IsUid(entry)) ReadUid(entry, ++uids > 1, peer);
     if (nid == NID_commonName) peer.common_name = NameEntry(entry);
     if (nid == NID_organizationName) peer.organizations.push_back(NameEntry(entry));
   }

@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <openssl/pem.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/fd.h"
 #include "lib/crypto/testing/test_pki.h"
+#include "lib/crypto/tls_objects.h"
 
 namespace keelson::crypto {
 namespace {
@@ -75,6 +77,35 @@ TEST_F(TlsStreamTest, TellsWhoThePeerIs) {
   ASSERT_TRUE(server_->VerifiedPeer());
   EXPECT_EQ(server_->VerifiedPeer()->common_name, "alice");
   EXPECT_TRUE(server_->HasShownCertificate());
+}
+
+TEST_F(TlsStreamTest, ReadsTheUidOfAPeer) {
+  const std::string oid = "1.3.6.1.4.1.57683.2";
+  constexpr int kBitString = 3, kPrintableString = 19;
+  struct Case {
+    std::vector<SubjectAttribute> subject;
+    const char *uid, *problem;
+  };
+  const std::vector<Case> cases = {
+      {{}, "", ""},
+      {{{"0.9.2342.19200300.100.1.1", "another attribute"}}, "", ""},
+      {{{oid, "u-1"}}, "u-1", ""},
+      {{{oid, "1042", kPrintableString}}, "1042", ""},
+      {{{oid, "u-1"}, {oid, "u-2"}}, "u-2", "expected 1 UID, but found multiple"},
+      {{{oid, "u-1", kBitString}}, "", "unable to parse UID into a string"},
+      {{{oid, ""}}, "", "UID cannot be an empty string"},
+  };
+  for (const Case& c : cases) {
+    const TestCertificate own =
+        pki_.Client("alice", {}, std::chrono::minutes(-1), std::chrono::hours(1), c.subject);
+    const std::unique_ptr<BIO, int (*)(BIO*)> pem(BIO_new_mem_buf(own.certificate_pem.data(), -1), BIO_free);
+    const std::unique_ptr<X509, void (*)(X509*)> certificate(
+        PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr), X509_free);
+    const PeerCertificate peer = Describe(certificate.get());
+    EXPECT_EQ(peer.uid, c.uid);
+    EXPECT_EQ(peer.uid_problem, c.problem);
+    EXPECT_EQ(peer.NamesUser(std::chrono::system_clock::now()), *c.problem == '\0');
+  }
 }
 
 TEST_F(TlsStreamTest, RemembersACertificateThatDoesNotVerify) {

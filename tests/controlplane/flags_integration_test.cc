@@ -138,6 +138,19 @@ TEST_F(FlagsTest, OneEtcdForAllResources) {
       << process.Log();
 }
 
+// A client with a certificate of its own could name another user in a header.
+TEST_F(FlagsTest, ProxiesHaveACertificateAuthorityOrNamesOfTheirOwn) {
+  Process process(
+      files_.dir() + "/proxies.log",
+      {"--roles=apiserver", "--data-dir=" + files_.dir() + "/data", "--etcd-servers=https://127.0.0.1:2379",
+       "--client-ca-file=" + files_.ca_file(), "--requestheader-client-ca-file=" + files_.ca_file()});
+  EXPECT_EQ(process.Wait(), 1);
+  EXPECT_TRUE(
+      process.Says("--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; "
+                   "--requestheader-allowed-names must be specified"))
+      << process.Log();
+}
+
 TEST_F(FlagsTest, WhereTheKeysOfTokensAre) {
   StartServer({"--service-account-jwks-uri=https://keys.example.com/keys"});
   EXPECT_THAT(Get("/.well-known/openid-configuration").body,

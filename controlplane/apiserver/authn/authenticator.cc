@@ -51,11 +51,11 @@ void AddAuthenticatedGroup(User& user) {
 // An invalid client certificate is an error, not anonymous.
 bool IsCertificateRefused(const http::ServerRequest& request, Clock& clock) {
   if (request.peer_refused) return true;
-  return request.peer && (!request.peer->from_client_ca || clock.Now() > request.peer->not_after);
+  return request.peer && !request.peer->NamesUser(clock.Now());
 }
 
 User UserOfCertificate(const crypto::PeerCertificate& peer) {
-  User user{peer.common_name, "", peer.organizations, {}};
+  User user{peer.common_name, peer.uid, peer.organizations, {}};
   if (!peer.sha256_fingerprint.empty()) {
     user.extra["authentication.kubernetes.io/credential-id"] = {"X509SHA256=" + peer.sha256_fingerprint};
   }

@@ -56,6 +56,17 @@ TEST(Authenticator, TokensAndCertificates) {
   EXPECT_EQ(authenticator.Authenticate(web_socket)->name, "alice");
 }
 
+TEST(Authenticator, CertificatesCarryAUid) {
+  Authenticator authenticator(WithStaticTokens());
+  http::ServerRequest request;
+  request.peer.emplace();
+  request.peer->common_name = "alice";
+  request.peer->uid = "u-1";
+  EXPECT_EQ(authenticator.Authenticate(request)->uid, "u-1");
+  request.peer->uid_problem = "expected 1 UID, but found multiple";
+  EXPECT_FALSE(authenticator.Authenticate(request));
+}
+
 TEST(Authenticator, CertificatesEndOnOpenConnections) {
   FakeClock clock;
   Authenticator authenticator(WithStaticTokens(), clock);

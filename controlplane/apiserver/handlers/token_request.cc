@@ -49,6 +49,22 @@ Result<> CheckAccount(const metav1::ObjectMeta& meta, std::string_view ns, std::
   return {};
 }
 
+// A client that names the account by its UID too gets no token for a later account of that name.
+Result<> CheckAccountUid(const metav1::ObjectMeta& asked, std::string_view account, const std::string& uid) {
+  if (asked.uid().empty() || asked.uid() == uid) return {};
+  ErrorDetails details;
+  details.group = "authentication.k8s.io";
+  details.name = account;
+  details.kind = "TokenRequest";
+  return Error(
+             Code::kConflict,
+             fmt::format(
+                 "Operation cannot be fulfilled on TokenRequest.authentication.k8s.io \"{}\": the UID in the "
+                 "token request ({}) does not match the UID of the service account ({})",
+                 account, asked.uid(), uid))
+      .WithDetails(std::move(details));
+}
+
 Result<> CheckUid(const api::ResourceInfo& info, const authenticationv1::BoundObjectReference& reference,
                   const std::string& uid) {
   if (reference.uid().empty() || reference.uid() == uid) return {};
@@ -146,6 +162,7 @@ Result<> TokenIssuer::Issue(std::string_view ns, std::string_view account,
   const api::ResourceInfo& info = *api::FindResource("", "v1", "serviceaccounts");
   KEELSON_ASSIGN_OR_RETURN(registry::ObjectPtr found, registry_.Get(info, ns, account));
   std::shared_ptr<const api::Message> stored = found->Decode();
+  KEELSON_RETURN_IF_ERROR(CheckAccountUid(request.metadata(), account, api::Meta(*stored).uid()));
 
   TokenClaims claims;
   claims.issuer = options_.issuer;

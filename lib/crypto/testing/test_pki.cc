@@ -39,7 +39,8 @@ void SetTimes(X509* cert, std::chrono::seconds begin, std::chrono::seconds end) 
 }
 
 Cert NewCert(const std::string& name, const std::vector<std::string>& organizations, EVP_PKEY* key,
-             X509* issuer, EVP_PKEY* issuer_key, const char* usage, const char* names) {
+             X509* issuer, EVP_PKEY* issuer_key, const char* usage, const char* names,
+             const std::vector<SubjectAttribute>& more = {}) {
   Cert cert(X509_new(), X509_free);
   X509_set_version(cert.get(), 2);
   uint32_t serial = 0;
@@ -54,6 +55,11 @@ Cert NewCert(const std::string& name, const std::vector<std::string>& organizati
   };
   for (const std::string& organization : organizations) add("O", organization);
   add("CN", name);
+  for (const SubjectAttribute& one : more) {
+    X509_NAME_add_entry_by_txt(subject, one.oid.c_str(), one.type,
+                               reinterpret_cast<const unsigned char*>(one.value.c_str()),
+                               static_cast<int>(one.value.size()), -1, 0);
+  }
   X509* signer = issuer ? issuer : cert.get();
   X509_set_issuer_name(cert.get(), X509_get_subject_name(signer));
   if (issuer) {
@@ -96,10 +102,11 @@ TestPki::~TestPki() {
 const std::string& TestPki::ca_pem() const { return impl_->pem; }
 
 TestCertificate TestPki::Client(const std::string& common_name, const std::vector<std::string>& organizations,
-                                std::chrono::seconds begin, std::chrono::seconds end) const {
+                                std::chrono::seconds begin, std::chrono::seconds end,
+                                const std::vector<SubjectAttribute>& more) const {
   Key key = NewKey();
   Cert cert = NewCert(common_name, organizations, key.get(), impl_->cert.get(), impl_->key.get(),
-                      "clientAuth", "DNS:client.example,URI:spiffe://example/client");
+                      "clientAuth", "DNS:client.example,URI:spiffe://example/client", more);
   SetTimes(cert.get(), begin, end);
   X509_sign(cert.get(), impl_->key.get(), EVP_sha256());
   return {CertPem(cert.get()), KeyPem(key.get())};

@@ -12,6 +12,11 @@ struct TestCertificate {
   std::string certificate_pem, key_pem;
 };
 
+struct SubjectAttribute {
+  std::string oid, value;
+  int type = 12;  // ASN.1's tag: UTF8String
+};
+
 // A CA with a directory of its own, removed with it.
 class TestPki {
  public:
@@ -26,10 +31,11 @@ class TestPki {
   std::string server_key_file() const { return dir_ + "/server.key"; }
   const std::string& dir() const { return dir_; }
 
-  // Good from `begin` to `end`, counted from now.
+  // Good from `begin` to `end`, counted from now; `more` follows the other attributes of the subject.
   TestCertificate Client(const std::string& common_name, const std::vector<std::string>& organizations,
                          std::chrono::seconds begin = std::chrono::minutes(-1),
-                         std::chrono::seconds end = std::chrono::hours(24)) const;
+                         std::chrono::seconds end = std::chrono::hours(24),
+                         const std::vector<SubjectAttribute>& more = {}) const;
   // A client certificate for what a request (PEM) asks for, as a signer makes it.
   std::string Sign(const std::string& request_pem) const;
   void RenewServer();  // another certificate in the same files
