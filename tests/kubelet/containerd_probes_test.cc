@@ -93,5 +93,17 @@ TEST_F(ProbesTest, HttpTcpAndGrpcDecide) {
   Delete("web");
 }
 
+// A command that hangs has failed once its time is up.
+TEST_F(ProbesTest, ACommandHasItsTimeout) {
+  harness_->Create(R"json({"metadata":{"name":"hangs"},"spec":{"terminationGracePeriodSeconds":1,"containers":[
+    {"name":"main","image":"busybox:test","command":["sleep","100"],
+     "readinessProbe":{"exec":{"command":["sleep","100"]},"timeoutSeconds":1,"periodSeconds":1},
+     "livenessProbe":{"exec":{"command":["sleep","100"]},"timeoutSeconds":1,"periodSeconds":1,"failureThreshold":1}}]}})json");
+  EXPECT_TRUE(AwaitRestarted("hangs", "main")) << harness_->Get("hangs").ShortDebugString();
+  const corev1::Pod hangs = harness_->Get("hangs");
+  EXPECT_FALSE(StatusOf(&hangs, "main")->ready());
+  Delete("hangs");
+}
+
 }  // namespace
 }  // namespace keelson::kubelet

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that every test and file named in docs/kubelet-coverage.md and docs/conformance.md exists: Suite.Name in gtest, test_name
-in Python, fixtures/ and kubectl/ below tests/api; and that each topic of docs/conformance.md has one or says what it waits for.
+"""Checks that every test and file named in docs/kubelet-coverage.md, docs/conformance.md and docs/feature-gates.md exists: Suite.Name
+in gtest, test_name in Python, fixtures/ and kubectl/ below tests/api; that each topic of docs/conformance.md has one or says what it
+waits for; and that docs/feature-gates.md has one line for each gate that is on by default.
 
 coverage.py --names CONFORMANCE OTHERS compares docs/conformance.md with the names of upstream's end-to-end tests, one a line."""
 import collections
@@ -11,6 +12,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KUBELET = ROOT / "docs/kubelet-coverage.md"
 CONFORMANCE = ROOT / "docs/conformance.md"
+GATES = ROOT / "docs/feature-gates.md"
+GATE_TABLE = ROOT / "lib/k8s/feature_gate_table.cc"
 # | topic <br> topic | conformance + others | tests |
 ROW = re.compile(r"^\| (.+) \| (\d+) \+ (\d+) \| (.*) \|$", re.MULTILINE)
 
@@ -32,9 +35,19 @@ def rows():
             yield sig, tuple(topics.split(" <br> ")), [int(conformance), int(others)], named
 
 
+def problems_of_gates():
+    on = re.findall(r'^    \{"(\w+)", k\w+, kOn\b', GATE_TABLE.read_text(), re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)` \| .+ \|$", GATES.read_text(), re.MULTILINE)
+    for gate in sorted(set(on) ^ set(listed)):
+        yield f"{GATES.relative_to(ROOT)}: {gate} {'has no line' if gate in on else 'is not on by default'}"
+    for gate in sorted({gate for gate in listed if listed.count(gate) > 1}):
+        yield f"{GATES.relative_to(ROOT)}: {gate} has several lines"
+
+
 def problems():
+    yield from problems_of_gates()
     known = set(tests())
-    for doc in (KUBELET, CONFORMANCE):
+    for doc in (KUBELET, CONFORMANCE, GATES):
         named = re.findall(r"`([A-Z]\w*\.[A-Z]\w*|test_\w+)`", doc.read_text())
         for name in sorted(set(named) - known):
             yield f"{doc.relative_to(ROOT)}: there is no test {name}"
