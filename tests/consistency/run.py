@@ -198,14 +198,12 @@ def record(args, directory):
     for client in clients:
         client.join()
     end_watches(history, connections, watchers, now() + 60)
-    failed = [client.error for client in [*clients, *watchers] if client.error]
-    if failed:
-        raise RuntimeError(f"clients failed: {failed}")
+    failed = [("client failed", f"{client.name}: {client.error!r}") for client in [*clients, *watchers] if client.error]
     if not machines.end():
         raise RuntimeError("a server has not ended in order")
     if faults:
         tell_silences(history, faults)
-    return history, memory.growth() if args.flat else []
+    return history, failed, memory.growth() if args.flat else []
 
 
 def main():
@@ -214,12 +212,12 @@ def main():
     args.seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 30)
     directory = pathlib.Path(tempfile.mkdtemp(prefix="keelson-consistency-"))
     try:
-        history, grown = record(args, directory)
+        history, failed, grown = record(args, directory)
     except Exception:
         print(f"the logs are in {directory}", flush=True)
         raise
     begin = now()
-    problems, holes = check(history), Log(history).holes
+    problems, holes = [*failed, *check(history)], Log(history).holes
     if holes:
         print("no watcher has seen the revisions " + ", ".join(f"{after + 1} to {until}" for after, until in holes))
     results = [op.result for op in history.ops if op.kind != "get"]
