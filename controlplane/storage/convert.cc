@@ -90,6 +90,15 @@ const api::ResourceInfo& StoredAs(const api::ResourceInfo& info) {
   return info;
 }
 
+Result<StoredVersion> FindStoredVersion(const api::ResourceInfo& stored, const api::TypeMeta& type) {
+  if (type.api_version != stored.ApiVersion()) {
+    const auto [group, version] = api::SplitApiVersion(type.api_version);
+    const api::ResourceInfo* other = api::FindKind(group, version, stored.kind);
+    if (other && &StoredAs(*other) == &stored) return StoredVersion{other->descriptor(), true, Convert};
+  }
+  return FindOwnVersion(stored, type);
+}
+
 std::unique_ptr<api::Message> Convert(const api::Message& from, const api::ResourceInfo& to) {
   const api::Descriptor* source = from.GetDescriptor();
   const api::Descriptor* target = to.descriptor();

@@ -6,12 +6,17 @@
 
 #include "controlplane/etcd/client.h"
 #include "controlplane/storage/object.h"
+#include "controlplane/storage/versions/stored_versions.h"
 #include "lib/api/scheme.h"
 
 namespace keelson::storage {
 
 // The resource whose form objects of `info` are stored in; `info` itself for nearly all.
 const api::ResourceInfo& StoredAs(const api::ResourceInfo& info);
+
+// How a value of version `type` becomes an object of `stored`, which is StoredAs() of itself. kInternal: this server cannot read the
+// version.
+Result<StoredVersion> FindStoredVersion(const api::ResourceInfo& stored, const api::TypeMeta& type);
 
 // Converts `from` to the form of `to`, which must share its storage. Fields that autoscaling/v1 lacks become
 // annotations of the converted object, so that a read-modify-write through v1 loses nothing.

@@ -73,30 +73,21 @@ bool IsJson(std::string_view value) {
   return first != std::string_view::npos && value[first] == '{';
 }
 
-// The row that a stored object of `info` was written through: another version that shares the storage. null:
-// through `info` itself, or by an older server. Versions of one group agree where no conversion is known.
-const api::ResourceInfo* WrittenAs(const api::ResourceInfo& info, const api::TypeMeta& type) {
-  if (type.api_version == info.ApiVersion()) return nullptr;
-  auto [group, version] = api::SplitApiVersion(type.api_version);
-  const api::ResourceInfo* other = api::FindKind(group, version, info.kind);
-  return other && &StoredAs(*other) == &info ? other : nullptr;
-}
-
 Result<api::Envelope> Open(std::string_view value) {
   Result<api::Envelope> opened = api::OpenEnvelope(value);
   if (!opened) return Error(Code::kInternal, "stored object: " + opened.error().message());
   return opened;
 }
 
-// What upstream stores with --storage-media-type=application/json, and CustomResourceDefinitions always.
+// What upstream stores with --storage-media-type=application/json, and CustomResourceDefinitions and APIServices always.
 // `raw` holds the object's bytes.
 Result<api::Envelope> OpenJson(const api::ResourceInfo& info, std::string_view value, std::string& raw) {
   api::Envelope envelope;
   Result<api::TypeMeta> type = api::PeekTypeMeta(value);
   if (!type) return Error(Code::kInternal, "stored object: " + type.error().message());
   envelope.type_meta = std::move(*type);
-  const api::ResourceInfo* other = WrittenAs(info, envelope.type_meta);
-  std::unique_ptr<api::Message> message = api::NewObject((other ? *other : info).descriptor());
+  KEELSON_ASSIGN_OR_RETURN(const StoredVersion version, FindStoredVersion(info, envelope.type_meta));
+  std::unique_ptr<api::Message> message = api::NewObject(version.descriptor);
   Result<> decoded = api::DecodeJson(value, *message);
   if (!decoded) return Error(Code::kInternal, "stored object: " + decoded.error().message());
   raw = api::EncodeRaw(*message);
@@ -149,10 +140,11 @@ Result<ObjectPtr> Object::FromStored(const api::ResourceInfo& info, std::string 
                  "stored object is a " + envelope.type_meta.kind + ", not a " + std::string(info.kind));
   }
   std::unique_ptr<api::Message> converted;
-  if (const api::ResourceInfo* other = WrittenAs(info, envelope.type_meta)) {
-    std::unique_ptr<api::Message> message = api::NewObject(other->descriptor());
+  KEELSON_ASSIGN_OR_RETURN(const StoredVersion version, FindStoredVersion(info, envelope.type_meta));
+  if (version.convert) {
+    std::unique_ptr<api::Message> message = api::NewObject(version.descriptor);
     KEELSON_RETURN_IF_ERROR(api::DecodeRaw(envelope.raw, *message));
-    converted = Convert(*message, info);
+    converted = version.convert(*message, info);
   }
   KEELSON_ASSIGN_OR_RETURN(
       std::shared_ptr<Object> object,

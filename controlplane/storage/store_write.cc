@@ -2,6 +2,7 @@
 #include "controlplane/storage/convert.h"
 #include "controlplane/storage/etcd_metrics.h"
 #include "controlplane/storage/store_impl.h"
+#include "controlplane/storage/versions/stored_versions.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/meta.h"
 #include "lib/base/log.h"
@@ -19,7 +20,8 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
   const api::Message& kept = converted ? *converted : message;
   const std::string etcd_key = std::string(info.etcd_prefix) + std::string(key);
   const bool as_json = impl_->options.json || info.IsCustom();
-  std::string value = as_json ? api::EncodeJson(kept, stored.Gvk()) : api::EncodeProtobuf(kept, stored.Gvk());
+  const api::GroupVersionKind gvk = WrittenGvk(stored);
+  std::string value = as_json ? api::EncodeJson(kept, gvk) : api::EncodeProtobuf(kept, gvk);
   if (TransformerPtr transformer = impl_->decoder.TransformerOf(stored)) {
     Result<std::string> sealed = transformer->ToStorage(value, etcd_key);
     if (!sealed) return TransformError(etcd_key, sealed.error());

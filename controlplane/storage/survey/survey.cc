@@ -80,9 +80,9 @@ Result<api::TypeMeta> TypeOf(std::string_view value) {
 }
 
 // Fields that are in the value and not in the types of this server.
-std::string UnknownFieldOf(const api::ResourceInfo& row, std::string_view value) {
-  if (!row.descriptor()) return "";
-  std::unique_ptr<api::Message> message = api::NewObject(row.descriptor());
+std::string UnknownFieldOf(const api::Descriptor* descriptor, std::string_view value) {
+  if (!descriptor) return "";
+  std::unique_ptr<api::Message> message = api::NewObject(descriptor);
   if (IsJson(value)) {
     api::DecodeReport report;
     (void)api::DecodeJson(value, *message, &report);
@@ -91,15 +91,6 @@ std::string UnknownFieldOf(const api::ResourceInfo& row, std::string_view value)
   Result<api::Envelope> envelope = api::OpenEnvelope(value);
   if (!envelope || !message->ParsePartialFromString(std::string(envelope->raw))) return "";
   return UnknownField(*message, "");
-}
-
-// Whether this server knows the version that a built-in resource was stored in: as the row's, or as another one that
-// shares its storage.
-const api::ResourceInfo* WriterOf(const api::ResourceInfo& row, const api::TypeMeta& type) {
-  if (type.api_version == row.ApiVersion()) return &row;
-  const auto [group, version] = api::SplitApiVersion(type.api_version);
-  const api::ResourceInfo* other = api::FindKind(group, version, row.kind);
-  return other && &StoredAs(*other) == &row ? other : nullptr;
 }
 
 }  // namespace
@@ -197,12 +188,12 @@ void Survey::AddObject(const api::ResourceInfo& row, std::string_view prefix, co
     }
     return;
   }
-  const api::ResourceInfo* writer = WriterOf(row, *type);
-  if (!writer) {
+  const Result<StoredVersion> version = FindStoredVersion(row, *type);
+  if (!version || !version->known) {
     return Find(kv, fmt::format("is stored as {}, which this server does not know: it is read as {}",
                                 type->api_version, row.ApiVersion()));
   }
-  if (std::string field = UnknownFieldOf(*writer, value); !field.empty()) {
+  if (std::string field = UnknownFieldOf(version->descriptor, value); !field.empty()) {
     Find(kv, "has a field that this server does not know, and does not show: " + field);
   }
 }

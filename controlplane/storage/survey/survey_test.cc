@@ -34,12 +34,13 @@ std::string Protobuf(const api::Message& message, const api::GroupVersionKind& g
   return api::EncodeProtobuf(message, gvk);
 }
 
-// As kube-apiserver stores it: JSON, in the version that the storage has.
+// As kube-apiserver stores it: JSON, in v1beta1.
 constexpr char kDefinition[] =
-    R"({"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","metadata":{"name":"things.example.com",)"
-    R"("uid":"u"},"spec":{"group":"example.com","names":{"plural":"things","singular":"thing","kind":"Thing",)"
-    R"("listKind":"ThingList"},"scope":"Namespaced","versions":[{"name":"v1","served":true,"storage":true,"schema":)"
-    R"({"openAPIV3Schema":{"type":"object"}}}],"conversion":{"strategy":"None"}},"status":{"conditions":[{"type":)"
+    R"({"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1","metadata":{"name":"things.example.com",)"
+    R"("uid":"u"},"spec":{"group":"example.com","version":"v1","names":{"plural":"things","singular":"thing","kind":"Thing",)"
+    R"("listKind":"ThingList"},"scope":"Namespaced","validation":{"openAPIV3Schema":{"type":"object"}},)"
+    R"("versions":[{"name":"v1","served":true,"storage":true}],"conversion":{"strategy":"None"},)"
+    R"("preserveUnknownFields":false},"status":{"conditions":[{"type":)"
     R"("NamesAccepted","status":"True"},{"type":"Established","status":"True"}],"acceptedNames":{"plural":"things",)"
     R"("singular":"thing","kind":"Thing","listKind":"ThingList"},"storedVersions":["v1"]}})";
 
@@ -78,8 +79,8 @@ TEST_F(SurveyTest, WhatUpstreamWritesIsUnderstood) {
       survey_.forms(),
       ElementsAre(Key(StoredForm{"configmaps", "v1", "json", ""}),
                   Key(StoredForm{"configmaps", "v1", "protobuf", ""}),
-                  Key(StoredForm{"customresourcedefinitions.apiextensions.k8s.io", "apiextensions.k8s.io/v1",
-                                 "json", ""}),
+                  Key(StoredForm{"customresourcedefinitions.apiextensions.k8s.io",
+                                 "apiextensions.k8s.io/v1beta1", "json", ""}),
                   Key(StoredForm{"horizontalpodautoscalers.autoscaling", "autoscaling/v1", "json", ""}),
                   Key(StoredForm{"things.example.com", "example.com/v1", "json", ""})));
 }
@@ -110,6 +111,9 @@ TEST_F(SurveyTest, WhatIsNotUnderstoodIsNamed) {
        "configmaps have a key of the form NAMESPACE/NAME"},
       {Value("configmaps/default/a", Protobuf(Map("default", "a"), {"", "v9", "ConfigMap"})),
        "is stored as v9, which this server does not know: it is read as v1"},
+      {Value("resourceclaims/default/a",
+             R"({"kind":"ResourceClaim","apiVersion":"resource.k8s.io/v1beta1","metadata":{"name":"a"}})"),
+       "a ResourceClaim of resource.k8s.io/v1beta1, which this server cannot read"},
       {Value("gadgets/default/a", "{}"), "this server has no resource with such keys"},
       {Value("example.org/gadgets/default/a", "{}"),
        "there is no readable CustomResourceDefinition gadgets.example.org"},
