@@ -71,9 +71,10 @@ struct Client::Impl {
     while (true) {
       KEELSON_ASSIGN_OR_RETURN(Endpoint * endpoint, endpoints.Pick(deadline, limits.stop));
       Endpoint::Use use(*endpoint, rpc::TimeLeft(deadline, options.timeout), limits.stop);
-      Result<> done = use.Done(invoke(*endpoint, use.call().context()), what);
+      const grpc::Status status = invoke(*endpoint, use.call().context());
+      Result<> done = use.Done(status, what);
       if (done || !(done.error().Is(Code::kUnavailable) || done.error().Is(Code::kTimeout))) return done;
-      endpoints.Abandon(*endpoint);
+      if (!use.IsOfLeader(status)) endpoints.Abandon(*endpoint);
       if (!repeat || std::chrono::steady_clock::now() >= deadline) return done;
     }
   }

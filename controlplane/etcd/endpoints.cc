@@ -1,6 +1,7 @@
 #include "controlplane/etcd/endpoints.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/base/log.h"
 #include "lib/base/pause.h"
@@ -11,12 +12,22 @@ namespace {
 namespace pb = etcdserverpb;
 using std::chrono::milliseconds;
 
-// The time for an endpoint to connect before the client tries the next one.
-constexpr milliseconds kConnectPatience{1000};
+// The time for an endpoint to connect before the client tries the next one, and between two rounds over all of them.
+constexpr milliseconds kConnectPatience{1000}, kRoundPause{50};
 constexpr milliseconds kProbePeriod{1000}, kProbePatience{1500};
-constexpr unsigned kLearnRounds = 10;  // of probes
+// Calls that wait so long have the endpoint probed at once, and then that often.
+constexpr milliseconds kSlow{250}, kHurry{100};
+// An election passes sooner.
+constexpr milliseconds kLeaderless{700};
+// What the new leader is to answer, it answers sooner.
+constexpr milliseconds kLeaderPatience{500};
+constexpr std::chrono::seconds kLearnPeriod{10};
+// Our own etcd has to be well for so long before it is used again.
+constexpr std::chrono::seconds kOwnSteady{10};
 // Of a silent connection with calls. etcd refuses pings that come more often than every 5 s.
 constexpr milliseconds kKeepalive{10000};
+
+SteadyTime Now() { return std::chrono::steady_clock::now(); }
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& url, const ClientOptions& options) {
   constexpr std::string_view kTls = "https://", kPlain = "http://";
@@ -27,13 +38,29 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& url, const ClientOptio
   return rpc::PlainChannel(url.starts_with(kPlain) ? url.substr(kPlain.size()) : url, kKeepalive);
 }
 
-// One question for a member's status, answered on a thread of gRPC.
-struct StatusProbe {
-  grpc::ClientContext context;
-  pb::StatusRequest request;
-  pb::StatusResponse reply;
-  grpc::Status status;
-};
+// With `hasty` a refused connection ends the wait.
+bool AwaitConnected(grpc::Channel& channel, milliseconds patience, bool hasty, const std::stop_token& stop) {
+  if (!hasty) return rpc::AwaitConnected(channel, patience, stop);
+  constexpr milliseconds kSlice{100};
+  const SteadyTime deadline = Now() + patience;
+  while (true) {
+    const grpc_connectivity_state state = channel.GetState(true);
+    if (state == GRPC_CHANNEL_READY) return true;
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || stop.stop_requested() || Now() >= deadline) return false;
+    channel.WaitForStateChange(state, std::chrono::system_clock::now() + rpc::TimeLeft(deadline, kSlice));
+  }
+}
+
+// gRPC makes a connection only while a thread waits for one. Returns whether there is one again.
+bool Rest(const Endpoint& endpoint, const std::stop_token& stop) {
+  const grpc_connectivity_state state = endpoint.channel->GetState(true);
+  if (state == GRPC_CHANNEL_READY) {
+    Pause(Clock::Real(), kHurry, stop);
+    return false;
+  }
+  endpoint.channel->WaitForStateChange(state, std::chrono::system_clock::now() + kHurry);
+  return endpoint.channel->GetState(false) == GRPC_CHANNEL_READY;
+}
 
 }  // namespace
 
@@ -46,10 +73,12 @@ Endpoint::Endpoint(const std::string& address, const ClientOptions& options)
       maintenance(pb::Maintenance::NewStub(channel)) {}
 
 Endpoint::Use::Use(Endpoint& endpoint, milliseconds timeout, std::stop_token stop)
-    : endpoint_(endpoint), call_(timeout, std::move(stop)) {
+    : endpoint_(endpoint), stream_(timeout.count() <= 0), call_(timeout, std::move(stop)) {
   MutexLock lock(endpoint_.mutex_);
   place_ = endpoint_.uses_.insert(endpoint_.uses_.end(), this);
-  if (endpoint_.closed_) endpoint_.CancelUses();
+  if (!endpoint_.closed_) return;
+  lost_.store(Lost::kMember);
+  call_.Cancel();
 }
 
 Endpoint::Use::~Use() {
@@ -58,11 +87,52 @@ Endpoint::Use::~Use() {
 }
 
 Result<> Endpoint::Use::Done(const grpc::Status& status, std::string_view what) const {
-  if (!status.ok() && lost_.load()) {
-    return Error(Code::kUnavailable,
-                 std::string(what) + ": the member " + endpoint_.url + " does not answer");
+  const Lost lost = lost_.load();
+  if (status.ok() || lost == Lost::kNot) return call_.Done(status, what);
+  const std::string name(what);
+  return Error(Code::kUnavailable, lost == Lost::kLeader
+                                       ? name + ": etcd has another leader, and the answer has not come"
+                                       : name + ": the member " + endpoint_.url + " does not answer");
+}
+
+bool Endpoint::Use::IsOfLeader(const grpc::Status& status) const {
+  if (lost_.load() != Lost::kNot) return lost_.load() == Lost::kLeader;
+  // etcd's texts for reads and writes that were under way.
+  for (const char* text : {"etcdserver: leader changed", "possibly due to previous leader failure"}) {
+    if (status.error_message().find(text) != std::string::npos) return true;
   }
-  return call_.Done(status, what);
+  return false;
+}
+
+void Endpoint::Answered(uint64_t leader, uint64_t term, SteadyTime asked) {
+  bool healthy = true;
+  {
+    MutexLock lock(mutex_);
+    if (leader == 0) {
+      if (!leaderless_since_) leaderless_since_ = asked;
+      healthy = Now() - *leaderless_since_ < kLeaderless;
+    } else {
+      leaderless_since_.reset();
+      if (term_ != 0 && (leader != leader_ || term != term_)) changed_ = asked;
+      leader_ = leader;
+      term_ = term;
+      if (changed_ && Now() - *changed_ >= kLeaderPatience) {
+        const SteadyTime before = *std::exchange(changed_, std::nullopt);
+        Cancel(Use::Lost::kLeader, [&](const Use& use) { return !use.stream_ && use.began_ < before; });
+      }
+    }
+  }
+  SetHealthy(healthy);
+}
+
+void Endpoint::NotAnswered() { SetHealthy(false); }
+
+bool Endpoint::InDoubt() const {
+  MutexLock lock(mutex_);
+  if (changed_ || leaderless_since_) return true;
+  const SteadyTime before = Now() - kSlow;
+  return std::any_of(uses_.begin(), uses_.end(),
+                     [&](const Use* use) { return !use->stream_ && use->began_ < before; });
 }
 
 void Endpoint::SetHealthy(bool healthy) {
@@ -73,18 +143,24 @@ void Endpoint::SetHealthy(bool healthy) {
   }
   log::Warn("An etcd endpoint does not answer, or has no leader", {{"endpoint", url}});
   MutexLock lock(mutex_);
-  CancelUses();
+  Cancel(Use::Lost::kMember, [](const Use&) { return true; });
+}
+
+void Endpoint::CancelStreams() {
+  MutexLock lock(mutex_);
+  Cancel(Use::Lost::kMember, [](const Use& use) { return use.stream_; });
 }
 
 void Endpoint::Close() {
   MutexLock lock(mutex_);
   closed_ = true;
-  CancelUses();
+  Cancel(Use::Lost::kMember, [](const Use&) { return true; });
 }
 
-void Endpoint::CancelUses() {
+void Endpoint::Cancel(Use::Lost why, const std::function<bool(const Use&)>& which) {
   for (Use* use : uses_) {
-    use->lost_.store(true);
+    if (!which(*use)) continue;
+    use->lost_.store(why);
     use->call_.Cancel();
   }
 }
@@ -93,10 +169,21 @@ Endpoints::Endpoints(const ClientOptions& options)
     : options_(options),
       own_(!options.endpoints.empty() && options.endpoints[0].starts_with("unix://") &&
            !options.ca_pem.empty()) {
-  Add(options.endpoints);
-  if (own_ || options.endpoints.size() > 1) {
-    watcher_ = std::jthread([this](std::stop_token stop) { Watch(std::move(stop)); });
+  {
+    MutexLock lock(mutex_);
+    watched_ = own_ || options.endpoints.size() > 1;
   }
+  Add(options.endpoints);
+}
+
+Endpoints::~Endpoints() {
+  std::vector<std::jthread> watchers;
+  {
+    MutexLock lock(mutex_);
+    watched_ = false;
+    watchers.swap(watchers_);
+  }
+  for (std::jthread& watcher : watchers) watcher.request_stop();
 }
 
 void Endpoints::Add(const std::vector<std::string>& urls) {
@@ -104,7 +191,11 @@ void Endpoints::Add(const std::vector<std::string>& urls) {
   for (const std::string& url : urls) {
     const bool known =
         std::any_of(all_.begin(), all_.end(), [&](const auto& endpoint) { return endpoint->url == url; });
-    if (!known) all_.push_back(std::make_unique<Endpoint>(url, options_));
+    if (known) continue;
+    all_.push_back(std::make_unique<Endpoint>(url, options_));
+    if (!watched_) continue;
+    watchers_.emplace_back(
+        [this, endpoint = all_.back().get()](const std::stop_token& stop) { Watch(*endpoint, stop); });
   }
 }
 
@@ -126,36 +217,53 @@ Result<Endpoint*> Endpoints::Pick(SteadyTime deadline, const std::stop_token& st
     const std::vector<Endpoint*> all = this->all();
     // Without a healthy one, any may be the first that comes back.
     const bool choosy = std::any_of(all.begin(), all.end(), [](Endpoint* one) { return one->healthy(); });
+    const bool hasty = all.size() > 1;
     for (size_t tried = 0; tried < all.size(); ++tried) {
       if (stop.stop_requested()) return Error(Code::kCancelled, "etcd: stopped");
       if (closed_.load()) return Error(Code::kUnavailable, "etcd: it did not answer, and the process ends");
       Endpoint& endpoint = *all[current_.load() % all.size()];
       if ((!choosy || endpoint.healthy()) &&
-          rpc::AwaitConnected(*endpoint.channel, rpc::TimeLeft(deadline, kConnectPatience), stop)) {
+          AwaitConnected(*endpoint.channel, rpc::TimeLeft(deadline, kConnectPatience), hasty, stop)) {
         return &endpoint;
       }
       Abandon(endpoint);
     }
-    if (std::chrono::steady_clock::now() >= deadline) {
-      return Error(Code::kUnavailable, "etcd: no endpoint can be reached");
-    }
+    if (Now() >= deadline) return Error(Code::kUnavailable, "etcd: no endpoint can be reached");
+    if (hasty) Pause(Clock::Real(), kRoundPause, stop);
   }
 }
 
 void Endpoints::Abandon(const Endpoint& endpoint) {
   const std::vector<Endpoint*> all = this->all();
+  if (all[0] == &endpoint) left_own_.store(Now());
   for (size_t i = 0; i < all.size(); ++i) {
     size_t index = i;
     if (all[i] == &endpoint) current_.compare_exchange_strong(index, (i + 1) % all.size());
   }
 }
 
-void Endpoints::Watch(std::stop_token stop) {
-  for (unsigned round = 0; !stop.stop_requested(); ++round) {
-    if (own_ && round % kLearnRounds == 0) Learn(stop);
-    if (all().size() > 1) Probe(stop);
-    Pause(Clock::Real(), kProbePeriod, stop);
+void Endpoints::Watch(Endpoint& endpoint, const std::stop_token& stop) {
+  const bool own = own_ && all()[0] == &endpoint;
+  SteadyTime learn = Now();
+  while (!stop.stop_requested()) {
+    if (own && Now() >= learn) {
+      Learn(stop);
+      learn = Now() + kLearnPeriod;
+    }
+    if (all().size() > 1) Probe(endpoint, stop);
+    if (own && !endpoint.healthy()) left_own_.store(Now());
+    if (own && Now() >= left_own_.load() + kOwnSteady) ReturnToOwn();
+    for (const SteadyTime next = Now() + kProbePeriod; Now() < next && !stop.stop_requested();) {
+      if (Rest(endpoint, stop) || endpoint.InDoubt()) break;
+    }
   }
+}
+
+void Endpoints::ReturnToOwn() {
+  if (current_.exchange(0) == 0) return;
+  const std::vector<Endpoint*> all = this->all();
+  log::Info("Our own etcd is used again", {{"endpoint", all[0]->url}});
+  for (size_t i = 1; i < all.size(); ++i) all[i]->CancelStreams();
 }
 
 void Endpoints::Learn(const std::stop_token& stop) {
@@ -174,34 +282,16 @@ void Endpoints::Learn(const std::stop_token& stop) {
   Add(urls);
 }
 
-void Endpoints::Probe(const std::stop_token& stop) {
-  Mutex mutex;
-  CondVar answered;
-  const std::vector<Endpoint*> all = this->all();
-  size_t open = all.size();
-  std::vector<StatusProbe> probes(all.size());
-  for (size_t i = 0; i < all.size(); ++i) {
-    StatusProbe& probe = probes[i];
-    probe.context.set_deadline(std::chrono::system_clock::now() + kProbePatience);
-    all[i]->maintenance->async()->Status(&probe.context, &probe.request, &probe.reply,
-                                         [&, i](grpc::Status status) {
-                                           MutexLock lock(mutex);
-                                           probes[i].status = std::move(status);
-                                           --open;
-                                           answered.notify_all();
-                                         });
-  }
-  // The probes are on this stack: every answer is waited for, and a stop ends them early.
-  std::stop_callback cancel(stop, [&] {
-    for (StatusProbe& probe : probes) probe.context.TryCancel();
-  });
-  {
-    MutexLock lock(mutex);
-    while (open > 0) answered.wait(mutex);
-  }
+void Endpoints::Probe(Endpoint& endpoint, const std::stop_token& stop) {
+  const SteadyTime asked = Now();
+  rpc::Call call(kProbePatience, stop);
+  pb::StatusResponse reply;
+  const bool answered = endpoint.maintenance->Status(call.context(), pb::StatusRequest(), &reply).ok();
   if (stop.stop_requested()) return;
-  for (size_t i = 0; i < all.size(); ++i) {
-    all[i]->SetHealthy(probes[i].status.ok() && probes[i].reply.leader() != 0);
+  if (answered) {
+    endpoint.Answered(reply.leader(), reply.raftterm(), asked);
+  } else {
+    endpoint.NotAnswered();
   }
 }
 

@@ -9,10 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "controlplane/etcd/client.h"
+#include "controlplane/etcd/endpoints.h"
 #include "controlplane/etcd/testing/test_etcd.h"
 #include "lib/base/fd.h"
 #include "lib/base/mutex.h"
 #include "lib/base/socket_address.h"
+#include "lib/base/testing/eventually.h"
 
 namespace keelson::etcd {
 namespace {
@@ -153,6 +155,73 @@ TEST_F(EndpointsTest, AMemberThatComesBackIsUsedAgain) {
   relays_[0]->Freeze(false);
   relays_[1]->Freeze(true);
   ASSERT_TRUE(client_->Revision(Patient()));
+}
+
+class EndpointTest : public testing::Test {
+ protected:
+  // How a call ends whose context was cancelled.
+  static std::string EndOf(const Endpoint::Use& use) {
+    const Result<> done = use.Done(grpc::Status(grpc::StatusCode::CANCELLED, "cancelled"), "etcd txn");
+    return done ? "" : done.error().message();
+  }
+  static SteadyTime Now() { return std::chrono::steady_clock::now(); }
+  // Probes go on until what waits for the leader before is cancelled.
+  bool Cancelled(const Endpoint::Use& use) {
+    return Eventually([&] {
+      endpoint_.Answered(2, 6, Now());
+      return EndOf(use).find("another leader") != std::string::npos;
+    });
+  }
+  Endpoint endpoint_{"http://127.0.0.1:1", {}};
+};
+
+TEST_F(EndpointTest, WhatTheLeaderBeforeHadIsGivenUp) {
+  endpoint_.Answered(1, 5, Now());
+  Endpoint::Use before(endpoint_, kLong, {}), stream(endpoint_, std::chrono::milliseconds(0), {});
+  endpoint_.Answered(1, 5, Now());
+  EXPECT_EQ(EndOf(before), "etcd txn: cancelled") << "nothing has changed";
+  endpoint_.Answered(2, 6, Now());
+  EXPECT_TRUE(endpoint_.InDoubt());
+  Endpoint::Use after(endpoint_, kLong, {});
+  EXPECT_TRUE(Cancelled(before));
+  EXPECT_TRUE(before.IsOfLeader(grpc::Status::CANCELLED));
+  EXPECT_TRUE(endpoint_.healthy());
+  EXPECT_EQ(EndOf(after), "etcd txn: cancelled");
+  EXPECT_FALSE(after.IsOfLeader(grpc::Status::CANCELLED));
+  EXPECT_EQ(EndOf(stream), "etcd txn: cancelled");
+}
+
+TEST_F(EndpointTest, AnElectionIsNoReasonToLeaveAMember) {
+  endpoint_.Answered(1, 5, Now());
+  endpoint_.Answered(0, 6, Now());
+  EXPECT_TRUE(endpoint_.healthy());
+  EXPECT_TRUE(endpoint_.InDoubt());
+  Endpoint::Use use(endpoint_, kLong, {});
+  EXPECT_TRUE(Eventually([&] {
+    endpoint_.Answered(0, 6, Now());
+    return !endpoint_.healthy();
+  })) << "but a member that stays without a leader has lost the others";
+  EXPECT_NE(EndOf(use).find("does not answer"), std::string::npos);
+  endpoint_.Answered(1, 7, Now());
+  EXPECT_TRUE(endpoint_.healthy());
+}
+
+TEST_F(EndpointTest, EtcdTellsOfItsLeader) {
+  Endpoint::Use use(endpoint_, kLong, {});
+  const auto unavailable = [](const char* text) { return grpc::Status(grpc::StatusCode::UNAVAILABLE, text); };
+  EXPECT_TRUE(use.IsOfLeader(unavailable("etcdserver: leader changed")));
+  EXPECT_TRUE(
+      use.IsOfLeader(unavailable("etcdserver: request timed out, possibly due to previous leader failure")));
+  EXPECT_FALSE(use.IsOfLeader(unavailable("etcdserver: request timed out")));
+  EXPECT_FALSE(use.IsOfLeader(unavailable("etcdserver: no leader")));
+}
+
+// Nothing listens at the first endpoint.
+TEST_F(EndpointsTest, AnEndpointThatRefusesIsPassedOver) {
+  ClientOptions options = etcd_->supervisor().tls_client_options();
+  options.endpoints.insert(options.endpoints.begin(), "https://127.0.0.1:1");
+  Client client(options);
+  EXPECT_TRUE(client.PutIf("/refused", "1", 0, 0, Patient()));
 }
 
 }  // namespace

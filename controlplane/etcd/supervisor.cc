@@ -155,8 +155,15 @@ std::vector<std::string> Supervisor::Arguments() const {
   return arguments;
 }
 
+// Without what finds the other members: they may answer while this one does not.
+ClientOptions Supervisor::OwnAlone() const {
+  ClientOptions options = client_options_;
+  if (options.endpoints[0].starts_with("unix://")) options.ca_pem.clear();
+  return options;
+}
+
 bool Supervisor::AwaitHealthy(int pidfd, std::stop_token stop) {
-  Client client(client_options_);
+  Client client(OwnAlone());
   while (!stop.stop_requested() && !AwaitReadable(pidfd, -1, milliseconds(0))) {
     Limits limits{std::chrono::steady_clock::now() + milliseconds(500), stop};
     // A linearizable read needs a leader, so it proves more than an open port.
@@ -166,7 +173,7 @@ bool Supervisor::AwaitHealthy(int pidfd, std::stop_token stop) {
 }
 
 bool Supervisor::Answers() const {
-  return Client(client_options_).Status({std::chrono::steady_clock::now() + seconds(1), {}}).has_value();
+  return Client(OwnAlone()).Status({std::chrono::steady_clock::now() + seconds(1), {}}).has_value();
 }
 
 Result<> Supervisor::Run(std::stop_token stop, const std::function<void()>& ready) {

@@ -69,6 +69,7 @@ class Supervisor {
   std::vector<std::string> Arguments() const;
   bool AwaitHealthy(int pidfd, std::stop_token stop);
   bool Answers() const;  // at all; it may have no leader
+  ClientOptions OwnAlone() const;
 
   SupervisorOptions options_;
   ClientOptions client_options_;
