@@ -41,28 +41,29 @@ void ClientCore::ConnectFor(std::shared_ptr<Exchange> exchange) {
   bool first = !upgrade && speaks_http2_;
   if (first) connecting_ = true;
   Connect(loop_, endpoint_, upgrade ? http1_only_ : any_, options_.tls, options_.connect_timeout,
-          [self = shared_from_this(), exchange, first](Result<std::shared_ptr<Channel>> channel) {
+          [self = shared_from_this(), exchange, first](Result<ServerConnection> server) {
             if (first) self->connecting_ = false;
             std::deque<std::shared_ptr<Exchange>> waiting;
             if (first) waiting.swap(self->waiting_);
-            if (!channel) {
-              exchange->OnFail(channel.error());
-              for (auto& other : waiting) other->OnFail(channel.error());
+            if (!server) {
+              exchange->OnFail(server.error());
+              for (auto& other : waiting) other->OnFail(server.error());
               return;
             }
-            self->Connected(std::move(*channel), exchange);
+            self->Connected(std::move(*server), exchange);
             for (auto& other : waiting) self->Start(std::move(other));
           });
 }
 
-void ClientCore::Connected(std::shared_ptr<Channel> channel, std::shared_ptr<Exchange> exchange) {
+void ClientCore::Connected(ServerConnection server, std::shared_ptr<Exchange> exchange) {
+  std::shared_ptr<Channel>& channel = server.channel;
   if (shut_down_) {
     channel->Close();
     return exchange->OnFail(Error(Code::kCancelled, "client closed"));
   }
   bool http2 = channel->tls() && channel->tls()->NegotiatedProtocol() == "h2";
   if (!exchange->upgrade) speaks_http2_ = http2;
-  auto connection = http2 ? MakeHttp2Connection(shared_from_this(), std::move(channel))
+  auto connection = http2 ? MakeHttp2Connection(shared_from_this(), std::move(server))
                           : MakeHttp1Connection(shared_from_this(), std::move(channel));
   connections_.insert(connection);
   if (exchange->over()) {

@@ -47,7 +47,7 @@ struct Patience {
 };
 constexpr Patience kOfOne{15, 5, 6, 45000};
 // Where a name has further addresses, there is another server to turn to.
-constexpr Patience kOfSeveral{2, 1, 2, 3000};
+constexpr Patience kOfSeveral{1, 1, 2, 1500};
 
 void TuneTcp(int fd, const Patience& patience) {
   const int one = 1;
@@ -155,7 +155,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
  public:
   Connecting(std::shared_ptr<event::Loop> loop, Endpoint endpoint,
              std::shared_ptr<const crypto::TlsContext> context, const crypto::TlsClientOptions& tls,
-             std::chrono::milliseconds timeout, std::function<void(Result<std::shared_ptr<Channel>>)> done)
+             std::chrono::milliseconds timeout, std::function<void(Result<ServerConnection>)> done)
       : endpoint_(std::move(endpoint)),
         target_{std::move(loop),
                 std::move(context),
@@ -244,12 +244,13 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     timer_->Cancel();
     late_->Cancel();
     for (const auto& attempt : std::exchange(attempts_, {})) attempt->Cancel();
-    done(std::move(result));
+    if (!result) return done(result.error());
+    done(ServerConnection{std::move(*result), addresses_.size() > 1});
   }
 
   const Endpoint endpoint_;
   const Target target_;
-  std::function<void(Result<std::shared_ptr<Channel>>)> done_;
+  std::function<void(Result<ServerConnection>)> done_;
   std::unique_ptr<event::Timer> timer_, late_;
   std::vector<SocketAddress> addresses_;
   size_t next_ = 0;
@@ -292,7 +293,7 @@ Result<Endpoint> ParseBaseUrl(const std::string& url) {
 
 void Connect(std::shared_ptr<event::Loop> loop, const Endpoint& endpoint,
              std::shared_ptr<const crypto::TlsContext> context, const crypto::TlsClientOptions& tls,
-             std::chrono::milliseconds timeout, std::function<void(Result<std::shared_ptr<Channel>>)> done) {
+             std::chrono::milliseconds timeout, std::function<void(Result<ServerConnection>)> done) {
   std::make_shared<Connecting>(std::move(loop), endpoint, std::move(context), tls, timeout, std::move(done))
       ->Begin();
 }

@@ -40,7 +40,7 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
 
  private:
   void ConnectFor(std::shared_ptr<Exchange> exchange);
-  void Connected(std::shared_ptr<Channel> channel, std::shared_ptr<Exchange> exchange);
+  void Connected(ServerConnection server, std::shared_ptr<Exchange> exchange);
 
   const std::shared_ptr<event::Loop> loop_;
   const ClientOptions options_;
@@ -56,7 +56,9 @@ class ClientCore : public std::enable_shared_from_this<ClientCore> {
 
 std::shared_ptr<ClientConnection> MakeHttp1Connection(std::shared_ptr<ClientCore> core,
                                                       std::shared_ptr<Channel> channel);
+// Asks a server that is silent for a sign of life, and gives it up when none comes: its program may stand still while the kernel
+// keeps the connection.
 std::shared_ptr<ClientConnection> MakeHttp2Connection(std::shared_ptr<ClientCore> core,
-                                                      std::shared_ptr<Channel> channel);
+                                                      ServerConnection server);
 
 }  // namespace keelson::http

@@ -1,7 +1,11 @@
 // The client's side of an HTTP/2 connection: many exchanges, each with its own window.
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "lib/base/clock.h"
+#include "lib/event/loop.h"
 #include "lib/http/client/core.h"
 #include "lib/http/http2_link.h"
 
@@ -11,6 +15,21 @@ namespace {
 constexpr uint32_t kStreamWindow = 1 << 20;
 constexpr int32_t kConnectionWindow = 64 << 20;
 constexpr uint32_t kMaxStreams = 1000;
+
+// How long the server may be silent before it is asked for a sign of life, and how long that may take.
+struct Signs {
+  std::chrono::milliseconds head;  // while a response is waited for
+  std::chrono::milliseconds body;  // while only more of responses is
+  std::chrono::milliseconds sign;
+  std::chrono::milliseconds look;  // how often to look
+};
+using std::chrono::milliseconds;
+// client-go's.
+constexpr Signs kSignsOfOne{milliseconds(30000), milliseconds(30000), milliseconds(15000),
+                            milliseconds(5000)};
+// A busy server may need seconds for a sign.
+constexpr Signs kSignsOfSeveral{milliseconds(1000), milliseconds(5000), milliseconds(3000),
+                                milliseconds(500)};
 
 struct ClientStream {
   std::shared_ptr<Exchange> exchange;  // null after the caller gave up
@@ -24,8 +43,11 @@ class Http2Connection final : public ClientConnection,
                               public Http2Link,
                               public std::enable_shared_from_this<Http2Connection> {
  public:
-  Http2Connection(std::shared_ptr<ClientCore> core, std::shared_ptr<Channel> channel)
-      : Http2Link(std::move(channel)), core_(std::move(core)) {}
+  Http2Connection(std::shared_ptr<ClientCore> core, ServerConnection server)
+      : Http2Link(std::move(server.channel)),
+        core_(std::move(core)),
+        signs_(server.one_of_several ? kSignsOfSeveral : kSignsOfOne),
+        timer_(channel_->loop()) {}
 
   void Begin();
   bool HasRoom() const override;
@@ -61,11 +83,51 @@ class Http2Connection final : public ClientConnection,
     return at == streams_.end() ? nullptr : &at->second;
   }
   std::pair<const int32_t, ClientStream>* Find(const Exchange& exchange);
+  void LookLater();
+  void Look();
+  void Heard() {
+    heard_ = SteadyTime::clock::now();
+    asked_.reset();
+  }
 
   std::shared_ptr<ClientCore> core_;
+  const Signs signs_;
   std::unordered_map<int32_t, ClientStream> streams_;
   bool going_away_ = false;
+  // ---- signs of life; looked for as long as there are streams ----
+  event::Timer timer_;
+  bool looking_ = false;
+  SteadyTime heard_;
+  std::optional<SteadyTime> asked_;  // since when a ping has had no answer
 };
+
+void Http2Connection::LookLater() {
+  looking_ = true;
+  timer_.Start(signs_.look, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->Look();
+  });
+}
+
+void Http2Connection::Look() {
+  looking_ = false;
+  if (ended_ || streams_.empty()) return;
+  const SteadyTime now = SteadyTime::clock::now();
+  if (asked_ && now - *asked_ >= signs_.sign) {
+    const Error error(Code::kUnavailable, "HTTP/2: the server gives no sign of life");
+    return Ended(&error);
+  }
+  const bool waits = std::any_of(streams_.begin(), streams_.end(), [](const auto& entry) {
+    const auto& exchange = entry.second.exchange;
+    return exchange && !exchange->head_seen();
+  });
+  if (!asked_ && now - heard_ >= (waits ? signs_.head : signs_.body)) {
+    asked_ = now;
+    nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
+    Pump();
+    if (ended_) return;
+  }
+  LookLater();
+}
 
 nghttp2_session_callbacks* Http2Connection::Callbacks() {
   nghttp2_session_callbacks* callbacks = nullptr;
@@ -139,6 +201,10 @@ void Http2Connection::Submit(std::shared_ptr<Exchange> exchange) {
   stream.out.finished = !request.body_stream;
   stream.exchange = std::move(exchange);
   if (!stream.out.finished) FollowBody(id, stream);
+  if (!looking_) {
+    Heard();
+    LookLater();
+  }
   Pump();
 }
 
@@ -190,6 +256,7 @@ int Http2Connection::OnHeader(int32_t id, std::string_view name, std::string_vie
 }
 
 int Http2Connection::OnFrame(const nghttp2_frame& frame) {
+  Heard();
   if (frame.hd.type == NGHTTP2_GOAWAY) going_away_ = true;
   ClientStream* stream = Find(frame.hd.stream_id);
   if (!stream || !stream->exchange) return 0;
@@ -208,6 +275,7 @@ int Http2Connection::OnFrame(const nghttp2_frame& frame) {
 }
 
 int Http2Connection::OnChunk(int32_t id, std::string_view bytes) {
+  Heard();
   // Always return bytes to the connection's window: a slow reader then only holds up its own stream.
   nghttp2_session_consume_connection(session_.get(), bytes.size());
   ClientStream* stream = Find(id);
@@ -260,6 +328,7 @@ void Http2Connection::Resume(Exchange& exchange, size_t) {
 void Http2Connection::Ended(const Error* failure) {
   if (std::exchange(ended_, true)) return;
   auto self = shared_from_this();
+  timer_.Cancel();
   channel_->Close();
   core_->Gone(self);
   Error error = failure ? *failure : Error(Code::kUnavailable, "connection closed by the server");
@@ -280,8 +349,8 @@ void Http2Connection::Ended(const Error* failure) {
 }  // namespace
 
 std::shared_ptr<ClientConnection> MakeHttp2Connection(std::shared_ptr<ClientCore> core,
-                                                      std::shared_ptr<Channel> channel) {
-  auto connection = std::make_shared<Http2Connection>(std::move(core), std::move(channel));
+                                                      ServerConnection server) {
+  auto connection = std::make_shared<Http2Connection>(std::move(core), std::move(server));
   connection->Begin();
   return connection;
 }
