@@ -106,6 +106,7 @@ bool Endpoint::Use::IsOfLeader(const grpc::Status& status) const {
 
 void Endpoint::Answered(uint64_t leader, uint64_t term, SteadyTime asked) {
   bool healthy = true;
+  answers_.store(true);
   {
     MutexLock lock(mutex_);
     if (leader == 0) {
@@ -125,7 +126,13 @@ void Endpoint::Answered(uint64_t leader, uint64_t term, SteadyTime asked) {
   SetHealthy(healthy);
 }
 
-void Endpoint::NotAnswered() { SetHealthy(false); }
+void Endpoint::NotAnswered(SteadyTime asked) {
+  answers_.store(false);
+  SetHealthy(false);
+  // What has begun since, for want of a better endpoint.
+  MutexLock lock(mutex_);
+  Cancel(Use::Lost::kMember, [&](const Use& use) { return use.began_ < asked; });
+}
 
 bool Endpoint::InDoubt() const {
   MutexLock lock(mutex_);
@@ -215,14 +222,18 @@ void Endpoints::Close() {
 Result<Endpoint*> Endpoints::Pick(SteadyTime deadline, const std::stop_token& stop) {
   while (true) {
     const std::vector<Endpoint*> all = this->all();
-    // Without a healthy one, any may be the first that comes back.
-    const bool choosy = std::any_of(all.begin(), all.end(), [](Endpoint* one) { return one->healthy(); });
+    // Without a healthy one, any that answers may be the first that comes back.
+    const bool healthy = std::any_of(all.begin(), all.end(), [](Endpoint* one) { return one->healthy(); });
+    const bool answers = std::any_of(all.begin(), all.end(), [](Endpoint* one) { return one->answers(); });
+    const auto good = [&](const Endpoint& one) {
+      return healthy ? one.healthy() : one.answers() || !answers;
+    };
     const bool hasty = all.size() > 1;
     for (size_t tried = 0; tried < all.size(); ++tried) {
       if (stop.stop_requested()) return Error(Code::kCancelled, "etcd: stopped");
       if (closed_.load()) return Error(Code::kUnavailable, "etcd: it did not answer, and the process ends");
       Endpoint& endpoint = *all[current_.load() % all.size()];
-      if ((!choosy || endpoint.healthy()) &&
+      if (good(endpoint) &&
           AwaitConnected(*endpoint.channel, rpc::TimeLeft(deadline, kConnectPatience), hasty, stop)) {
         return &endpoint;
       }
@@ -291,7 +302,7 @@ void Endpoints::Probe(Endpoint& endpoint, const std::stop_token& stop) {
   if (answered) {
     endpoint.Answered(reply.leader(), reply.raftterm(), asked);
   } else {
-    endpoint.NotAnswered();
+    endpoint.NotAnswered(asked);
   }
 }
 

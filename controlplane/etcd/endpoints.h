@@ -60,9 +60,10 @@ class Endpoint {  // thread safe
   };
 
   bool healthy() const { return healthy_.load(); }
+  bool answers() const { return answers_.load(); }  // also one without a leader
   // What a probe that began at `asked` has found. `leader` 0: the member has none, which counts only when it lasts.
   void Answered(uint64_t leader, uint64_t term, SteadyTime asked);
-  void NotAnswered();
+  void NotAnswered(SteadyTime asked);
   // Whether another probe should come soon: calls wait, or there is another leader.
   bool InDoubt() const;
   // Cancels all streams: they are to begin anew on another endpoint.
@@ -81,7 +82,7 @@ class Endpoint {  // thread safe
   void SetHealthy(bool healthy);
   void Cancel(Use::Lost why, const std::function<bool(const Use&)>& which) KEELSON_REQUIRES(mutex_);
 
-  std::atomic<bool> healthy_{true};
+  std::atomic<bool> healthy_{true}, answers_{true};
   mutable Mutex mutex_;
   std::list<Use*> uses_ KEELSON_GUARDED_BY(mutex_);
   bool closed_ KEELSON_GUARDED_BY(mutex_) = false;

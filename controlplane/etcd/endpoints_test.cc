@@ -206,6 +206,23 @@ TEST_F(EndpointTest, AnElectionIsNoReasonToLeaveAMember) {
   EXPECT_TRUE(endpoint_.healthy());
 }
 
+// A call may have begun when there was no better one.
+TEST_F(EndpointTest, WhatWaitsForASilentMemberIsGivenUpEachTime) {
+  for (int round = 0; round < 3; ++round) {
+    Endpoint::Use use(endpoint_, kLong, {});
+    EXPECT_EQ(EndOf(use), "etcd txn: cancelled");
+    const SteadyTime asked = Now();
+    Endpoint::Use later(endpoint_, kLong, {});
+    endpoint_.NotAnswered(asked);
+    EXPECT_NE(EndOf(use).find("does not answer"), std::string::npos) << round;
+    // At first all that uses it ends.
+    EXPECT_EQ(EndOf(later).find("does not answer") == std::string::npos, round > 0);
+    EXPECT_FALSE(endpoint_.answers());
+  }
+  endpoint_.Answered(0, 6, Now());
+  EXPECT_TRUE(endpoint_.answers());
+}
+
 TEST_F(EndpointTest, EtcdTellsOfItsLeader) {
   Endpoint::Use use(endpoint_, kLong, {});
   const auto unavailable = [](const char* text) { return grpc::Status(grpc::StatusCode::UNAVAILABLE, text); };
