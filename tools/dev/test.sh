@@ -84,6 +84,7 @@ packages_test_root() {
 # ./dev bench scheduler [WORKLOAD...]: the whole scheduler on an API server in memory.
 # ./dev bench controllers: a control plane of its own with nodes that cost nothing (tests/fake_kubelet).
 # ./dev bench members: writes of one control plane, and of one of three.
+# ./dev bench failover: how long clients of three control planes get no answer when one dies.
 # ./dev bench exec: many exec streams at a time.
 # ./dev bench storage: its claims, pods with volumes, and a kubelet's restart.
 # ./dev bench cni: the CNI plugins beside the reference plugins (Debian: containernetworking-plugins).
@@ -98,6 +99,12 @@ run_bench() {
     need_root
     build kube-controlplane api_load
     python3 "$ROOT/tests/bench/members_bench.py" "$BUILD/bin" "$BUILD/bench-tools/api_load" "${@:2}"
+    return
+  fi
+  if [ "${1:-}" = failover ]; then
+    need_root
+    build kube-controlplane steady_writes
+    python3 "$ROOT/tests/bench/failover_bench.py" "$BUILD/bin" "$BUILD/bench-tools/steady_writes" --kubectl "$(kubectl_path)" "${@:2}"
     return
   fi
   if [ "${1:-}" = scheduler ]; then
