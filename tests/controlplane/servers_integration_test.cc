@@ -232,6 +232,55 @@ TEST_F(ServersTest, ADefinitionThatIsEstablishedIsServedByAll) {
   EXPECT_EQ(Do(0, "GET", "/apis/example.com/v1/namespaces/" + ns_ + "/nothings").status, 404);
 }
 
+// In v1beta1, where what all versions share stands in the spec.
+TEST_F(ServersTest, ADefinitionThatKubeApiserverStoredIsServedAsItIs) {
+  const std::string key = "/registry/apiextensions.k8s.io/customresourcedefinitions/gadgets.example.org";
+  const std::string names =
+      R"({"plural":"gadgets","singular":"gadget","kind":"Gadget","listKind":"GadgetList"})";
+  const std::string value =
+      R"({"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1","metadata":{"name":"gadgets.example.org",)"
+      R"("uid":"8a9f6a52-0000-4000-8000-000000000001","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"},)"
+      R"("spec":{"group":"example.org","version":"v1","names":)" +
+      names +
+      R"(,"scope":"Namespaced","validation":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object",)"
+      R"("properties":{"size":{"type":"integer","maximum":9},"color":{"type":"string","default":"red"}}},"status":{"type":"object",)"
+      R"("properties":{"seen":{"type":"integer"}}}}}},"subresources":{"status":{}},)"
+      R"("versions":[{"name":"v1","served":true,"storage":true}],"conversion":{"strategy":"None"},"preserveUnknownFields":false},)"
+      R"("status":{"conditions":[{"type":"NamesAccepted","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z",)"
+      R"("reason":"NoConflicts","message":"no conflicts found","observedGeneration":1},{"type":"Established","status":"True",)"
+      R"("lastTransitionTime":"2026-01-01T00:00:00Z","reason":"InitialNamesAccepted",)"
+      R"("message":"the initial names have been accepted","observedGeneration":1}],"acceptedNames":)" +
+      names + R"(,"storedVersions":["v1"],"observedGeneration":1}})";
+  const etcd::Limits limits{SteadyTime::clock::now() + seconds(60), {}};
+  const auto put = servers_->etcd().PutIf(key, value + "\n", 0, 0, limits);
+  ASSERT_TRUE(put && put->succeeded);
+  const std::string path = "/apis/example.org/v1/namespaces/" + ns_ + "/gadgets";
+  for (size_t i = 0; i < kCount; ++i) {
+    ASSERT_TRUE(Eventually([&] { return Do(i, "GET", path).status == 200; }));
+    const std::string name = fmt::format("g{}", i);
+    const auto gadget = [&](int size) {
+      return fmt::format(
+          R"({{"apiVersion":"example.org/v1","kind":"Gadget","metadata":{{"name":"{}"}},"spec":{{"size":{},"more":1}},"status":{{"seen":1}}}})",
+          name, size);
+    };
+    EXPECT_EQ(Do(i, "POST", path, gadget(10)).status, 422);
+    const Answer made = Do(i, "POST", path, gadget(9));
+    ASSERT_EQ(made.status, 201) << made.body;
+    EXPECT_THAT(made.body, HasSubstr(R"("color":"red")"));
+    EXPECT_THAT(made.body, Not(HasSubstr(R"("more")")));
+    EXPECT_THAT(made.body, Not(HasSubstr(R"("seen")")));
+    const Answer seen = Do(i, "PATCH", path + "/" + name + "/status", R"({"status":{"seen":2}})");
+    EXPECT_EQ(seen.status, 200) << seen.body;
+    EXPECT_THAT(
+        Do(i, "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.example.org").body,
+        HasSubstr(R"("maximum":9)"));
+  }
+  const auto stored = servers_->etcd().Range(key, {}, limits);
+  ASSERT_TRUE(stored);
+  ASSERT_THAT(stored->kvs, SizeIs(1));
+  EXPECT_EQ(stored->kvs[0].mod_revision, put->revision) << stored->kvs[0].value;
+}
+
 TEST_F(ServersTest, ATokenOfOneIsGoodAtAll) {
   ASSERT_TRUE(Eventually([&] { return Do(0, "GET", Path("serviceaccounts", "default")).status == 200; }));
   for (size_t issuer = 0; issuer < kCount; ++issuer) {
