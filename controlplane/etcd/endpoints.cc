@@ -257,10 +257,7 @@ void Endpoints::Watch(Endpoint& endpoint, const std::stop_token& stop) {
   const bool own = own_ && all()[0] == &endpoint;
   SteadyTime learn = Now();
   while (!stop.stop_requested()) {
-    if (own && Now() >= learn) {
-      Learn(stop);
-      learn = Now() + kLearnPeriod;
-    }
+    if (own && Now() >= learn) learn = Now() + (Learn(stop) ? milliseconds(kLearnPeriod) : kProbePeriod);
     if (all().size() > 1) Probe(endpoint, stop);
     if (own && !endpoint.healthy()) left_own_.store(Now());
     if (own && Now() >= left_own_.load() + kOwnSteady) ReturnToOwn();
@@ -277,11 +274,11 @@ void Endpoints::ReturnToOwn() {
   for (size_t i = 1; i < all.size(); ++i) all[i]->CancelStreams();
 }
 
-void Endpoints::Learn(const std::stop_token& stop) {
+bool Endpoints::Learn(const std::stop_token& stop) {
   rpc::Call call(kProbePatience, stop);
   pb::MemberListResponse reply;
   const auto cluster = pb::Cluster::NewStub(all()[0]->channel);
-  if (!cluster->MemberList(call.context(), pb::MemberListRequest(), &reply).ok()) return;
+  if (!cluster->MemberList(call.context(), pb::MemberListRequest(), &reply).ok()) return false;
   std::vector<std::string> urls;
   for (const pb::Member& member : reply.members()) {
     // Our own one has its socket among its URLs, and a member without a vote serves no reads.
@@ -291,6 +288,7 @@ void Endpoints::Learn(const std::stop_token& stop) {
   }
   std::erase_if(urls, [](const std::string& url) { return !url.starts_with("https://"); });
   Add(urls);
+  return true;
 }
 
 void Endpoints::Probe(Endpoint& endpoint, const std::stop_token& stop) {

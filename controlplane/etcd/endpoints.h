@@ -109,8 +109,8 @@ class Endpoints {  // thread safe
  private:
   void Watch(Endpoint& endpoint, const std::stop_token& stop);
   void Add(const std::vector<std::string>& urls);  // at the end; known ones are fine
-  // Asks our own etcd for the other members of its cluster.
-  void Learn(const std::stop_token& stop);
+  // Asks our own etcd for the other members of its cluster. False: it does not answer, as long as it starts.
+  bool Learn(const std::stop_token& stop);
   void Probe(Endpoint& endpoint, const std::stop_token& stop);
   void ReturnToOwn();
 
