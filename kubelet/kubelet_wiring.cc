@@ -1,3 +1,4 @@
+#include "kubelet/cm/dra/prepare.h"
 #include "kubelet/kubelet_impl.h"
 #include "kubelet/volume/csi/plugin.h"
 #include "lib/k8s/feature_gates.h"
@@ -123,6 +124,11 @@ PodSyncer::Dependencies Kubelet::Impl::SyncerDependencies() {
       user_namespaces,
       allocations,
       resizes,
+      [this](const corev1::Pod& pod, std::stop_token stop) {
+        return PrepareDynamicResources(pod, [&](const std::string& ns, const std::string& name) {
+          return api.With(stop).Get<api::resource::v1::ResourceClaim>(ns, name);
+        });
+      },
       [this](const corev1::Pod& pod, const corev1::Container& container, cri::ContainerConfig& config,
              std::stop_token stop) -> Result<> {
         return deps.container_manager

@@ -6,6 +6,7 @@
 #include "kubelet/pod/pod_sync_task.h"
 #include "lib/base/file.h"
 #include "lib/k8s/field_error.h"
+#include "lib/k8s/pods/resource_claims.h"
 
 namespace keelson::kubelet {
 
@@ -79,6 +80,7 @@ void PodSyncTask::ReportMountError() {
 }
 
 Result<> PodSyncTask::EnsureSandboxAndVolumes(const PodActions& actions, std::string& sandbox_id) {
+  KEELSON_RETURN_IF_ERROR(PrepareDynamicResources());
   const metav1::ObjectMeta& meta = pod_->metadata();
   KEELSON_RETURN_IF_ERROR(MakeDirs(node_.paths.Pod(meta.uid()), 0750));
   KEELSON_RETURN_IF_ERROR(MakeDirs(node_.paths.PodLogs(meta.namespace_(), meta.name(), meta.uid())));
@@ -107,6 +109,17 @@ Result<> PodSyncTask::EnsureSandboxAndVolumes(const PodActions& actions, std::st
   deps_.executor.RunAll(std::move(tasks));
   ReportMountError();
   return created;
+}
+
+// Before each start of a container, not only the first: a kubelet that did not know claims may have made the sandbox.
+Result<> PodSyncTask::PrepareDynamicResources() {
+  if (!k8s::HasResourceClaims(*pod_)) return {};
+  Result<> prepared = deps_.prepare_dynamic_resources(*pod_, stop_);
+  if (!prepared && !prepared.error().Is(Code::kCancelled)) {
+    Event("", "Warning", "FailedPrepareDynamicResources",
+          "Failed to prepare dynamic resources: " + prepared.error().message());
+  }
+  return prepared;
 }
 
 // New containers of an existing sandbox need its configuration too.

@@ -37,6 +37,7 @@ class PodSyncTask {
   // pod_sandbox.cc. What has to exist before the first container starts: directories, cgroup, sandbox, volumes.
   // Volumes are mounted while the runtime creates the sandbox. A failure to mount goes into volumes_.
   Result<> EnsureSandboxAndVolumes(const PodActions& actions, std::string& sandbox_id);
+  Result<> PrepareDynamicResources();
   // Sets sandbox_config_. `fresh`: for a sandbox that is about to be created.
   Result<> GenerateSandboxConfig(bool fresh, uint32_t attempt);
   Result<> CreatePodSandbox(std::string& sandbox_id);

@@ -99,6 +99,8 @@ class PodSyncer {  // thread safe for different pods
     UserNamespaces& user_namespaces;
     Allocations& allocations;
     ResizeQueue& resizes;
+    // Readies the devices of the pod's ResourceClaims. An error: no container of the pod may start yet.
+    std::function<Result<>(const corev1::Pod& pod, std::stop_token stop)> prepare_dynamic_resources;
     // The functions below are the container manager's, and may be empty.
     // Adds the CPUs, memory and devices that the container was given.
     std::function<Result<>(const corev1::Pod& pod, const corev1::Container& container,

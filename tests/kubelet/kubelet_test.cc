@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
+#include "lib/api/codec/codec.h"
 #include "lib/api/proto/node_v1.pb.h"
+#include "lib/api/proto/resource_v1.pb.h"
+#include "lib/base/testing/eventually.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
@@ -95,6 +98,43 @@ TEST_F(KubeletTest, APodWithACertificateWaitsForItsSigner) {
           .value_or("");
   EXPECT_EQ(bundle.rfind("-----BEGIN PRIVATE KEY-----\n", 0), 0u);
   EXPECT_NE(bundle.find("-----BEGIN CERTIFICATE-----\nb25l\n"), std::string::npos);
+}
+
+// No driver of devices can register: the pod never gets as far as a sandbox.
+TEST_F(KubeletTest, APodWithClaimsNeverStartsWithoutItsDevices) {
+  api::resource::v1::ResourceClaim claim;
+  ASSERT_TRUE(api::DecodeJson(R"({"metadata":{"name":"c","namespace":"default"},"status":{
+      "allocation":{"devices":{"results":[{"request":"r","driver":"a.b","pool":"p","device":"d"}]}}}})",
+                              claim));
+  harness_->fake_api().Put(claim);
+  harness_->Start();
+  corev1::Pod pod = harness_->Create(R"({"metadata":{"name":"web"},"spec":{
+      "resourceClaims":[{"name":"gpu","resourceClaimName":"c"}],
+      "containers":[{"name":"main","image":"img:1"}]}})");
+  const auto told = [&](const std::string& message) {
+    return Eventually([&] {
+      const auto events = harness_->api().List<corev1::Event>();
+      return events && std::any_of(events->begin(), events->end(), [&](const corev1::Event& event) {
+               return event.reason() == "FailedPrepareDynamicResources" &&
+                      event.message() == "Failed to prepare dynamic resources: " + message;
+             });
+    });
+  };
+  EXPECT_TRUE(told("pod web (" + pod.metadata().uid() + ") is not allowed to use ResourceClaim c (" +
+                   harness_->api().Get<api::resource::v1::ResourceClaim>("default", "c")->metadata().uid() +
+                   ")"));
+  Result<api::resource::v1::ResourceClaim> stored =
+      harness_->api().Get<api::resource::v1::ResourceClaim>("default", "c");
+  ASSERT_TRUE(stored) << stored.error().message();
+  auto& user = *stored->mutable_status()->add_reserved_for();
+  user.set_resource("pods");
+  user.set_name("web");
+  user.set_uid(pod.metadata().uid());
+  harness_->fake_api().Put(*stored);
+  EXPECT_TRUE(told("DRA driver a.b is not registered"));
+  EXPECT_EQ(runtime_.Count("RunPodSandbox web"), 0u);
+  EXPECT_EQ(runtime_.Count("CreateContainer main"), 0u);
+  EXPECT_EQ(harness_->Get("web").status().phase(), "Pending");
 }
 
 // As the control plane does with the pods of a node that has fallen silent.
