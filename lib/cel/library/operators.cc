@@ -4,6 +4,7 @@
 #include "lib/cel/library/library.h"
 #include "lib/cel/syntax/ast.h"
 #include "lib/cel/values/containers.h"
+#include "lib/cel/values/default_map.h"
 #include "lib/cel/values/time.h"
 
 namespace keelson::cel {
@@ -186,6 +187,9 @@ Value Not(Args args, Arena& arena) {
 Value In(Args args, Arena& arena) {
   const Value& container = args[1];
   if (container.Is(ValueKind::kMap)) {
+    if (const auto* map = dynamic_cast<const DefaultMap*>(&container.map())) {
+      return Value::Bool(map->Contains(args[0], arena));
+    }
     Value found;
     return Value::Bool(container.map().Find(args[0], found, arena));
   }

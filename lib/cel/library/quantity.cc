@@ -1,6 +1,7 @@
 // resource.Quantity.
 #include "lib/api/quantity.h"
 
+#include "lib/cel/library/kubernetes_values.h"
 #include "lib/cel/library/library.h"
 #include "lib/cel/library/opaque.h"
 
@@ -74,6 +75,8 @@ const FunctionRow kQuantityRows[] = {
 #undef Q
 
 }  // namespace
+
+Value NewQuantity(const Amount& amount, Arena& arena) { return Wrap(amount, arena); }
 
 std::span<const FunctionRow> QuantityFunctions() { return kQuantityRows; }
 

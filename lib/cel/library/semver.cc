@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/error.h"
+#include "lib/cel/library/kubernetes_values.h"
 #include "lib/cel/library/library.h"
 #include "lib/cel/library/opaque.h"
 
@@ -193,6 +194,11 @@ const FunctionRow kSemverRows[] = {
 #undef S
 
 }  // namespace
+
+Value NewSemver(std::string_view text, Arena& arena) {
+  const Value argument = Value::String(text);
+  return ToSemver({&argument, 1}, arena);
+}
 
 std::span<const FunctionRow> SemverFunctions() { return kSemverRows; }
 
