@@ -18,13 +18,6 @@ uint64_t VersionOf(const resourcev1::ResourceClaim& claim) {
 
 bool Allocated(const DeviceCatalog::ClaimPtr& claim) { return claim && claim->status().has_allocation(); }
 
-// Whether both use the same devices.
-bool SameUse(const DeviceCatalog::ClaimPtr& a, const DeviceCatalog::ClaimPtr& b) {
-  if (!Allocated(a) || !Allocated(b)) return Allocated(a) == Allocated(b);
-  return a->status().allocation().devices().SerializeAsString() ==
-         b->status().allocation().devices().SerializeAsString();
-}
-
 }  // namespace
 
 void DeviceCatalog::OnChange(std::function<void()> changed) {
@@ -42,15 +35,8 @@ DeviceCatalog::ClaimPtr DeviceCatalog::Current(const std::string& key) const {
   return it == shown_.end() ? nullptr : it->second;
 }
 
-void DeviceCatalog::Replace(const ClaimPtr& before, const ClaimPtr& after) {
-  if (before == after || SameUse(before, after)) return;
-  if (Allocated(after)) new_uses_.emplace_back(after, true);
-  if (Allocated(before)) new_uses_.emplace_back(before, false);
-}
-
 void DeviceCatalog::SetClaim(const std::string& key, ClaimPtr claim) {
   MutexLock lock(mutex_);
-  const ClaimPtr before = Current(key);
   const auto kept = assumed_.find(key);
   if (kept != assumed_.end() && (!claim || VersionOf(*claim) >= VersionOf(*kept->second))) {
     assumed_.erase(kept);
@@ -60,14 +46,13 @@ void DeviceCatalog::SetClaim(const std::string& key, ClaimPtr claim) {
   } else {
     shown_.erase(key);
   }
-  Replace(before, Current(key));
+  stale_claims_.insert(key);
   Changed();
 }
 
 void DeviceCatalog::Assume(const Claim& claim) {
   MutexLock lock(mutex_);
   const std::string key = api::KeyOf(claim);
-  const ClaimPtr before = Current(key);
   const auto it = shown_.find(key);
   if (it == shown_.end() || it->second->metadata().uid() != claim.metadata().uid() ||
       VersionOf(*it->second) > VersionOf(claim)) {
@@ -75,15 +60,14 @@ void DeviceCatalog::Assume(const Claim& claim) {
   } else {
     assumed_[key] = std::make_shared<const Claim>(claim);
   }
-  Replace(before, Current(key));
+  stale_claims_.insert(key);
   Changed();
 }
 
 void DeviceCatalog::Restore(const std::string& key) {
   MutexLock lock(mutex_);
-  const ClaimPtr before = Current(key);
   assumed_.erase(key);
-  Replace(before, Current(key));
+  stale_claims_.insert(key);
   Changed();
 }
 
@@ -94,8 +78,9 @@ DeviceCatalog::ClaimPtr DeviceCatalog::FindClaim(std::string_view ns, std::strin
 
 bool DeviceCatalog::AddPending(ClaimPtr claim) {
   MutexLock lock(mutex_);
-  const auto [it, added] = pending_.try_emplace(claim->metadata().uid(), claim);
-  if (added) Replace(nullptr, claim);
+  const std::string uid = claim->metadata().uid();
+  const bool added = pending_.try_emplace(uid, std::move(claim)).second;
+  if (added) stale_pending_.insert(uid);
   return added;
 }
 
@@ -106,10 +91,8 @@ bool DeviceCatalog::IsPending(const std::string& uid) const {
 
 bool DeviceCatalog::RemovePending(const std::string& uid) {
   MutexLock lock(mutex_);
-  const auto it = pending_.find(uid);
-  if (it == pending_.end()) return false;
-  Replace(it->second, nullptr);
-  pending_.erase(it);
+  if (pending_.erase(uid) == 0) return false;
+  stale_pending_.insert(uid);
   return true;
 }
 
@@ -136,20 +119,32 @@ DeviceCatalog::ClassPtr DeviceCatalog::FindClass(const std::string& name) const 
 }
 
 DeviceCatalog::View& DeviceCatalog::Refresh() {
-  std::vector<std::pair<ClaimPtr, bool>> uses;
+  std::vector<std::pair<std::string, ClaimPtr>> claims, pending;
   std::map<std::string, SlicePtr> slices;
   {
     MutexLock lock(mutex_);
-    uses.swap(new_uses_);
+    for (const std::string& key : stale_claims_) claims.emplace_back(key, Current(key));
+    for (const std::string& uid : stale_pending_) {
+      const auto it = pending_.find(uid);
+      pending.emplace_back(uid, it == pending_.end() ? nullptr : it->second);
+    }
+    stale_claims_.clear();
+    stale_pending_.clear();
     slices.swap(new_slices_);
   }
-  for (const auto& [claim, counts] : uses) {
-    if (counts) {
-      view_.uses.Add(claim->status().allocation());
-    } else {
-      view_.uses.Remove(claim->status().allocation());
+  const auto count = [this](auto& counted, auto& changed) {
+    for (auto& [key, claim] : changed) {
+      const bool allocated = Allocated(claim);
+      if (allocated) view_.uses.Add(claim->status().allocation());
+      if (const auto before = counted.find(key); before != counted.end()) {
+        view_.uses.Remove(before->second->status().allocation());
+        counted.erase(before);
+      }
+      if (allocated) counted.emplace(key, std::move(claim));
     }
-  }
+  };
+  count(counted_, claims);
+  count(counted_pending_, pending);
   for (auto& [name, slice] : slices) view_.pools.Set(name, std::move(slice));
   return view_;
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -59,19 +60,19 @@ class DeviceCatalog {  // thread safe but for Refresh()
  private:
   void Changed() KEELSON_REQUIRES(mutex_);
   ClaimPtr Current(const std::string& key) const KEELSON_REQUIRES(mutex_);
-  // Notes that `after` counts in place of `before`; either may be null.
-  void Replace(const ClaimPtr& before, const ClaimPtr& after) KEELSON_REQUIRES(mutex_);
-
   mutable Mutex mutex_;
   std::function<void()> changed_ KEELSON_GUARDED_BY(mutex_);
   std::map<std::string, ClaimPtr, std::less<>> shown_ KEELSON_GUARDED_BY(mutex_);
   std::map<std::string, ClaimPtr, std::less<>> assumed_ KEELSON_GUARDED_BY(mutex_);
   std::unordered_map<std::string, ClaimPtr> pending_ KEELSON_GUARDED_BY(mutex_);  // by UID
   std::unordered_map<std::string, ClassPtr> classes_ KEELSON_GUARDED_BY(mutex_);
-  // What view_ does not have yet: allocated claims that count (true) or no longer do, and slices.
-  std::vector<std::pair<ClaimPtr, bool>> new_uses_ KEELSON_GUARDED_BY(mutex_);
+  // What view_ does not have yet.
+  std::set<std::string> stale_claims_ KEELSON_GUARDED_BY(mutex_);   // keys
+  std::set<std::string> stale_pending_ KEELSON_GUARDED_BY(mutex_);  // UIDs
   std::map<std::string, SlicePtr> new_slices_ KEELSON_GUARDED_BY(mutex_);
-  View view_;  // of the scheduling thread
+  // Of the scheduling thread: the view, and the claims that its uses count, by key and by UID.
+  std::unordered_map<std::string, ClaimPtr> counted_, counted_pending_;
+  View view_;
 };
 
 }  // namespace keelson::scheduler
