@@ -73,6 +73,11 @@ struct Client::Impl {
       Endpoint::Use use(*endpoint, rpc::TimeLeft(deadline, options.timeout), limits.stop);
       const grpc::Status status = invoke(*endpoint, use.call().context());
       Result<> done = use.Done(status, what);
+      // No rate is exceeded: a repetition would fail as well.
+      if (!done && done.error().Is(Code::kTooManyRequests) &&
+          done.error().message().find("message larger than max") != std::string::npos) {
+        return Error(Code::kInternal, done.error().message());
+      }
       if (done || !(done.error().Is(Code::kUnavailable) || done.error().Is(Code::kTimeout))) return done;
       if (!use.IsOfLeader(status)) endpoints.Abandon(*endpoint);
       if (!repeat || std::chrono::steady_clock::now() >= deadline) return done;
