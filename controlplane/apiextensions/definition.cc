@@ -145,7 +145,7 @@ Definition::Definition(const CRD& crd, int64_t of_revision, DefinitionLoader loa
       preserve_unknown_fields(crd.spec().preserve_unknown_fields()),
       served(IsConditionTrue(crd, "NamesAccepted") || IsConditionTrue(crd, "Established")),
       established(IsConditionTrue(crd, "Established")),
-      terminating(IsConditionTrue(crd, "Terminating")),
+      terminating(crd.metadata().has_deletion_timestamp() || IsConditionTrue(crd, "Terminating")),
       converts_by_webhook(crd.spec().conversion().strategy() == "Webhook"),
       versions(VersionsOf(crd, loader)),
       loader_(std::move(loader)) {}

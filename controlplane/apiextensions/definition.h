@@ -72,7 +72,7 @@ class Definition {
   const bool namespaced, preserve_unknown_fields;
   // Whether the API serves the resource: its names are accepted, or once were. Discovery shows established ones.
   const bool served, established;
-  const bool terminating;
+  const bool terminating;  // from its deletion on: nothing is created any more
   const bool converts_by_webhook;
   const std::vector<std::shared_ptr<const Version>> versions;
 

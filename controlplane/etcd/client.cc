@@ -136,12 +136,16 @@ Result<int64_t> Client::Revision(const Limits& limits) {
 }
 
 Result<TxnResult> Client::PutIf(std::string_view key, std::string_view value, int64_t expected, int64_t lease,
-                                const Limits& limits) {
+                                const Limits& limits, const Guard* guard) {
   pb::TxnRequest request;
-  pb::Compare& compare = *request.add_compare();
-  compare.set_target(pb::Compare::MOD);
-  compare.set_key(impl_->Outward(key));
-  compare.set_mod_revision(expected);
+  auto require = [&](std::string_view of, int64_t mod_revision) {
+    pb::Compare& compare = *request.add_compare();
+    compare.set_target(pb::Compare::MOD);
+    compare.set_key(impl_->Outward(of));
+    compare.set_mod_revision(mod_revision);
+  };
+  require(key, expected);
+  if (guard) require(guard->key, guard->mod_revision);
   pb::PutRequest& put = *request.add_success()->mutable_request_put();
   put.set_key(impl_->Outward(key));
   put.set_value(std::string(value));

@@ -49,6 +49,12 @@ struct TxnResult {
   std::optional<KeyValue> current;  // on failure: the key as stored
 };
 
+// Another key that a write relies on, and the mod revision that this key has to have still.
+struct Guard {
+  std::string key;
+  int64_t mod_revision = 0;
+};
+
 struct WatchBatch {
   struct Event {
     bool deleted;
@@ -89,10 +95,10 @@ class Client {
   Result<RangeResult> Range(std::string_view key, const RangeOptions& options, const Limits& limits);
   Result<int64_t> Revision(const Limits& limits);
 
-  // Writes if the key's mod revision is `expected` (0: the key does not exist). `lease` 0: none. A write
-  // with an unknown outcome is kUnavailable or kTimeout: it may have happened.
+  // Writes if the key's mod revision is `expected` (0: the key does not exist) and the guard, where there is one, holds.
+  // `lease` 0: none. A write with an unknown outcome is kUnavailable or kTimeout: it may have happened.
   Result<TxnResult> PutIf(std::string_view key, std::string_view value, int64_t expected, int64_t lease,
-                          const Limits& limits);
+                          const Limits& limits, const Guard* guard = nullptr);
   // Deletes the key if its mod revision is `expected`.
   Result<TxnResult> DeleteIf(std::string_view key, int64_t expected, const Limits& limits);
   // Like PutIf(), by the key's version (how often it was written).

@@ -109,5 +109,52 @@ TEST_F(CustomDefinitions, NothingIsStoredBehindADefinitionThatGoes) {
   EXPECT_EQ((*plane_)->List(row, "", {})->items.size(), 1u);
 }
 
+TEST_F(CustomDefinitions, NothingIsCreatedOnceADefinitionIsDeleted) {
+  Define("widgets", "Widget");
+  const ResourceInfo& row = *FindKind("Widget");
+  // The condition Terminating says more only later, and nothing once the objects are gone.
+  ASSERT_TRUE(Delete(Row<Definition>(), "widgets.example.com", {}, ""));
+  ASSERT_TRUE(Get<Definition>("widgets.example.com", "")) << "its finalizer holds it";
+  auto late = (*plane_)->Create(row, "default", "", Object(row, "late"), {});
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Code::kMethodNotAllowed) << late.error().message();
+}
+
+TEST_F(CustomDefinitions, AServerThatLagsStoresNothingBehindADefinition) {
+  Define("widgets", "Widget");
+  Plane other(*etcd_);
+  const ResourceInfo& row = *other->FindKind("example.com", "v1", "Widget");
+  ASSERT_TRUE(other->Create(row, "default", "", Object(row, "before"), {}));
+  other.StopFollowing();
+  // The whole deletion takes place between the other server's look at the definition and its write.
+  ASSERT_TRUE((*plane_)->DeleteCustomObjects("example.com", "widgets", {}));
+  ASSERT_TRUE(Delete(Row<Definition>(), "widgets.example.com", {}, ""));
+  Definition definition = *Get<Definition>("widgets.example.com", "");
+  definition.mutable_metadata()->clear_finalizers();
+  (void)Update(definition);
+  ASSERT_FALSE(Get<Definition>("widgets.example.com", ""));
+  WriteOptions options;
+  options.deadline = SteadyTime::clock::now() + std::chrono::seconds(1);
+  EXPECT_FALSE(other->Create(row, "default", "", Object(row, "late"), options));
+  auto left = other.client().Range("/registry/example.com/widgets/",
+                                   {etcd::PrefixEnd("/registry/example.com/widgets/")}, {});
+  ASSERT_TRUE(left) << left.error().message();
+  EXPECT_TRUE(left->kvs.empty()) << left->kvs[0].key;
+}
+
+TEST_F(CustomDefinitions, ADefinitionThatChangesHoldsUpNoCreate) {
+  Define("widgets", "Widget");
+  Plane other(*etcd_);
+  const ResourceInfo& row = *other->FindKind("example.com", "v1", "Widget");
+  for (int i = 0; i < 20; ++i) {
+    Definition definition = *Get<Definition>("widgets.example.com", "");
+    (*definition.mutable_metadata()->mutable_labels())["round"] = std::to_string(i);
+    ASSERT_TRUE(Update(definition));
+    // The other server may not have heard of the change yet.
+    auto made = other->Create(row, "default", "", Object(row, "o" + std::to_string(i)), {});
+    ASSERT_TRUE(made) << made.error().message();
+  }
+}
+
 }  // namespace
 }  // namespace keelson::registry

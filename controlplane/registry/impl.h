@@ -70,6 +70,10 @@ struct Registry::Impl {
   Result<Written> Create(const ResourceInfo& info, const ResourceInfo& requested, std::string_view ns,
                          std::unique_ptr<Message> object, const WriteOptions& options,
                          bool fields_managed = false);
+  // Stores a new object, with an error as of Store::Put(). A custom object is stored only while its definition is the one that
+  // allows it: what comes after the definition's finalizer has looked for objects would stay behind.
+  Result<ObjectPtr> PutNew(const ResourceInfo& info, const Message& object, storage::Conflict& conflict,
+                           const storage::Limits& limits);
   Result<Written> Update(const UpdateRequest& request, const WriteOptions& options);
   Result<Written> TryUpdate(const UpdateRequest& request, const Current& current, const WriteOptions& options,
                             Current& newer);

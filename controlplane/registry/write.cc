@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiextensions/custom_resource.h"
 #include "controlplane/registry/field_manager.h"
 #include "controlplane/registry/impl.h"
 #include "lib/api/codec/codec.h"
@@ -287,13 +288,8 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
       return Error(Code::kInternal, "resourceVersion should not be set on objects to be created");
     }
     api::MutableMeta(*object).clear_resource_version();
-    if (info.IsCustom()) {
-      // The definition may have begun to go while admission took its time: what is stored now would stay behind it.
-      KEELSON_RETURN_IF_ERROR(custom.Find(info.group, info.resource, context.limits));
-      KEELSON_RETURN_IF_ERROR(strategy.MayCreate());
-    }
     storage::Conflict conflict;
-    Result<ObjectPtr> stored = store.Put(info, key, *object, 0, TtlOf(info), conflict, context.limits);
+    Result<ObjectPtr> stored = PutNew(info, *object, conflict, context.limits);
     if (stored) {
       effects.Commit();
       return Written{*stored, true, std::move(warnings)};
@@ -309,6 +305,26 @@ Result<Written> Registry::Impl::Create(const ResourceInfo& info, const ResourceI
     }
     return exists;
   }
+}
+
+Result<ObjectPtr> Registry::Impl::PutNew(const ResourceInfo& info, const Message& object,
+                                         storage::Conflict& conflict, const storage::Limits& limits) {
+  static const ResourceInfo& definitions = api::ResourceOf<apiextensionsv1::CustomResourceDefinition>();
+  const std::string key = api::KeyOf(object);
+  const apiextensions::CustomRow* row = apiextensions::CustomOf(info);
+  if (!row) return store.Put(info, key, object, 0, TtlOf(info), conflict, limits);
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    KEELSON_RETURN_IF_ERROR(custom.Find(info.group, info.resource, limits));
+    const std::shared_ptr<const apiextensions::Definition> definition = row->owner->definition();
+    KEELSON_RETURN_IF_ERROR(StrategyOf(info).MayCreate());
+    if (!definition) continue;  // another one has just come
+    const storage::Precondition allows{definitions, definition->name(), definition->revision};
+    Result<ObjectPtr> stored = store.Put(info, key, object, 0, TtlOf(info), conflict, limits, &allows);
+    if (stored || !stored.error().Is(Code::kConflict) || !conflict.precondition_fails) return stored;
+    // The cache is behind: a consistent read waits until it has the definition as it is now.
+    KEELSON_RETURN_IF_ERROR(store.Get(definitions, allows.key, "", limits));
+  }
+  return Error(Code::kUnavailable, "the definition of the resource keeps changing");
 }
 
 Result<Written> Registry::Impl::Update(const UpdateRequest& request, const WriteOptions& options) {

@@ -64,7 +64,15 @@ struct Size {
 
 // The result of a write that lost a race: the stored object.
 struct Conflict {
-  ObjectPtr current;  // null: it does not exist
+  ObjectPtr current;                // null: it does not exist
+  bool precondition_fails = false;  // the object is as expected; what the write relies on is not
+};
+
+// Another object that a write relies on: it has to be stored in this revision still.
+struct Precondition {
+  const api::ResourceInfo& info;
+  std::string key;
+  int64_t revision = 0;
 };
 
 class Store {
@@ -113,8 +121,10 @@ class Store {
 
   // ---- writes; `message` has no resourceVersion; `expected` 0: must not exist ----
   // Returns the stored object. kConflict after a lost race, with the stored object in `conflict`.
+  // A precondition is part of the transaction.
   Result<ObjectPtr> Put(const api::ResourceInfo& info, std::string_view key, const api::Message& message,
-                        int64_t expected, std::chrono::seconds ttl, Conflict& conflict, const Limits& limits);
+                        int64_t expected, std::chrono::seconds ttl, Conflict& conflict, const Limits& limits,
+                        const Precondition* precondition = nullptr);
   // Whether a write would store the object differently now: with another key, or in another form. Then even a write
   // without changes is useful.
   bool IsStale(const api::ResourceInfo& info, const Object& object, const Limits& limits);

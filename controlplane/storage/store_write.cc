@@ -11,7 +11,7 @@ namespace keelson::storage {
 
 Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key, const api::Message& message,
                              int64_t expected, std::chrono::seconds ttl, Conflict& conflict,
-                             const Limits& limits) {
+                             const Limits& limits, const Precondition* precondition) {
   const api::ResourceInfo& stored = StoredAs(info);
   std::unique_ptr<api::Message> converted;
   if (&stored != &info) {
@@ -31,8 +31,13 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
   if (ttl.count() > 0) {
     KEELSON_ASSIGN_OR_RETURN(lease, impl_->leases.LeaseFor(ttl, limits));
   }
+  std::optional<etcd::Guard> guard;
+  if (precondition) {
+    guard = {std::string(precondition->info.etcd_prefix) + precondition->key, precondition->revision};
+  }
   KEELSON_ASSIGN_OR_RETURN(etcd::TxnResult txn, Measured(expected == 0 ? "create" : "update", info, [&] {
-                             return impl_->client->PutIf(etcd_key, value, expected, lease, limits);
+                             return impl_->client->PutIf(etcd_key, value, expected, lease, limits,
+                                                         guard ? &*guard : nullptr);
                            }));
   // The object as readers will see it: a conversion between versions may change it.
   if (txn.succeeded) {
@@ -40,6 +45,7 @@ Result<ObjectPtr> Store::Put(const api::ResourceInfo& info, std::string_view key
     return NeedsWebhook(stored, info) ? written->As(info, message) : written->In(info);
   }
   conflict.current = nullptr;
+  conflict.precondition_fails = guard && (txn.current ? txn.current->mod_revision : 0) == expected;
   if (txn.current) {
     Result<ObjectPtr> current = impl_->decoder.Decode(stored, key, *txn.current);
     if (current) current = ConvertOne(std::move(*current), info, limits);

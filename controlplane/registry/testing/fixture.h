@@ -34,7 +34,10 @@ class Plane {
     registry_ = std::make_unique<Registry>(store_, std::move(config));
     EXPECT_TRUE(registry_->Start({}));
   }
-  ~Plane() {
+  ~Plane() { StopFollowing(); }
+  // From now on the caches stay as they are, like those of a server that etcd's watch does not reach.
+  void StopFollowing() {
+    if (!thread_.joinable()) return;
     thread_.request_stop();
     thread_.join();
   }
