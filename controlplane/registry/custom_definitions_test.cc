@@ -1,4 +1,6 @@
 // Custom resources of a registry while their definitions change.
+#include <boost/json.hpp>
+
 #include "controlplane/registry/testing/fixture.h"
 #include "lib/api/codec/custom_object.h"
 #include "lib/api/proto/apiextensions_v1.pb.h"
@@ -21,14 +23,14 @@ class CustomDefinitions : public RegistryTest {
     condition.set_reason("Test");
     *condition.mutable_last_transition_time() = api::ToTime(Clock::Real().Now());
   }
-  // As the controller leaves a definition without conflicts.
-  void Define(const std::string& plural, const std::string& kind) {
+  // As the controller leaves a definition without conflicts. `more`: members of its version v1, each with a comma.
+  void Define(const std::string& plural, const std::string& kind, const std::string& more = "") {
     Definition wanted;
     const std::string text =
         R"({"metadata":{"name":")" + plural +
         R"(.example.com"},"spec":{"group":"example.com","scope":"Namespaced",)" + R"("names":{"plural":")" +
         plural + R"(","singular":")" + plural + R"(","kind":")" + kind + R"(","listKind":")" + kind +
-        R"(List"},"versions":[{"name":"v1","served":true,"storage":true,"schema":)" +
+        R"(List"},"versions":[{"name":"v1","served":true,"storage":true,)" + more + R"("schema":)" +
         R"({"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}},)" +
         R"({"name":"v2","served":false,"storage":false,"schema":)" +
         R"({"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}})";
@@ -83,6 +85,67 @@ TEST_F(CustomDefinitions, KindsAreFoundAsDefinitionsComeAndGo) {
   ASSERT_FALSE(Get<Definition>("gears.example.com", ""));
   EXPECT_EQ(FindKind("Gear"), nullptr);
   EXPECT_NE(FindKind("Widget"), nullptr);
+}
+
+TEST_F(CustomDefinitions, ScalesAreHeldToUpstreamsRules) {
+  Define("widgets", "Widget",
+         R"("subresources":{"scale":{"specReplicasPath":".spec.replicas",)"
+         R"("statusReplicasPath":".status.replicas","labelSelectorPath":".status.selector"}},)");
+  const ResourceInfo& row = *FindKind("Widget");
+  const ResourceInfo& scale = **(*plane_)->FindResource("example.com", "v1", "widgets/scale");
+  auto create = [&](const std::string& name, boost::json::object content) {
+    std::unique_ptr<Message> object = Object(row, name);
+    content["apiVersion"] = "example.com/v1";
+    content["kind"] = "Widget";
+    api::SetContent(*object, content);
+    auto made = (*plane_)->Create(row, "default", "", std::move(object), {});
+    return made ? "" : made.error().message();
+  };
+  struct Case {
+    boost::json::object content;
+    const char* problem;
+  };
+  for (const Case& one :
+       {Case{{{"spec", {{"replicas", 3'000'000'000}}}},
+             ".spec.replicas: Invalid value: 3000000000: should be less than or equal to 2147483647"},
+        Case{{{"spec", {{"replicas", -1}}}},
+             ".spec.replicas: Invalid value: -1: should be a non-negative integer"},
+        Case{{{"spec", {{"replicas", "x"}}}},
+             ".spec.replicas: Invalid value: 0: .spec.replicas accessor error: x is of the type string, "
+             "expected int64"},
+        Case{{{"spec", 1.5}},
+             ".spec.replicas: Invalid value: 0: .spec.replicas accessor error: 1.5 is of the type float64, "
+             "expected map[string]interface{}"},
+        Case{{{"status", {{"replicas", -2}}}},
+             ".status.replicas: Invalid value: -2: should be a non-negative integer"},
+        Case{
+            {{"status", {{"selector", 5}}}},
+            ".status.selector: Invalid value: \"\": .status.selector accessor error: 5 is of the type int64, "
+            "expected string"}}) {
+    EXPECT_EQ(create("bad", one.content),
+              std::string("Widget.example.com \"bad\" is invalid: ") + one.problem);
+  }
+  // An object without a number has no scale before somebody sets one.
+  ASSERT_EQ(create("a", {{"status", {{"replicas", 1}}}}), "");
+  auto got = (*plane_)->Get(scale, "default", "a");
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().message(),
+            "Internal error occurred: the spec replicas field \".spec.replicas\" does not exist");
+  auto patch = [&](const char* text) {
+    return (*plane_)->Patch(scale, "default", "a", PatchType::kMerge, text, {});
+  };
+  auto empty = patch("{}");
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().code(), Code::kBadRequest);
+  EXPECT_EQ(empty.error().message(), "the spec replicas field \".spec.replicas\" cannot be empty");
+  auto negative = patch(R"({"spec":{"replicas":-3}})");
+  ASSERT_FALSE(negative);
+  EXPECT_EQ(negative.error().message(),
+            "Widget.example.com \"a\" is invalid: .spec.replicas: Invalid value: -3: should be a "
+            "non-negative integer");
+  auto scaled = patch(R"({"spec":{"replicas":2}})");
+  ASSERT_TRUE(scaled) << scaled.error().message();
+  EXPECT_TRUE((*plane_)->Get(scale, "default", "a"));
 }
 
 TEST_F(CustomDefinitions, NothingIsStoredBehindADefinitionThatGoes) {

@@ -1,4 +1,6 @@
 // Subresources of a different kind than their parent: scale, binding.
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "controlplane/registry/custom_scale.h"
@@ -61,8 +63,19 @@ Result<> SetReplicas(const ResourceInfo& main, Message& parent, int32_t replicas
   return {};
 }
 
-Result<Scale> MakeScale(const ResourceInfo& main, const Message& parent) {
+// What upstream puts into a Scale that is about to change where a custom object has no number: a change has to set one.
+constexpr int32_t kNoReplicas = std::numeric_limits<int32_t>::min();
+
+Result<Scale> MakeScale(const ResourceInfo& main, const Message& parent, bool for_change = false) {
   KEELSON_ASSIGN_OR_RETURN(Scaled scaled, Read(main, parent));
+  if (!scaled.missing.empty()) {
+    if (!for_change) {
+      return Error(Code::kInternal,
+                   fmt::format("Internal error occurred: the spec replicas field \"{}\" does not exist",
+                               scaled.missing));
+    }
+    scaled.wanted = kNoReplicas;
+  }
   const metav1::ObjectMeta& meta = api::Meta(parent);
   Scale scale;
   scale.mutable_metadata()->set_name(meta.name());
@@ -161,7 +174,7 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
   parent_options.admission = nullptr;
   UpdateRequest request{main, ns, name, Part::kMain, &main, {}, {}, false, true};
   request.change = [&](const Message& current) -> Result<std::unique_ptr<Message>> {
-    KEELSON_ASSIGN_OR_RETURN(Scale before, MakeScale(main, current));
+    KEELSON_ASSIGN_OR_RETURN(Scale before, MakeScale(main, current, true));
     const ManagedFields::Encoded& parent_fields = api::Meta(current).managed_fields();
     *before.mutable_metadata()->mutable_managed_fields() = ScaleManagedFields(parent_fields);
     KEELSON_ASSIGN_OR_RETURN(std::unique_ptr<Message> changed, change(before));
@@ -184,7 +197,13 @@ Result<Written> Registry::Impl::UpdateScale(const ResourceInfo& scale_info, std:
       return Error(Code::kBadRequest,
                    "the namespace of the provided object does not match the namespace sent on the request");
     }
-    if (scale.spec().replicas() < 0) {
+    if (main.IsCustom() && scale.spec().replicas() == kNoReplicas) {
+      KEELSON_ASSIGN_OR_RETURN(const Scaled scaled, Read(main, current));
+      return Error(Code::kBadRequest,
+                   fmt::format("the spec replicas field \"{}\" cannot be empty", scaled.missing));
+    }
+    // The rules of custom objects say what is wrong with theirs.
+    if (scale.spec().replicas() < 0 && !main.IsCustom()) {
       return k8s::ToInvalid(
           scale_info.Gvk(), name,
           {k8s::Invalid(k8s::Path("spec").Child("replicas"), int64_t{scale.spec().replicas()},

@@ -1,6 +1,7 @@
 // Custom resources: their definitions say what the static tables say of built-in kinds. The rules are those of
 // apiextensions-apiserver's registry/customresource.
 #include "controlplane/apiextensions/custom_objects.h"
+#include "controlplane/registry/custom_scale.h"
 #include "controlplane/registry/strategy.h"
 #include "lib/api/codec/codec.h"
 #include "lib/api/codec/custom_object.h"
@@ -105,6 +106,9 @@ class CustomStrategy : public Strategy {
   k8s::FieldErrors With(k8s::FieldErrors errors, const Message& object, const Message* old,
                         bool status_only) const {
     for (k8s::FieldError& error : apiextensions::Validate(row_, object, old, status_only)) {
+      errors.push_back(std::move(error));
+    }
+    for (k8s::FieldError& error : CheckCustomScale(row_, object, status_only)) {
       errors.push_back(std::move(error));
     }
     return errors;
