@@ -87,6 +87,21 @@ TEST_F(CustomDefinitions, KindsAreFoundAsDefinitionsComeAndGo) {
   EXPECT_NE(FindKind("Widget"), nullptr);
 }
 
+TEST_F(CustomDefinitions, FieldsWithoutASelectorAreRefusedInUpstreamsWords) {
+  Define("widgets", "Widget");
+  const ResourceInfo& row = *FindKind("Widget");
+  auto list = [&](const std::string& selector) {
+    ListOptions options;
+    options.field_selector = selector;
+    auto found = (*plane_)->List(row, "", options);
+    return found ? "" : found.error().message();
+  };
+  EXPECT_EQ(list("metadata.name=a"), "");
+  EXPECT_EQ(list("metadata.namespace=a"), "");
+  EXPECT_EQ(list("spec.color=red"), "field label not supported: spec.color");
+  EXPECT_EQ(list("metadata.uid=a"), "field label not supported: metadata.uid");
+}
+
 TEST_F(CustomDefinitions, ScalesAreHeldToUpstreamsRules) {
   Define("widgets", "Widget",
          R"("subresources":{"scale":{"specReplicasPath":".spec.replicas",)"

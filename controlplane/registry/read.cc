@@ -36,7 +36,7 @@ Error NotSelectable(const ResourceInfo& info, bool has_own_fields, const std::st
   } else if (info.kind == "ResourceSlice") {
     message =
         fmt::format("field label not supported for {}, Kind={}: {}", info.ApiVersion(), info.kind, field);
-  } else if (has_own_fields) {
+  } else if (has_own_fields || info.IsCustom()) {
     message = fmt::format("field label not supported: {}", field);
   }
   return Error(Code::kBadRequest, std::move(message));
@@ -131,8 +131,9 @@ Result<storage::Predicate> Registry::Impl::ParseSelectors(const ResourceInfo& in
     bool foreign = asked == term.field && info.group == "events.k8s.io" &&
                    (asked.compare(0, 15, "involvedObject.") == 0 || asked == "reportingComponent");
     bool is_known = std::find(known.begin(), known.end(), term.field) != known.end();
-    // Kinds without fields of their own accept both names, whether they are namespaced or not.
-    bool common = !has_own_fields && (asked == "metadata.name" || asked == "metadata.namespace");
+    // Built-in kinds without fields of their own accept both names, whether they are namespaced or not.
+    bool common =
+        !has_own_fields && !info.IsCustom() && (asked == "metadata.name" || asked == "metadata.namespace");
     if (foreign || (!is_known && !common)) return NotSelectable(info, has_own_fields, asked);
   }
   if (options.name.empty()) return predicate;
