@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include <boost/json/parse.hpp>
 
 #include "controlplane/apiextensions/custom_objects.h"
@@ -32,6 +34,37 @@ std::shared_ptr<const Definition> Define(const std::string& scope = "Namespaced"
     "status": {"conditions": [{"type": "NamesAccepted", "status": "True"}]}})";
   EXPECT_TRUE(api::DecodeJson(text, *crd));
   return std::make_shared<const Definition>(*crd, revision, [crd] { return crd; });
+}
+
+TEST(Definitions, DeprecatedVersionsNameTheNewestOne) {
+  struct Case {
+    const char *deprecated, *others;  // served versions, those with a minus are deprecated too
+    const char* warning;
+  };
+  for (const Case& one :
+       {Case{"v1alpha1", "v1beta1 v1 v1beta2", "; use example.com/v1 Foo"},
+        Case{"v1alpha1", "v1beta1 -v1", "; use example.com/v1beta1 Foo"},
+        Case{"v1beta1", "v1beta10 v1beta2", "; use example.com/v1beta10 Foo"}, Case{"v2", "v1 v2beta1", ""},
+        Case{"v1", "foo v01 v1beta0", ""}, Case{"foo", "v1alpha1", "; use example.com/v1alpha1 Foo"},
+        Case{"foo", "zoo bar", "; use example.com/bar Foo"}}) {
+    CRD crd = *Define()->Load();
+    crd.mutable_spec()->clear_versions();
+    auto add = [&](std::string name, bool deprecated) {
+      auto& version = *crd.mutable_spec()->add_versions();
+      version.set_name(std::move(name));
+      version.set_served(true);
+      version.set_deprecated(deprecated);
+    };
+    add(one.deprecated, true);
+    std::istringstream others(one.others);
+    for (std::string name; others >> name;) {
+      const bool deprecated = name.starts_with('-');
+      add(deprecated ? name.substr(1) : name, deprecated);
+    }
+    const Definition definition(crd, 1, nullptr);
+    EXPECT_EQ(definition.Find(one.deprecated)->deprecation_warning,
+              std::string("example.com/") + one.deprecated + " Foo is deprecated" + one.warning);
+  }
 }
 
 TEST(CustomResources, RowsKeepTheirAddress) {

@@ -1,7 +1,11 @@
 #include "controlplane/apiextensions/definition.h"
 
 #include <algorithm>
+#include <charconv>
+#include <compare>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -42,10 +46,54 @@ std::optional<Version::Scale> ScaleOf(const apiextensionsv1::CustomResourceDefin
                         scale.label_selector_path()};
 }
 
+// What a version's name says of its age: v2 > v1 > v1beta2 > v1beta1 > v1alpha1, and all of these > other names.
+struct Maturity {
+  int stage = -1;  // 2: generally available, 1: beta, 0: alpha, -1: a name of another form
+  int major = 0, minor = 0;
+  auto operator<=>(const Maturity&) const = default;
+};
+
+bool TakeNumber(std::string_view& text, int& number) {
+  if (text.empty() || text.front() < '0' || text.front() > '9') return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return true;
+}
+
+Maturity MaturityOf(std::string_view name) {
+  Maturity out;
+  if (!name.starts_with('v')) return {};
+  name.remove_prefix(1);
+  if (!TakeNumber(name, out.major)) return {};
+  if (name.empty()) return {2, out.major, 0};
+  for (const auto& [word, stage] : {std::pair<std::string_view, int>{"beta", 1}, {"alpha", 0}}) {
+    if (!name.starts_with(word)) continue;
+    name.remove_prefix(word.size());
+    if (!TakeNumber(name, out.minor) || !name.empty()) return {};
+    return {stage, out.major, out.minor};
+  }
+  return {};
+}
+
+bool IsOlder(std::string_view a, std::string_view b) {
+  const Maturity one = MaturityOf(a), other = MaturityOf(b);
+  return one.stage < 0 && other.stage < 0 ? a > b : one < other;
+}
+
+// Names the newest version that is served and not deprecated, if it is newer.
 std::string WarningOf(const CRD& crd, const apiextensionsv1::CustomResourceDefinitionVersion& version) {
   if (!version.deprecated()) return "";
   if (version.has_deprecation_warning()) return version.deprecation_warning();
-  return fmt::format("{}/{} {} is deprecated", crd.spec().group(), version.name(), NamesOf(crd).kind());
+  const std::string& group = crd.spec().group();
+  const std::string& kind = crd.spec().names().kind();
+  std::string_view newest = version.name();
+  for (const auto& other : crd.spec().versions()) {
+    if (other.served() && !other.deprecated() && IsOlder(newest, other.name())) newest = other.name();
+  }
+  std::string warning = fmt::format("{}/{} {} is deprecated", group, version.name(), kind);
+  if (newest != version.name()) warning += fmt::format("; use {}/{} {}", group, newest, kind);
+  return warning;
 }
 
 std::vector<std::string> SelectableOf(const apiextensionsv1::CustomResourceDefinitionVersion& version) {
