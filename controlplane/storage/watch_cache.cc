@@ -41,8 +41,19 @@ void WatchCache::DropHistory(int64_t revision) {
   history_.clear();
   history_bytes_ = 0;
   floor_ = last_change_ = revision;
-  dispatch_->Add(
-      {std::exchange(watchers_, std::make_shared<Watchers>()), {}, 0, Error(Code::kGone, kTooOld)});
+  dispatch_->Add({TakeWatchers(), {}, 0, Error(Code::kGone, kTooOld)});
+}
+
+std::shared_ptr<const WatchCache::Watchers> WatchCache::SharedWatchers() {
+  if (!shared_watchers_) shared_watchers_ = std::make_shared<const Watchers>(watchers_);
+  return shared_watchers_;
+}
+
+std::shared_ptr<const WatchCache::Watchers> WatchCache::TakeWatchers() {
+  std::shared_ptr<const Watchers> all = SharedWatchers();
+  watchers_.clear();
+  shared_watchers_ = nullptr;
+  return all;
 }
 
 void WatchCache::AddToHistory(WatchCacheEventPtr change) {
@@ -84,7 +95,7 @@ void WatchCache::Apply(std::vector<Update> updates, int64_t revision) {
     }
     if (!changes.empty()) {
       last_change_ = revision;
-      dispatch_->Add({watchers_, std::move(changes), 0, std::nullopt});
+      dispatch_->Add({SharedWatchers(), std::move(changes), 0, std::nullopt});
     }
     if (lost) DropHistory(revision);
   }
@@ -109,7 +120,7 @@ void WatchCache::Refresh(std::vector<ObjectPtr> objects) {
 void WatchCache::TerminateAllWatchers(const Error& error) {
   {
     MutexLock lock(mutex_);
-    dispatch_->Add({std::exchange(watchers_, std::make_shared<Watchers>()), {}, 0, error});
+    dispatch_->Add({TakeWatchers(), {}, 0, error});
   }
   dispatch_->Run();
 }
@@ -217,9 +228,8 @@ void WatchCache::AddWatcher(const std::shared_ptr<CacheWatcher>& watcher, int64_
     }
     if (initial || from >= floor_) {
       watcher->StartAfter(initial ? revision : from);
-      auto more = std::make_shared<Watchers>(*watchers_);
-      more->push_back(watcher);
-      watchers_ = std::move(more);
+      watchers_.push_back(watcher);
+      shared_watchers_ = nullptr;
     }
   }
   if (!initial && from < floor) {
@@ -245,18 +255,16 @@ void WatchCache::AddWatcher(const std::shared_ptr<CacheWatcher>& watcher, int64_
 
 void WatchCache::RemoveWatcher(const std::shared_ptr<CacheWatcher>& watcher) {
   MutexLock lock(mutex_);
-  auto rest = std::make_shared<Watchers>();
-  rest->reserve(watchers_->size());
-  for (const auto& one : *watchers_) {
-    if (one != watcher) rest->push_back(one);
-  }
-  watchers_ = std::move(rest);
+  auto found = std::find(watchers_.begin(), watchers_.end(), watcher);
+  if (found == watchers_.end()) return;
+  watchers_.erase(found);
+  shared_watchers_ = nullptr;
 }
 
 void WatchCache::DispatchBookmarks(int64_t revision) {
   {
     MutexLock lock(mutex_);
-    dispatch_->Add({watchers_, {}, revision, std::nullopt});
+    dispatch_->Add({SharedWatchers(), {}, revision, std::nullopt});
   }
   dispatch_->Run();
 }

@@ -97,6 +97,11 @@ class WatchCache {
   void AddToHistory(WatchCacheEventPtr event) KEELSON_REQUIRES(mutex_);
   // Drops the history up to `revision`. Ends the watches that need it once the caller runs dispatch_.
   void DropHistory(int64_t revision) KEELSON_REQUIRES(mutex_);
+  // The present watchers, for dispatch_. One copy serves all items until a watcher comes or goes: thousands that come or go
+  // at once cost no copy each.
+  std::shared_ptr<const Watchers> SharedWatchers() KEELSON_REQUIRES(mutex_);
+  // The same, and leaves none.
+  std::shared_ptr<const Watchers> TakeWatchers() KEELSON_REQUIRES(mutex_);
 
   const api::ResourceInfo& info_;
   const Limits limits_;
@@ -110,7 +115,9 @@ class WatchCache {
   int64_t floor_ KEELSON_GUARDED_BY(mutex_) = 0;  // history is complete after this revision
   std::deque<HistoryEntry> history_ KEELSON_GUARDED_BY(mutex_);
   size_t history_bytes_ KEELSON_GUARDED_BY(mutex_) = 0;
-  std::shared_ptr<const Watchers> watchers_ KEELSON_GUARDED_BY(mutex_) = std::make_shared<Watchers>();
+  Watchers watchers_ KEELSON_GUARDED_BY(mutex_);
+  std::shared_ptr<const Watchers> shared_watchers_
+      KEELSON_GUARDED_BY(mutex_);  // null: not made since the last change
 };
 
 }  // namespace keelson::storage
