@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <iostream>
+
+#include "ctl/inspect_verbs.h"
 
 namespace keelson::ctl {
 
@@ -25,6 +28,29 @@ Result<client::RestClient> ConnectApi(const Settings& settings) {
   config.user_agent = "nodectl/keelson";
   KEELSON_ASSIGN_OR_RETURN(std::shared_ptr<client::Transport> transport, client::NewHttpTransport(config));
   return client::RestClient(std::move(transport));
+}
+
+void PrintAnswer(const Settings& settings, const std::string& table, const boost::json::value& document) {
+  switch (settings.format()) {
+    case OutputFormat::kJson:
+      std::cout << ToJson(document);
+      break;
+    case OutputFormat::kYaml:
+      std::cout << ToYaml(document);
+      break;
+    case OutputFormat::kTable:
+      std::cout << table;
+      break;
+  }
+}
+
+Result<ObjectName> ParseObjectName(const std::string& text) {
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == text.size() ||
+      text.find('/', slash + 1) != std::string::npos) {
+    return Error(Code::kInvalid, "want NAMESPACE/NAME, not \"" + text + "\"");
+  }
+  return ObjectName{text.substr(0, slash), text.substr(slash + 1)};
 }
 
 }  // namespace keelson::ctl

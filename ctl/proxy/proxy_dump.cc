@@ -1,12 +1,11 @@
 // nodectl proxy dump [--nft-table NAME] [--ebpf-pin-directory DIRECTORY]
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 
 #include "ctl/ebpf/external_packet.h"
 #include "ctl/ebpf/socket_lb.h"
+#include "ctl/inspect_verbs.h"
 #include "ctl/proxy/dump.h"
-#include "ctl/verb.h"
 #include "lib/base/file.h"
 #include "lib/dataplane/nftables_names.h"
 #include "lib/linux/netns.h"
@@ -77,13 +76,7 @@ void AddProxyDump(CLI::App& parent, Run& chosen) {
   verb->callback([&chosen, places] {
     chosen = [places](const Settings& settings) -> Result<int> {
       KEELSON_ASSIGN_OR_RETURN(Dump dump, ReadAll(*places));
-      if (settings.format() == OutputFormat::kTable) {
-        std::cout << ToTable(dump);
-      } else if (settings.format() == OutputFormat::kJson) {
-        std::cout << ToJson(ToDocument(dump));
-      } else {
-        std::cout << ToYaml(ToDocument(dump));
-      }
+      PrintAnswer(settings, ToTable(dump), ToDocument(dump));
       return dump.problems.empty() ? 0 : kFoundProblems;
     };
   });

@@ -1,12 +1,11 @@
 // nodectl trace service NAMESPACE/NAME[:PORT] [--from pod NAMESPACE/NAME | host | ADDRESS]
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 
 #include "ctl/ebpf/external_packet.h"
+#include "ctl/inspect_verbs.h"
 #include "ctl/trace/report.h"
 #include "ctl/trace/this_node.h"
-#include "ctl/verb.h"
 #include "lib/linux/netns.h"
 
 namespace keelson::ctl {
@@ -150,17 +149,7 @@ Result<TraceReport> Trace(const client::RestClient& api, const Options& options)
 Result<int> RunTrace(const Settings& settings, const Options& options) {
   KEELSON_ASSIGN_OR_RETURN(client::RestClient api, ConnectApi(settings));
   KEELSON_ASSIGN_OR_RETURN(TraceReport report, Trace(api, options));
-  switch (settings.format()) {
-    case OutputFormat::kTable:
-      std::cout << ToTable(report);
-      break;
-    case OutputFormat::kJson:
-      std::cout << ToJson(ToDocument(report));
-      break;
-    case OutputFormat::kYaml:
-      std::cout << ToYaml(ToDocument(report));
-      break;
-  }
+  PrintAnswer(settings, ToTable(report), ToDocument(report));
   return report.HasProblems() ? kFoundProblems : 0;
 }
 

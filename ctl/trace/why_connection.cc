@@ -4,13 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <iostream>
 #include <optional>
 
+#include "ctl/inspect_verbs.h"
 #include "ctl/trace/connection_report.h"
 #include "ctl/trace/domain_names.h"
 #include "ctl/trace/this_node.h"
-#include "ctl/verb.h"
 #include "lib/dataplane/domain_sets.h"
 
 namespace keelson::ctl {
@@ -144,17 +143,7 @@ Result<ConnectionReport> Explain(const client::RestClient& api, const Options& o
 Result<int> WhyConnection(const Settings& settings, const Options& options) {
   KEELSON_ASSIGN_OR_RETURN(client::RestClient api, ConnectApi(settings));
   KEELSON_ASSIGN_OR_RETURN(ConnectionReport report, Explain(api, options));
-  switch (settings.format()) {
-    case OutputFormat::kTable:
-      std::cout << ToTable(report);
-      break;
-    case OutputFormat::kJson:
-      std::cout << ToJson(ToDocument(report));
-      break;
-    case OutputFormat::kYaml:
-      std::cout << ToYaml(ToDocument(report));
-      break;
-  }
+  PrintAnswer(settings, ToTable(report), ToDocument(report));
   return report.HasProblems() ? kFoundProblems : 0;
 }
 
