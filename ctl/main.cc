@@ -4,6 +4,7 @@
 
 #include "ctl/completion_verb.h"
 #include "ctl/cri_verbs.h"
+#include "ctl/inspect_verbs.h"
 #include "ctl/verb.h"
 #include "lib/component/program.h"
 #include "lib/event/loop.h"
@@ -36,8 +37,11 @@ int main(int argc, char** argv) {
   keelson::ctl::AddProxyDump(*proxy, chosen);
   CLI::App* why = app.add_subcommand("why", "Why something is as it is");
   why->require_subcommand(1)->fallthrough();
+  keelson::ctl::AddWhyJob(*why, chosen);
+  keelson::ctl::AddWhyNode(*why, chosen);
   keelson::ctl::AddWhyPod(*why, chosen);
   keelson::ctl::AddWhyPvc(*why, chosen);
+  keelson::ctl::AddWhyService(*why, chosen);
   keelson::ctl::AddWhyConnection(*why, chosen);
   const std::function<keelson::Result<>()> check_cri_flags = keelson::ctl::AddCriVerbs(app, chosen);
   keelson::ctl::AddCompletion(app, chosen);

@@ -60,7 +60,8 @@ class Scheduler(unittest.TestCase):
     def why(self, name, *args):
         nodectl = pathlib.Path(os.environ.get("KEELSON_BIN") or
                                ROOT / "build" / os.environ.get("KEELSON_PRESET", "release") / "bin") / "nodectl"
-        return run(self.cluster.on_node("node1", [nodectl, *args, "why", "pod", f"default/{name}"]), check=False)
+        return run(self.cluster.on_node("node1", [nodectl, "--kubeconfig", self.cluster.dev("kubeconfig").stdout.strip(), *args,
+                                                 "why", "pod", f"default/{name}"]), check=False)
 
     def test_gates_hold_a_pod_back(self):
         self.cluster.apply(pod("gated", gates="[{name: example.com/wait}]"))
@@ -93,7 +94,7 @@ class Scheduler(unittest.TestCase):
                                   "2 No preemption victims found for incoming pod.")
         answer = self.why("late", "-o", "json")
         self.assertEqual(answer.returncode, 2, answer.stderr)
-        told = {node["name"]: node for node in json.loads(answer.stdout)["nodes"]}
+        told = {node["name"]: node for node in json.loads(answer.stdout)["scheduling"]["nodes"]}
         self.assertEqual({node["refusedBy"] for node in told.values()}, {"NodeResourcesFit"})
         self.assertIn(f"{room * 7 // 10} wanted", told["node1"]["numbers"])
 

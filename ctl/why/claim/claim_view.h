@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ctl/why/events.h"
 #include "lib/api/proto/storage_v1.pb.h"
 #include "lib/api/types.h"
 #include "lib/base/error.h"
@@ -24,8 +25,8 @@ struct ClaimView {
   std::vector<storagev1::CSIStorageCapacity> capacities;
   std::vector<storagev1::VolumeAttachment> attachments;  // of the volume
   std::vector<corev1::Node> nodes;
-  std::vector<corev1::Pod> pods;      // that use the claim
-  std::vector<corev1::Event> events;  // of the claim and of these pods, the oldest first
+  std::vector<corev1::Pod> pods;  // that use the claim
+  Events events;                  // of the claim and of these pods, the oldest first
 
   std::string Name() const;                      // NAMESPACE/NAME
   const storagev1::StorageClass* Class() const;  // that the claim names; null: none, or it does not exist

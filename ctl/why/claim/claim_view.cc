@@ -1,4 +1,4 @@
-#include "ctl/why/claim_view.h"
+#include "ctl/why/claim/claim_view.h"
 
 #include <algorithm>
 
@@ -10,23 +10,16 @@ namespace {
 
 constexpr char kBetaClass[] = "volume.beta.kubernetes.io/storage-class";
 
-WallTime TimeOf(const corev1::Event& event) {
-  if (event.has_series()) return api::FromMicroTime(event.series().last_observed_time());
-  if (event.has_last_timestamp()) return api::FromTime(event.last_timestamp());
-  return api::FromMicroTime(event.event_time());
-}
-
 bool IsOver(const corev1::Pod& pod) {
   return pod.status().phase() == "Succeeded" || pod.status().phase() == "Failed";
 }
 
-const corev1::Event* LastOf(const std::vector<corev1::Event>& events, const std::string& kind,
-                            const std::string& name, const std::vector<std::string>& reasons) {
-  auto found = std::find_if(events.rbegin(), events.rend(), [&](const corev1::Event& event) {
+const corev1::Event* LastOfObject(const Events& events, const std::string& kind, const std::string& name,
+                                  const std::vector<std::string>& reasons) {
+  return LastOf(events, [&](const corev1::Event& event) {
     return event.involved_object().kind() == kind && event.involved_object().name() == name &&
            std::find(reasons.begin(), reasons.end(), event.reason()) != reasons.end();
   });
-  return found == events.rend() ? nullptr : &*found;
 }
 
 // Of the claim as it is now, not of an earlier one with its name.
@@ -41,10 +34,8 @@ bool Concerns(const corev1::Event& event, const ClaimView& view) {
 Result<> ReadNamespace(const client::RestClient& api, const std::string& ns, ClaimView& view) {
   KEELSON_ASSIGN_OR_RETURN(view.pods, api.List<corev1::Pod>(ns));
   std::erase_if(view.pods, [&](const auto& pod) { return !UsesClaim(pod, view.claim.metadata().name()); });
-  KEELSON_ASSIGN_OR_RETURN(view.events, api.List<corev1::Event>(ns));
+  KEELSON_ASSIGN_OR_RETURN(view.events, ReadEvents(api, ns, ""));
   std::erase_if(view.events, [&](const auto& event) { return !Concerns(event, view); });
-  std::stable_sort(view.events.begin(), view.events.end(),
-                   [](const auto& a, const auto& b) { return TimeOf(a) < TimeOf(b); });
   return {};
 }
 
@@ -96,12 +87,12 @@ std::vector<std::string> ClaimView::RunningPods() const {
 }
 
 const corev1::Event* ClaimView::LastOfClaim(const std::vector<std::string>& reasons) const {
-  return LastOf(events, "PersistentVolumeClaim", claim.metadata().name(), reasons);
+  return LastOfObject(events, "PersistentVolumeClaim", claim.metadata().name(), reasons);
 }
 
 const corev1::Event* ClaimView::LastOfPod(const std::string& pod,
                                           const std::vector<std::string>& reasons) const {
-  return LastOf(events, "Pod", pod, reasons);
+  return LastOfObject(events, "Pod", pod, reasons);
 }
 
 Result<ClaimView> ReadClaim(const client::RestClient& api, const std::string& ns, const std::string& name) {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
-#include "ctl/why/claim_judge.h"
+#include <boost/json/array.hpp>
+
+#include "ctl/why/claim/claim_judge.h"
 #include "lib/api/quantity.h"
 #include "lib/k8s/pods/node_affinity.h"
 
@@ -152,26 +154,47 @@ std::vector<Problem> JudgeUse(const ClaimView& view) {
   return out;
 }
 
-ClaimReport JudgeClaim(const ClaimView& view) {
-  ClaimReport report;
-  report.claim = view.Name();
-  report.phase = view.claim.status().phase();
-  report.storage_class = ClassNameOf(view.claim).value_or("");
-  report.volume = view.claim.spec().volume_name();
-  report.pods = view.RunningPods();
-  if (report.phase == "Lost") {
-    report.problems.push_back({"VolumeLost", "PersistentVolume " + report.volume +
+namespace {
+
+std::string Headline(const ClaimView& view) {
+  const std::string &phase = view.claim.status().phase(), &volume = view.claim.spec().volume_name();
+  const std::string own = ClassNameOf(view.claim).value_or("");
+  std::string out = fmt::format("Claim {} is {}", view.Name(), phase.empty() ? "new" : phase);
+  if (!own.empty()) out += ", of class " + own;
+  if (!volume.empty()) out += ", with volume " + volume;
+  const std::vector<std::string> pods = view.RunningPods();
+  if (!pods.empty()) out += fmt::format(", used by pod {}", fmt::join(pods, ", "));
+  return out;
+}
+
+}  // namespace
+
+WhyReport JudgeClaim(const ClaimView& view) {
+  const std::string &phase = view.claim.status().phase(), &volume = view.claim.spec().volume_name();
+  const std::vector<std::string> pods = view.RunningPods();
+  WhyReport report{Headline(view),
+                   {{"claim", view.Name()},
+                    {"phase", phase},
+                    {"storageClass", ClassNameOf(view.claim).value_or("")},
+                    {"volume", volume},
+                    {"pods", boost::json::array(pods.begin(), pods.end())}},
+                   {}};
+  if (phase == "Lost") {
+    report.problems.push_back({"VolumeLost", "PersistentVolume " + volume +
                                                  ", to which the claim was bound, is gone with its data; "
                                                  "only a new claim gets a new volume"});
-  } else if (report.phase == "Bound") {
+  } else if (phase == "Bound") {
     if (!view.volume) {
-      report.problems.push_back({"VolumeMissing", "PersistentVolume " + report.volume + " does not exist"});
+      report.problems.push_back({"VolumeMissing", "PersistentVolume " + volume + " does not exist"});
     }
     for (Problem& problem : JudgeUse(view)) report.problems.push_back(std::move(problem));
   } else {
     report.problems = JudgeBinding(view);
   }
   JudgeDeletion(view, report.problems);
+  for (Problem& problem : report.problems) {
+    if (problem.next.empty()) problem.next = NextForClaim(view, problem.reason);
+  }
   return report;
 }
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "ctl/why/claim_judge.h"
-#include "lib/api/codec/codec.h"
+#include "ctl/why/claim/claim_judge.h"
+#include "ctl/why/testing/objects.h"
 
 namespace keelson::ctl {
 namespace {
@@ -9,14 +9,6 @@ namespace {
 using testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::IsEmpty;
-
-template <typename T>
-T Parse(const std::string& text) {
-  T object;
-  auto decoded = api::DecodeJson(text, object);
-  EXPECT_TRUE(decoded) << decoded.error().message();
-  return object;
-}
 
 ClaimView ClaimOf(const std::string& spec, const std::string& status, const std::string& metadata = "") {
   ClaimView view;
@@ -73,6 +65,7 @@ TEST(WhyPvc, ClassesAreMissed) {
   EXPECT_THAT(Reasons(Pending("")), ElementsAre("NoDefaultClass"));
   EXPECT_THAT(Reasons(Pending(R"(,"storageClassName":"")")), ElementsAre("NoMatchingVolume"));
   EXPECT_THAT(Reasons(Pending(R"(,"storageClassName":"local")")), ElementsAre("ClassMissing"));
+  EXPECT_TRUE(Advises(JudgeClaim(Pending(R"(,"storageClassName":"local")")), "kubectl get storageclass"));
   ClaimView view = Pending("");
   AddClass(view, "Immediate", "d.example.com",
            R"(,"annotations":{"storageclass.kubernetes.io/is-default-class":"true"})");
@@ -89,10 +82,11 @@ TEST(WhyPvc, AConsumerIsAwaited) {
   AddPod(view, "done", "Succeeded");
   EXPECT_THAT(Reasons(view), ElementsAre("WaitForFirstConsumer"));
   AddPod(view, "p", "Pending");
-  const ClaimReport report = JudgeClaim(view);
+  const WhyReport report = JudgeClaim(view);
   ASSERT_EQ(report.problems.size(), 1u);
   EXPECT_EQ(report.problems[0].reason, "WaitForPodScheduled");
   EXPECT_THAT(report.problems[0].message, HasSubstr("nodectl why pod default/p"));
+  EXPECT_TRUE(Advises(report, "nodectl why pod default/p"));
 }
 
 TEST(WhyPvc, ProvisionersAreMissedOrFail) {
@@ -141,7 +135,7 @@ TEST(WhyPvc, ABoundClaimInOrderHasNoProblem) {
   ClaimView view = Bound();
   AddPod(view, "p", "Running");
   EXPECT_THAT(Reasons(view), IsEmpty());
-  EXPECT_EQ(WhyClaimText(JudgeClaim(view)),
+  EXPECT_EQ(WhyText(JudgeClaim(view)),
             "Claim default/c is Bound, of class local, with volume pv1, used by pod p\n");
 }
 

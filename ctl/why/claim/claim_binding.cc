@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ctl/why/claim_judge.h"
+#include "ctl/why/claim/claim_judge.h"
 #include "lib/api/quantity.h"
 
 namespace keelson::ctl {
