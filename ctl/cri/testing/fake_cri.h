@@ -136,6 +136,38 @@ class FakeCri : public cri::RuntimeService::Service, public cri::ImageService::S
     }
     return grpc::Status::OK;
   }
+  grpc::Status ListPodSandboxStats(grpc::ServerContext*, const cri::ListPodSandboxStatsRequest* request,
+                                   cri::ListPodSandboxStatsResponse* reply) override {
+    MutexLock lock(mutex_);
+    ++samples_;
+    for (const cri::PodSandbox& pod : pods) {
+      if (!pod.id().starts_with(request->filter().id())) continue;
+      cri::PodSandboxStats& stats = *reply->add_stats();
+      stats.mutable_attributes()->set_id(pod.id());
+      *stats.mutable_attributes()->mutable_metadata() = pod.metadata();
+      if (pod.state() != cri::SANDBOX_READY) continue;
+      stats.mutable_linux()->mutable_cpu()->set_timestamp(samples_ * int64_t{1000000000});
+      stats.mutable_linux()->mutable_cpu()->mutable_usage_core_nano_seconds()->set_value(
+          static_cast<uint64_t>(samples_) * 500000000);
+      stats.mutable_linux()->mutable_memory()->mutable_working_set_bytes()->set_value(2500000);
+    }
+    return grpc::Status::OK;
+  }
+  // Archives nothing; of a container that does not run, as a runtime would answer.
+  grpc::Status CheckpointContainer(grpc::ServerContext*, const cri::CheckpointContainerRequest* request,
+                                   cri::CheckpointContainerResponse*) override {
+    for (const cri::Container& one : containers) {
+      if (!one.id().starts_with(request->container_id()) || one.state() != cri::CONTAINER_RUNNING) continue;
+      return Note("CheckpointContainer " + request->container_id() + " " + request->location());
+    }
+    return NotFound("container is not running");
+  }
+  // No stream is served: the answer names one that refuses.
+  grpc::Status Attach(grpc::ServerContext*, const cri::AttachRequest* request,
+                      cri::AttachResponse* reply) override {
+    reply->set_url("http://127.0.0.1:1/attach/none");
+    return Note("Attach " + request->ShortDebugString());
+  }
   grpc::Status GetContainerEvents(grpc::ServerContext*, const cri::GetEventsRequest*,
                                   grpc::ServerWriter<cri::ContainerEventResponse>* writer) override {
     cri::ContainerEventResponse event;

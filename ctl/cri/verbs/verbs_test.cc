@@ -228,6 +228,33 @@ TEST_F(CriVerbsTest, InfoStatsLogsAndEvents) {
             "c1=CONTAINER_STARTED_EVENT\n");
 }
 
+TEST_F(CriVerbsTest, StatspShowsPodsThatUseSomething) {
+  EXPECT_EQ(Cells("statsp"), "POD|POD ID|CPU %|MEM\nweb|pod1aaaaaaaaa|50.00|2.5MB\n");
+  EXPECT_EQ(Cells("statsp pod2"), "POD|POD ID|CPU %|MEM\n");
+  const std::string document = Run("statsp -o json pod1");
+  EXPECT_NE(document.find("\"id\": \"pod1aaaaaaaaaaaaaaaa\""), std::string::npos) << document;
+  EXPECT_EQ(document.find("pod2"), std::string::npos) << document;
+}
+
+TEST_F(CriVerbsTest, CheckpointNamesTheArchive) {
+  EXPECT_EQ(Run("checkpoint -e /tmp/a.tar c1"), "c1\n");
+  EXPECT_EQ(fake_.Calls(), std::vector<std::string>{"CheckpointContainer c1 /tmp/a.tar"});
+  EXPECT_NE(Run("checkpoint c1").find("--export is required"), std::string::npos) << Run("checkpoint c1");
+  EXPECT_NE(Run("checkpoint -e /tmp/a.tar c2 c1").find("error: "), std::string::npos);
+  EXPECT_EQ(fake_.Calls().back(),
+            "CheckpointContainer c1 /tmp/a.tar");  // it goes on after the first one's error
+}
+
+TEST_F(CriVerbsTest, AttachAsksForTheStreamsThatItServes) {
+  EXPECT_EQ(Run("attach -t c1"), "error: a terminal needs input: use -i with -t");
+  EXPECT_EQ(Run("attach -r websocket c1"), "error: transport \"websocket\": nodectl has spdy alone");
+  EXPECT_TRUE(fake_.Calls().empty());
+  EXPECT_TRUE(Run("attach c1").starts_with("error: attaching running container: ")) << Run("attach c1");
+  EXPECT_TRUE(Run("attach -i c1").starts_with("error: attaching running container: "));
+  EXPECT_EQ(fake_.Calls().front(), "Attach container_id: \"c1\" stdout: true stderr: true");
+  EXPECT_EQ(fake_.Calls().back(), "Attach container_id: \"c1\" stdin: true stdout: true stderr: true");
+}
+
 TEST_F(CriVerbsTest, RefusesFlagsOfTheRuntimeElsewhere) {
   EXPECT_EQ(Run("token"), "error: flags of the container runtime have no effect on the verb token");
   server_.reset();
