@@ -15,9 +15,14 @@ struct CommandFlag {
   std::string help;
   bool takes_value = false;
 };
+struct CommandArgument {
+  std::string name, help;
+  bool required = false, several = false;
+};
 struct Command {
   std::string name, help;
   std::vector<std::string> aliases;
+  std::vector<CommandArgument> arguments;  // positional, in order
   std::vector<CommandFlag> flags;
   std::vector<Command> commands;
 };

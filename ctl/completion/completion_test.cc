@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "ctl/completion/man_page.h"
 #include "ctl/completion/shells.h"
 #include "lib/base/file.h"
 
@@ -18,7 +19,7 @@ class CompletionTest : public ::testing::Test {
     CLI::App* token = app_.add_subcommand("token", "Tokens");
     token->alias("tok");
     token->add_subcommand("create", "Make one")->add_option("--ttl", ttl_, "How long");
-    token->add_subcommand("delete", "Remove one");
+    token->add_subcommand("delete", ".Remove one")->add_option("token", names_, "Which")->required();
     app_.add_subcommand("hidden", "")->group("");
     char name[] = "/tmp/ctl_completion.XXXXXX";
     dir_ = ::mkdtemp(name);
@@ -43,6 +44,7 @@ class CompletionTest : public ::testing::Test {
 
   CLI::App app_{"nodectl", "nodectl"};
   std::string ttl_, dir_;
+  std::vector<std::string> names_;
   bool debug_ = false;
 };
 
@@ -73,6 +75,30 @@ TEST_F(CompletionTest, ShellsTakeTheScripts) {
   EXPECT_NE(FishCompletion(program).find(
                 R"x(complete -c nodectl -n '__nodectl_at " token create"' -l ttl -r -d 'How long')x"),
             std::string::npos);
+}
+
+TEST_F(CompletionTest, AManualPageListsVerbsAndFlags) {
+  const std::string page = ManPage(CommandsOf(app_));
+  EXPECT_NE(page.find(".TH NODECTL\\-COMMANDS 8 "), std::string::npos);
+  EXPECT_NE(page.find(".TP\n\\fB\\-D\\fR, \\fB\\-\\-debug\\fR\nSay \"more\"; it's $HOME: `all` of it\n"),
+            std::string::npos);
+  EXPECT_NE(page.find(".SS \"nodectl token create\"\n"), std::string::npos);
+  EXPECT_NE(page.find("\\fB\\-\\-ttl\\fR \\fIVALUE\\fR\nHow long\n"), std::string::npos);
+  EXPECT_NE(
+      page.find("\\fBnodectl token delete\\fR [\\fIoptions\\fR] \\fITOKEN\\fR...\n.PP\n\\&.Remove one\n"),
+      std::string::npos)
+      << page;
+  EXPECT_NE(page.find("Also: tok\n"), std::string::npos);
+  EXPECT_EQ(page.find("hidden"), std::string::npos);
+  if (Shell("sh", "command -v man").second != 0) GTEST_SKIP() << "needs man to render the page";
+  EXPECT_TRUE(WriteFile(dir_ + "/page.8", page));
+  const auto [output, code] =
+      Shell("sh", "LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l " + dir_ + "/page.8 2>&1 >" + dir_ + "/text");
+  EXPECT_EQ(output, "");
+  EXPECT_EQ(code, 0);
+  const Result<std::string> text = ReadFile(dir_ + "/text");
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find("--ttl VALUE"), std::string::npos) << *text;
 }
 
 }  // namespace

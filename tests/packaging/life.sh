@@ -66,6 +66,10 @@ dpkg --verify "${parts[@]}" | grep . && fail "files differ from what the package
 for example in csi-local/examples/driver.yaml csi-controller/examples/rbac.yaml csi-controller/examples/snapshot-crds.yaml controlplane/examples/make-pki.sh; do
   [ -s "/usr/share/doc/keelson-$example" ] || fail "no /usr/share/doc/keelson-$example"
 done
+for file in bash-completion/completions/nodectl zsh/vendor-completions/_nodectl fish/vendor_completions.d/nodectl.fish; do
+  [ -s "/usr/share/$file" ] || fail "no /usr/share/$file"
+done
+dpkg -L keelson-nodectl | grep -q '/man8/nodectl-commands\.8' || fail "no manual page of nodectl's commands"
 for file in "${settings[@]}"; do
   dpkg-query -W -f '${Conffiles}\n' "${parts[@]}" | grep -q "^ $file " || fail "$file is no conffile"
 done
