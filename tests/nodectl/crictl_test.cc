@@ -151,6 +151,45 @@ TEST_F(CrictlTest, AttachesOnATerminalAndForwardsPorts) {
   Nodectl("rmp -fa");
 }
 
+// The container's program ends with its input, which the first one to attach ends.
+TEST_F(CrictlTest, AttachesWithInput) {
+  ASSERT_TRUE(WriteFile(dir_ + "/cat.json",
+                        R"({"metadata": {"name": "cat"}, "image": {"image": "docker.io/library/busybox:test"},
+      "log_path": "cat.log", "stdin": true, "stdin_once": true, "command": ["sh", "-c", "cat; echo over >&2"], "linux": {}})"));
+  const std::string id = Nodectl("run --no-pull " + dir_ + "/cat.json " + dir_ + "/pod.yaml");
+  const Outcome attached =
+      Shell("printf 'one\\ntwo\\n' | " + std::string(KEELSON_NODECTL) + " attach -i " + id);
+  EXPECT_EQ(attached.code, 0) << attached.output;
+  EXPECT_NE(attached.output.find("one\ntwo\n"), std::string::npos) << attached.output;
+  EXPECT_TRUE(Eventually([&] { return Nodectl("ps -aq --state exited") == id; }));
+  EXPECT_NE(Nodectl("logs " + id).find("over"), std::string::npos);
+  const Outcome ended = Shell(std::string(KEELSON_NODECTL) + " attach " + id);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.output.find("attaching running container: "), std::string::npos) << ended.output;
+  Nodectl("rmp -fa");
+}
+
+// containerd 1.6 has no checkpoints, and no statistics of pods without a cgroup of their own: then nodectl says so.
+TEST_F(CrictlTest, ShowsStatisticsAndMakesCheckpoints) {
+  const std::string id = Nodectl("run --no-pull " + dir_ + "/main.json " + dir_ + "/pod.yaml");
+  const std::string pod = Nodectl("pods -q");
+  const Outcome stats = Shell(std::string(KEELSON_NODECTL) + " statsp " + pod);
+  if (stats.code == 0) {
+    EXPECT_NE(stats.output.find("POD ID"), std::string::npos) << stats.output;
+    EXPECT_NE(stats.output.find(pod.substr(0, 13)), std::string::npos) << stats.output;
+  } else {
+    EXPECT_NE(stats.output.find("get pod stats: rpc error: "), std::string::npos) << stats.output;
+  }
+  const std::string archive = dir_ + "/checkpoint.tar";
+  const Outcome checkpoint = Shell(std::string(KEELSON_NODECTL) + " checkpoint -e " + archive + " " + id);
+  EXPECT_EQ(checkpoint.code == 0, PathExists(archive)) << checkpoint.output;
+  if (checkpoint.code != 0) {
+    EXPECT_NE(checkpoint.output.find("checkpointing the container \"" + id + "\" failed"), std::string::npos)
+        << checkpoint.output;
+  }
+  Nodectl("rmp -fa");
+}
+
 // Documents, and the columns of tables but for ages.
 TEST_F(CrictlTest, PrintsWhatCrictlPrints) {
   if (Shell("command -v crictl").code != 0) GTEST_SKIP() << "needs crictl to compare with";
