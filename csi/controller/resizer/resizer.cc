@@ -103,8 +103,8 @@ Result<Requeue> Resizer::Reconcile(const std::string& key, std::stop_token stop)
   }
   environment().events.Record(marked, "Normal", "Resizing",
                               "External resizer is resizing volume " + live->metadata().name());
-  Result<Expanded> expanded =
-      control_plane ? Expand(*live, plan->size, *info, stop) : Result<Expanded>(Expanded{plan->size, true});
+  Result<Expanded> expanded = control_plane ? Expand(*live, plan->size, *info, stop)
+                                            : Result<Expanded>(Expanded{plan->size, true, true});
   if (!expanded) return Fail(marked, *live, expanded.error(), stop);
   {
     MutexLock lock(mutex_);
@@ -167,12 +167,14 @@ Result<> Resizer::Record(const Claim& claim, const Volume& volume, const Expande
         if (live.metadata().uid() != volume.metadata().uid()) {
           return Error(Code::kConflict, "the volume was replaced");
         }
-        const bool grow = StorageOf(live.spec().capacity()) < expanded.size;
+        const api::Amount has = StorageOf(live.spec().capacity());
+        // After a size that the node could not give.
+        const bool change = expanded.node_only ? has != expanded.size : has < expanded.size;
         auto& annotations = *live.mutable_metadata()->mutable_annotations();
         const bool note = expanded.node && annotations.count(kPreResizeCapacity) == 0;
-        if (grow) (*live.mutable_spec()->mutable_capacity())["storage"] = expanded.size.ToQuantity();
+        if (change) (*live.mutable_spec()->mutable_capacity())["storage"] = expanded.size.ToQuantity();
         if (note) annotations[kPreResizeCapacity] = before.ToString();
-        return grow || note;
+        return change || note;
       });
   if (!stored) {
     return stored.error().Wrap(fmt::format("error updating pv \"{}\" by resizer", volume.metadata().name()));

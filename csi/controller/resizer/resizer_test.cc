@@ -141,6 +141,28 @@ TEST_F(ResizerTest, AsksOnlyTheNodeOfDriversWithoutControllerExpansion) {
   EXPECT_THAT(driver_->Calls(), IsEmpty());
 }
 
+TEST_F(ResizerTest, RecoversFromSizesThatTheNodeCannotGive) {
+  driver_->SetCapabilities({});
+  driver_->SetNodeExpand(true);
+  PutVolume("Filesystem");
+  PutClaim("9Gi");
+  Start();
+  ASSERT_TRUE(Eventually([&] { return State() == kNodeResizePending; }));
+  const auto fail = [](Claim& claim) -> Result<bool> {
+    (*claim.mutable_status()->mutable_allocated_resource_statuses())["storage"] = kNodeResizeInfeasible;
+    claim.mutable_status()->add_conditions()->set_type("NodeResizeError");
+    return true;
+  };
+  Ask("5Gi");
+  ASSERT_TRUE(client::UpdateWithRetry<Claim>(api_, "default", "c", "status", fail));
+  ASSERT_TRUE(Eventually([&] { return State() == kNodeResizePending; }));
+  EXPECT_EQ(StorageOf(Get<Volume>("", "v")->spec().capacity()).ToString(), "5Gi")
+      << "what the node is to try";
+  EXPECT_EQ(StorageOf(Present().status().allocated_resources()).ToString(), "5Gi");
+  FinishOnNode("5Gi");
+  EXPECT_TRUE(AwaitNoMark());
+}
+
 TEST_F(ResizerTest, RecoversFromSizesThatAreTooLarge) {
   PutVolume("Block");
   PutClaim("100Gi");
