@@ -3,6 +3,7 @@
 #include "csi/controller/model/class_parameters.h"
 #include "lib/api/quantity.h"
 #include "lib/base/log.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::csi::controller {
 namespace {
@@ -20,6 +21,21 @@ bool IsSame(const StorageCapacity& one, const StorageCapacity& other) {
          limited == other.has_maximum_volume_size() &&
          (!limited ||
           api::Amount::Of(one.maximum_volume_size()) == api::Amount::Of(other.maximum_volume_size()));
+}
+
+// Of the objects.
+void Tell(const std::string& driver, size_t wanted, size_t present, size_t superfluous) {
+  static metrics::Family& goal =
+      metrics::Gauge("csistoragecapacities_desired_goal", "CSIStorageCapacity objects that ought to exist.",
+                     {"driver_name"});
+  static metrics::Family& current =
+      metrics::Gauge("csistoragecapacities_desired_current",
+                     "CSIStorageCapacity objects that ought to exist, and do.", {"driver_name"});
+  static metrics::Family& obsolete = metrics::Gauge(
+      "csistoragecapacities_obsolete", "CSIStorageCapacity objects that are to be deleted.", {"driver_name"});
+  goal.With({driver}).Set(static_cast<double>(wanted));
+  current.With({driver}).Set(static_cast<double>(present));
+  obsolete.With({driver}).Set(static_cast<double>(superfluous));
 }
 
 }  // namespace
@@ -89,12 +105,16 @@ Result<Requeue> Capacity::Reconcile(const std::string&, std::stop_token stop) {
   KEELSON_ASSIGN_OR_RETURN(const std::vector<StorageCapacity> present,
                            api.List<StorageCapacity>(options_.ns, mine));
   const CapacityPlan plan = PlanCapacities(Slots(*info), present);
+  const size_t goal = plan.kept.size() + plan.missing.size();
+  size_t there = plan.kept.size();
+  Tell(info->name, goal, there, plan.superfluous.size());
   for (const StorageCapacity& object : plan.superfluous) {
     const Result<> removed = api.Delete<StorageCapacity>(options_.ns, object.metadata().name());
     if (!removed && !removed.error().Is(Code::kNotFound)) {
       return removed.error().Wrap("delete a CSIStorageCapacity");
     }
   }
+  Tell(info->name, goal, there, 0);
   // A class that the driver does not answer for holds up no other one. Its object stays as it was.
   Result<> first;
   auto failed = [&](const Error& error) {
@@ -108,6 +128,7 @@ Result<Requeue> Capacity::Reconcile(const std::string&, std::stop_token stop) {
     }
     const auto created = api.Create(MakeCapacity(slot, *answer, info->name, managed_by, options_.ns));
     if (!created) return created.error().Wrap("create a CSIStorageCapacity");
+    Tell(info->name, goal, ++there, 0);
   }
   for (size_t i = 0; i < plan.kept.size(); ++i) {
     const Result<CapacityAnswer> answer = Ask(plan.kept_slots[i], stop);

@@ -5,6 +5,7 @@
 
 #include "csi/controller/testing/controller_test.h"
 #include "lib/api/quantity.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::csi::controller {
 namespace {
@@ -81,6 +82,13 @@ TEST_F(CapacityTest, OneObjectForEachTopologyAndClass) {
   PutClass("second", "WaitForFirstConsumer");
   PutNode("n4", "a");
   ASSERT_TRUE(Await({"late a 5Mi", "late b 7Mi", "second a 5Mi", "second b 7Mi"}));
+  for (const char* gauge : {"desired_goal{driver_name=\"disk.example.com\"} 4\n",
+                            "desired_current{driver_name=\"disk.example.com\"} 4\n",
+                            "obsolete{driver_name=\"disk.example.com\"} 0\n"}) {
+    EXPECT_TRUE(Eventually([&] {
+      return metrics::Print().find(std::string("csistoragecapacities_") + gauge) != std::string::npos;
+    })) << gauge;
+  }
   ASSERT_TRUE(api_.Delete<storagev1::StorageClass>("", "late"));
   ASSERT_TRUE(api_.Delete<storagev1::CSINode>("", "n1"));
   ASSERT_TRUE(api_.Delete<storagev1::CSINode>("", "n4"));

@@ -4,6 +4,7 @@
 
 #include "csi/controller/model/names.h"
 #include "csi/controller/model/secret_reference.h"
+#include "csi/controller/provisioner/provision_metrics.h"
 #include "lib/base/log.h"
 
 namespace keelson::csi::controller {
@@ -65,7 +66,10 @@ Result<Requeue> Deleter::Reconcile(const std::string& key, std::stop_token stop)
   if (!read && read.error().Is(Code::kNotFound)) return Requeue{};
   KEELSON_ASSIGN_OR_RETURN(const Volume volume, std::move(read));
   if (volume.metadata().uid() != known->metadata().uid() || !IsDue(volume)) return Requeue{};
+  const SteadyTime begun = environment().clock.SteadyNow();
   const Result<> deleted = Delete(volume, stop);
+  const std::chrono::duration<double> took = environment().clock.SteadyNow() - begun;
+  if (deleted || !stop.stop_requested()) CountDeletion(volume, deleted.has_value(), took.count());
   if (!deleted) {
     if (!stop.stop_requested()) {
       environment().events.Record(volume, "Warning", "VolumeFailedDelete", deleted.error().message());

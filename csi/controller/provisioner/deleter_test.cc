@@ -5,6 +5,7 @@
 
 #include "csi/controller/model/names.h"
 #include "csi/controller/testing/controller_test.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::csi::controller {
 namespace {
@@ -89,6 +90,11 @@ TEST_F(DeleterTest, TriesAgainAndTellsWhy) {
   EXPECT_TRUE(Eventually(
       [&] { return HasEvent("VolumeFailedDelete", "rpc error: code = FailedPrecondition desc = in use"); }));
   EXPECT_EQ(driver_->Count("DeleteVolume"), 3);
+  EXPECT_TRUE(Eventually([&] {
+    const std::string all = metrics::Print();
+    return all.find("controller_persistentvolume_delete_failed_total{class=") != std::string::npos &&
+           all.find("controller_persistentvolume_delete_total{class=") != std::string::npos;
+  }));
 }
 
 TEST_F(DeleterTest, WaitsForTheLastAttachment) {

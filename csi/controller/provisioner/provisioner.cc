@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "csi/controller/model/names.h"
+#include "csi/controller/provisioner/provision_metrics.h"
 #include "lib/base/json_quote.h"
 #include "lib/base/log.h"
 
@@ -115,6 +116,7 @@ Result<Requeue> Provisioner::Reconcile(const std::string& key, std::stop_token s
   environment().events.Record(claim, "Normal", "Provisioning",
                               fmt::format("External provisioner is provisioning volume for claim \"{}/{}\"",
                                           claim.metadata().namespace_(), claim.metadata().name()));
+  const SteadyTime begun = environment().clock.SteadyNow();
   const Attempt<Volume> volume = Provision(task, **info, stop);
   if (!volume) return Fail(task, volume.error(), stop);
   // From here on the volume exists. It must not be forgotten when the claim goes away now.
@@ -123,6 +125,8 @@ Result<Requeue> Provisioner::Reconcile(const std::string& key, std::stop_token s
     return Fail(task, {State::kInBackground, stored.error()}, stop);
   }
   SetInProgress(task.claim, false);
+  const std::chrono::duration<double> took = environment().clock.SteadyNow() - begun;
+  CountProvisioning(claim, true, took.count());
   environment().events.Record(claim, "Normal", "ProvisioningSucceeded",
                               "Successfully provisioned volume " + volume->metadata().name());
   return Requeue{};
@@ -167,6 +171,7 @@ Result<Requeue> Provisioner::Fail(const Task& task, const Failure& failure, std:
     SetInProgress(task.claim, false);
     return Requeue{};
   }
+  CountProvisioning(claim, false, 0);
   client::EventRecorder& events = environment().events;
   if (failure.state == State::kInfeasible) {
     const auto delay = environment().retry.backoff.max;

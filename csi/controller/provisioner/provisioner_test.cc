@@ -7,6 +7,7 @@
 #include "csi/controller/provisioner/clone_protection.h"
 #include "csi/controller/testing/controller_test.h"
 #include "lib/api/quantity.h"
+#include "lib/metrics/metrics.h"
 
 namespace keelson::csi::controller {
 namespace {
@@ -82,6 +83,10 @@ TEST_F(ProvisionerTest, MakesTheVolumeOfAClaim) {
   EXPECT_EQ(request.parameters().at("csi.storage.k8s.io/pv/name"), "pvc-uid-data");
   EXPECT_EQ(request.parameters().count("csi.storage.k8s.io/fstype"), 0U);
   EXPECT_TRUE(Eventually([&] { return HasEvent("ProvisioningSucceeded", "pvc-uid-data"); }));
+  EXPECT_NE(
+      metrics::Print().find(
+          "controller_persistentvolumeclaim_provision_duration_seconds_count{class=\"fast\",source=\"\"}"),
+      std::string::npos);
   EXPECT_TRUE(
       HasEvent("Provisioning", R"(External provisioner is provisioning volume for claim "default/data")"));
 }
