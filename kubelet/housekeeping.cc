@@ -52,6 +52,10 @@ bool Housekeeping::HandlePodCleanups(std::stop_token stop) {
     known.insert(uid);
   }
   int cleaned = 0, failed = 0;
+  // Pods that have ended, and are still in the API, among them.
+  if (auto removed = deps_.volumes.RemoveLeftBehind(node_.paths, stop); !removed) {
+    log::Debug("Cannot remove what ended pods have left", {{"err", removed.error()}});
+  }
   for (const std::string& uid : leftovers) {
     if (known.count(uid) || stop.stop_requested()) continue;
     auto removed = deps_.volumes.Remove(node_.paths, uid, stop);
@@ -70,7 +74,7 @@ void Housekeeping::Run(std::stop_token stop) {
     if (full) ::malloc_trim(0);  // returns what a burst of pods has freed, also in the middle of the heap
     UpdateQosCgroups(full);
     if (!deps_.sources_ready()) continue;
-    if (Changed() || full) clean_ = HandlePodCleanups(stop);
+    if (Changed() || full || !deps_.volumes.LeftBehind().empty()) clean_ = HandlePodCleanups(stop);
     if (deps_.container_manager) deps_.container_manager->RemoveStaleState(deps_.workers.Uids());
   } while (Pause(clock_, kPeriod, stop));
 }

@@ -12,7 +12,9 @@
 #include "kubelet/pod/pod_sync_task.h"
 #include "kubelet/pod/termination_message.h"
 #include "kubelet/status/readiness.h"
+#include "lib/api/meta.h"
 #include "lib/base/file.h"
+#include "lib/base/log.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::kubelet {
@@ -122,7 +124,11 @@ void PodSyncer::UpdateTerminatingStatus(const PodPtr& pod, PodSyncState& state, 
 
 Result<> PodSyncer::SyncTerminatedPod(const PodPtr& pod, PodSyncState&, std::stop_token stop) {
   const std::string& uid = pod->metadata().uid();
-  KEELSON_RETURN_IF_ERROR(deps_.volumes.Remove(deps_.node().paths, uid, stop));
+  KEELSON_RETURN_IF_ERROR(deps_.volumes.Unmount(deps_.node().paths, uid, stop));
+  // Housekeeping goes on with what is left: a driver that cannot unstage its volume does not keep the pod from its end.
+  if (auto removed = deps_.volumes.RemoveUnmounted(deps_.node().paths, uid, stop); !removed) {
+    log::Warn("Cannot remove all that a pod had yet", {{"pod", api::KeyOf(*pod)}, {"err", removed.error()}});
+  }
   deps_.user_namespaces.Forget(uid);
   KEELSON_RETURN_IF_ERROR(deps_.cgroups.Remove(uid));
   if (deps_.release_resources) deps_.release_resources(uid);

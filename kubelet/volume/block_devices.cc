@@ -37,6 +37,21 @@ Result<> Unmap(Mounter& mounter, const std::string& bound) {
   return {};
 }
 
+Result<> ForEachDevice(const Paths& paths, const std::string& uid, const OfDevice& of_device) {
+  const std::string all = paths.PodDevices(uid);
+  const auto plugins = ListDir(all);
+  if (!plugins) return {};
+  Result<> done;
+  for (const std::string& plugin : *plugins) {
+    KEELSON_ASSIGN_OR_RETURN(const auto volumes, ListDir(all + "/" + plugin));
+    for (const std::string& volume : volumes) {
+      auto one = of_device(plugin, volume, all + "/" + plugin + "/" + volume);
+      if (done) done = std::move(one);
+    }
+  }
+  return done;
+}
+
 }  // namespace
 
 Result<> LinkDevice(const Paths& paths, const DeviceMapping& mapping) {
@@ -64,20 +79,23 @@ Result<std::string> MapDevice(Mounter& mounter, const Paths& paths, const Device
   return link;
 }
 
-Result<> UnmapDevices(Mounter& mounter, const Paths& paths, const std::string& uid, const Unbound& unbound) {
-  const std::string all = paths.PodDevices(uid);
-  auto plugins = ListDir(all);
-  if (!plugins) return {};
-  for (const std::string& plugin : *plugins) {
-    KEELSON_ASSIGN_OR_RETURN(auto volumes, ListDir(all + "/" + plugin));
-    for (const std::string& volume : volumes) {
-      const std::string link = all + "/" + plugin + "/" + volume;
-      KEELSON_RETURN_IF_ERROR(Unmap(mounter, paths.VolumeDevices(plugin, volume) + "/" + uid));
-      if (unbound) KEELSON_RETURN_IF_ERROR(unbound(plugin, volume, link));
-      KEELSON_RETURN_IF_ERROR(RemoveFile(link));
-    }
-  }
-  return RemoveTree(all);
+Result<> UnmapDevices(Mounter& mounter, const Paths& paths, const std::string& uid, const OfDevice& unbound) {
+  return ForEachDevice(
+      paths, uid,
+      [&](const std::string& plugin, const std::string& volume, const std::string& link) -> Result<> {
+        KEELSON_RETURN_IF_ERROR(Unmap(mounter, paths.VolumeDevices(plugin, volume) + "/" + uid));
+        return unbound ? unbound(plugin, volume, link) : Result<>();
+      });
+}
+
+Result<> RemoveDeviceLinks(const Paths& paths, const std::string& uid, const OfDevice& of_device) {
+  KEELSON_RETURN_IF_ERROR(ForEachDevice(
+      paths, uid,
+      [&](const std::string& plugin, const std::string& volume, const std::string& link) -> Result<> {
+        if (of_device) KEELSON_RETURN_IF_ERROR(of_device(plugin, volume, link));
+        return RemoveFile(link);
+      }));
+  return RemoveTree(paths.PodDevices(uid));
 }
 
 Result<> CheckBlockDevice(const std::string& path) {

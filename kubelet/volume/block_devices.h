@@ -24,12 +24,14 @@ Result<> LinkDevice(const Paths& paths, const DeviceMapping& mapping);
 bool HasDeviceLink(const Paths& paths, const DeviceMapping& mapping);
 // Bind mounts the device and makes the link, whose path it returns. Idempotent.
 Result<std::string> MapDevice(Mounter& mounter, const Paths& paths, const DeviceMapping& mapping);
-// Unmaps all devices of the pod. Succeeds if there are none. `unbound` is called for each, between the end of the bind
-// mount and that of the link; its error ends the work, which may be done again.
-using Unbound = std::function<Result<>(const std::string& plugin_dir, const std::string& volume,
-                                       const std::string& link)>;
+using OfDevice = std::function<Result<>(const std::string& plugin_dir, const std::string& volume,
+                                        const std::string& link)>;
+// Ends the bind mounts of the pod's devices, and calls `unbound` after each. The links stay. Both functions try all devices,
+// return the first failure, may be called again, and succeed if there are none.
 Result<> UnmapDevices(Mounter& mounter, const Paths& paths, const std::string& uid,
-                      const Unbound& unbound = {});
+                      const OfDevice& unbound = {});
+// Removes the pod's links, each after `of_device` has succeeded for it.
+Result<> RemoveDeviceLinks(const Paths& paths, const std::string& uid, const OfDevice& of_device = {});
 
 // kInvalid: `path` is not a block device.
 Result<> CheckBlockDevice(const std::string& path);

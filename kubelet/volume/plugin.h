@@ -2,7 +2,7 @@
 // calls it, which also refreshes the content.
 //
 //   claim bound -> Check -> [attached] -> [Stage, once per node] -> SetUp, once per pod ... TearDown -> [Unstage]
-//                                      -> Device, once per pod ............................. UnmapDevice
+//                                      -> Device, once per pod ............. UnmapDevice -> ReleaseDevice
 //
 // The steps in brackets are for volumes that have an AttachName or a StagePath; the second line is for volumes of mode
 // Block. What a plugin needs for TearDown, UnmapDevice and Unstage after a restart it reads from its own files.
@@ -106,6 +106,11 @@ class VolumePlugin {  // thread safe
   }
   // Returns the host path.
   virtual Result<std::string> SetUp(const VolumeInput& input, std::stop_token stop) = 0;
+  // After UnmapDevice, before the link goes: undoes what was done once for all pods, if no other pod has the device.
+  virtual Result<> ReleaseDevice(const Paths& paths, const PublishedVolume& volume, std::stop_token stop) {
+    (void)paths, (void)volume, (void)stop;
+    return {};
+  }
   // Whether Expand has to be called: attached volumes may have grown.
   virtual bool Expands(const VolumeInput& input) const { return !AttachName(input).empty(); }
   // Grows the volume on this node to the persistent volume's capacity; called after SetUp or Device if the claim's

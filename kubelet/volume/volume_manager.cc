@@ -83,6 +83,13 @@ void VolumeManager::Restore(const Paths& paths) {
   }
 }
 
+  {
+    MutexLock lock(mutex_);
+    if (removing_.contains(pod.metadata().uid())) {
+      return Error(Code::kUnavailable, "volumes that the pod had before are being removed");
+    }
+    left_.erase(pod.metadata().uid());
+  }
 Result<VolumePaths> VolumeManager::Mount(const corev1::Pod& pod, const NodeContext& node,
                                          std::stop_token stop) {
   VolumePaths paths;

@@ -39,7 +39,17 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   Result<std::string> SubPath(const Paths& paths, const SubPathRequest& request) {
     return BindSubPath(mounter_, paths, request);
   }
-  // Unmounts everything below the pod's directory and removes it. Succeeds if there is none.
+  // Unmounts everything that the pod itself has mounted. What is mounted once for all pods stays. Tries all volumes.
+  // Succeeds if there are none.
+  Result<> Unmount(const Paths& paths, const std::string& uid, std::stop_token stop = {});
+  // After Unmount: unstages volumes that no other pod has, and removes the pod's directory. Until then the directory tells
+  // of the stages, and the volumes are in use. Succeeds if there is none. kUnavailable: another thread is at it. A pod for
+  // which it has failed is LeftBehind() until it succeeds.
+  Result<> RemoveUnmounted(const Paths& paths, const std::string& uid, std::stop_token stop = {});
+  std::set<std::string> LeftBehind() const;  // UIDs
+  // Tries again for these. The first failure is returned.
+  Result<> RemoveLeftBehind(const Paths& paths, std::stop_token stop = {});
+  // Both.
   Result<> Remove(const Paths& paths, const std::string& uid, std::stop_token stop = {});
   const PodVolumes& volumes() const { return volumes_; }
   // For node.status.volumesInUse: attachable volumes that pods wait for or have. Sorted.
@@ -64,10 +74,15 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   Result<> StageOnce(VolumePlugin& plugin, const VolumeInput& input, std::stop_token stop);
   Result<> ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
                          std::stop_token stop);
-  Result<> TearDown(const Paths& paths, const PublishedVolume& volume, const std::string& plugin_dir,
-                    std::stop_token stop);
-  Result<> TearDownWith(VolumePlugin& plugin, const Paths& paths, const PublishedVolume& volume,
-                        std::stop_token stop);
+  using OfVolume = std::function<Result<>(const PublishedVolume& volume, const std::string& plugin_dir)>;
+  // Of each volume with a directory; all of them, the first failure is returned.
+  static Result<> ForEachVolume(const Paths& paths, const std::string& uid, const OfVolume& of_volume);
+  Result<> TearDown(const PublishedVolume& volume, const std::string& plugin_dir, std::stop_token stop);
+  Result<> Unstage(const Paths& paths, const PublishedVolume& volume, const std::string& plugin_dir,
+                   std::stop_token stop);
+  // Of a pod in removing_, which it leaves then.
+  Result<> RunRemoval(const Paths& paths, const std::string& uid, std::stop_token stop);
+  Result<> UnstageAndRemove(const Paths& paths, const std::string& uid, std::stop_token stop);
   // Whether a volume of a pod other than `uid` is mounted from the stage.
   Result<bool> StageIsNeeded(const VolumePlugin& plugin, const Paths& paths, const std::string& stage,
                              const std::string& uid) const;
@@ -101,7 +116,9 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   SeLinuxVolumes selinux_;
   mutable Mutex mutex_;
   CondVar stage_free_;
-  std::set<std::string> staging_ KEELSON_GUARDED_BY(mutex_);  // stage paths at work
+  std::set<std::string> staging_ KEELSON_GUARDED_BY(mutex_);   // stage paths at work
+  std::set<std::string> removing_ KEELSON_GUARDED_BY(mutex_);  // UIDs of pods
+  std::set<std::string> left_ KEELSON_GUARDED_BY(mutex_);      // UIDs of pods
 };
 
 }  // namespace keelson::kubelet

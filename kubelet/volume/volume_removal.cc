@@ -13,25 +13,45 @@ Result<> VolumeManager::UnmountUnder(const std::string& dir) {
   return {};
 }
 
-Result<> VolumeManager::TearDown(const Paths& paths, const PublishedVolume& volume,
-                                 const std::string& plugin_dir, std::stop_token stop) {
+Result<> VolumeManager::ForEachVolume(const Paths& paths, const std::string& uid, const OfVolume& of_volume) {
+  const auto plugin_dirs = ListDir(paths.Volumes(uid));
+  if (!plugin_dirs) return {};
+  Result<> done;
+  for (const std::string& plugin_dir : *plugin_dirs) {
+    const std::string volumes = paths.Volumes(uid) + "/" + plugin_dir;
+    KEELSON_ASSIGN_OR_RETURN(const auto names, ListDir(volumes));
+    for (const std::string& name : names) {
+      auto one = of_volume({uid, name, volumes + "/" + name}, plugin_dir);
+      if (done) done = std::move(one);
+    }
+  }
+  return done;
+}
+
+Result<> VolumeManager::TearDown(const PublishedVolume& volume, const std::string& plugin_dir,
+                                 std::stop_token stop) {
   VolumePlugin* plugin = FindByDirectory(plugin_dir);
   if (!plugin) return UnmountUnder(volume.path);
   Stopwatch watch;
-  auto done = TearDownWith(*plugin, paths, volume, stop);
+  auto done = plugin->TearDown(volume, std::move(stop));
+  if (done) done = UnmountUnder(volume.path);
   CountStorageOperation(plugin->name(), "volume_unmount", done.has_value(), watch.Seconds());
   return done;
 }
 
-Result<> VolumeManager::TearDownWith(VolumePlugin& plugin, const Paths& paths, const PublishedVolume& volume,
-                                     std::stop_token stop) {
-  std::string stage = plugin.Reconstruct(paths, volume);
-  KEELSON_RETURN_IF_ERROR(plugin.TearDown(volume, stop));
-  KEELSON_RETURN_IF_ERROR(UnmountUnder(volume.path));
+Result<> VolumeManager::Unstage(const Paths& paths, const PublishedVolume& volume,
+                                const std::string& plugin_dir, std::stop_token stop) {
+  VolumePlugin* plugin = FindByDirectory(plugin_dir);
+  const std::string stage = plugin ? plugin->Reconstruct(paths, volume) : "";
   if (stage.empty()) return {};
   StageLock lock(*this, stage);
-  KEELSON_ASSIGN_OR_RETURN(const bool needed, StageIsNeeded(plugin, paths, stage, volume.uid));
-  if (!needed) KEELSON_RETURN_IF_ERROR(plugin.Unstage(stage, stop));
+  KEELSON_ASSIGN_OR_RETURN(const bool needed, StageIsNeeded(*plugin, paths, stage, volume.uid));
+  if (!needed) {
+    Stopwatch watch;
+    auto done = plugin->Unstage(stage, std::move(stop));
+    CountStorageOperation(plugin->name(), "unmount_device", done.has_value(), watch.Seconds());
+    if (!done) return done;
+  }
   // Last: a later kubelet finds the stage by this record.
   return RemoveTree(volume.path);
 }
@@ -51,8 +71,7 @@ Result<bool> VolumeManager::StageIsNeeded(const VolumePlugin& plugin, const Path
   return false;
 }
 
-Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::stop_token stop) {
-  std::string dir = paths.Pod(uid);
+Result<> VolumeManager::Unmount(const Paths& paths, const std::string& uid, std::stop_token stop) {
   // Binds of parts first: they keep the volumes busy.
   KEELSON_RETURN_IF_ERROR(UnmountUnder(paths.SubPaths(uid)));
   KEELSON_RETURN_IF_ERROR(UnmapDevices(
@@ -61,25 +80,81 @@ Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::
         VolumePlugin* plugin = FindByDirectory(plugin_dir);
         return plugin ? plugin->UnmapDevice(paths, {uid, name, link}, stop) : Result<>();
       }));
-  if (auto plugin_dirs = ListDir(paths.Volumes(uid))) {
-    for (const std::string& plugin_dir : *plugin_dirs) {
-      std::string volumes = paths.Volumes(uid) + "/" + plugin_dir;
-      KEELSON_ASSIGN_OR_RETURN(auto names, ListDir(volumes));
-      for (const std::string& name : names) {
-        KEELSON_RETURN_IF_ERROR(TearDown(paths, {uid, name, volumes + "/" + name}, plugin_dir, stop));
-      }
-    }
-  }
-  KEELSON_RETURN_IF_ERROR(UnmountUnder(dir));
-  // Whatever is still mounted belongs to somebody: nothing below it may be removed.
-  KEELSON_ASSIGN_OR_RETURN(auto left, mounter_.MountPointsUnder(dir));
-  if (!left.empty()) return Error(Code::kUnavailable, left.front() + " is still mounted");
-  for (const auto& plugin : plugins_) plugin->ForgetPod(uid);
-  KEELSON_RETURN_IF_ERROR(RemoveTree(dir));
+  KEELSON_RETURN_IF_ERROR(
+      ForEachVolume(paths, uid, [&](const PublishedVolume& volume, const std::string& plugin_dir) {
+        return TearDown(volume, plugin_dir, stop);
+      }));
+  KEELSON_RETURN_IF_ERROR(UnmountUnder(paths.Pod(uid)));
   volumes_.Forget(uid);
   selinux_.Forget(uid);
+  in_use_.ClearWaiting(uid);
+  return {};
+}
+
+Result<> VolumeManager::RemoveUnmounted(const Paths& paths, const std::string& uid, std::stop_token stop) {
+  {
+    MutexLock lock(mutex_);
+    if (!removing_.insert(uid).second) {
+      return Error(Code::kUnavailable, "what the pod has left is being removed");
+    }
+  }
+  return RunRemoval(paths, uid, std::move(stop));
+}
+
+Result<> VolumeManager::RemoveLeftBehind(const Paths& paths, std::stop_token stop) {
+  Result<> done;
+  for (const std::string& uid : LeftBehind()) {
+    {
+      MutexLock lock(mutex_);
+      // A static pod may have begun again meanwhile, and has volumes.
+      if (!left_.contains(uid) || !removing_.insert(uid).second) continue;
+    }
+    auto removed = RunRemoval(paths, uid, stop);
+    if (done) done = std::move(removed);
+  }
+  return done;
+}
+
+Result<> VolumeManager::RunRemoval(const Paths& paths, const std::string& uid, std::stop_token stop) {
+  auto removed = UnstageAndRemove(paths, uid, std::move(stop));
+  MutexLock lock(mutex_);
+  removing_.erase(uid);
+  if (removed) {
+    left_.erase(uid);
+  } else {
+    left_.insert(uid);
+  }
+  return removed;
+}
+
+std::set<std::string> VolumeManager::LeftBehind() const {
+  MutexLock lock(mutex_);
+  return left_;
+}
+
+Result<> VolumeManager::UnstageAndRemove(const Paths& paths, const std::string& uid, std::stop_token stop) {
+  KEELSON_RETURN_IF_ERROR(RemoveDeviceLinks(
+      paths, uid,
+      [&](const std::string& plugin_dir, const std::string& name, const std::string& link) -> Result<> {
+        VolumePlugin* plugin = FindByDirectory(plugin_dir);
+        return plugin ? plugin->ReleaseDevice(paths, {uid, name, link}, stop) : Result<>();
+      }));
+  KEELSON_RETURN_IF_ERROR(
+      ForEachVolume(paths, uid, [&](const PublishedVolume& volume, const std::string& plugin_dir) {
+        return Unstage(paths, volume, plugin_dir, stop);
+      }));
+  // Whatever is still mounted belongs to somebody: nothing below it may be removed.
+  KEELSON_ASSIGN_OR_RETURN(const auto left, mounter_.MountPointsUnder(paths.Pod(uid)));
+  if (!left.empty()) return Error(Code::kUnavailable, left.front() + " is still mounted");
+  for (const auto& plugin : plugins_) plugin->ForgetPod(uid);
+  KEELSON_RETURN_IF_ERROR(RemoveTree(paths.Pod(uid)));
   in_use_.Forget(uid);
   return {};
+}
+
+Result<> VolumeManager::Remove(const Paths& paths, const std::string& uid, std::stop_token stop) {
+  KEELSON_RETURN_IF_ERROR(Unmount(paths, uid, stop));
+  return RemoveUnmounted(paths, uid, stop);
 }
 
 }  // namespace keelson::kubelet

@@ -52,6 +52,10 @@ Result<std::string> Devices::Publish(const VolumeInput& input, std::stop_token s
   auto client = drivers_.Client(source.driver);
   if (!client) return Ours(client.error(), "blockMapper.SetUpDevice failed to get CSI client");
   if (auto held = backoff_.Held(where.publish)) return *held;
+  {
+    MutexLock lock(mutex_);
+    done_.erase("-" + where.publish);
+  }
   KEELSON_RETURN_IF_ERROR(WriteVolumeData(where.data, DataOf(input, source)));
   KEELSON_RETURN_IF_ERROR(LinkDevice(input.node.paths, {uid, kPluginName, input.name(), where.publish}));
   auto published = backoff_.Note(where.publish, PublishNow(input, source, **client, where, std::move(stop)));
@@ -78,6 +82,7 @@ Result<> Devices::PublishNow(const VolumeInput& input, const VolumeSource& sourc
     request.capability = BlockCapability(source, capabilities);
     KEELSON_RETURN_IF_ERROR(MakeDirs(where.staging, 0750));
     KEELSON_RETURN_IF_ERROR(client.Stage(request, stop));
+    backoff_.Forget("-" + where.staging);
     MutexLock lock(mutex_);
     done_.insert(where.staging);
   }
@@ -103,7 +108,10 @@ Result<> Devices::Unpublish(const Paths& paths, const PublishedVolume& volume, s
   const Turn turn(*this, where.data);
   auto data = ReadVolumeData(where.data);
   if (!data) return Ours(data.error(), "unmapper failed to load volume data file [" + where.data + "]");
-  if (!*data) return {};
+  {
+    MutexLock lock(mutex_);
+    if (!*data || done_.count("-" + where.publish)) return {};
+  }
   auto client = drivers_.Client((*data)->driver);
   if (!client) return Ours(client.error(), "blockMapper.UnmapPodDevice failed to get CSI client");
   if (auto held = backoff_.Held("-" + where.publish)) return *held;
@@ -112,12 +120,30 @@ Result<> Devices::Unpublish(const Paths& paths, const PublishedVolume& volume, s
     done_.erase(where.publish);
   }
   backoff_.Forget(where.publish);
-  auto undo = [&]() -> Result<> {
-    auto unpublished = (*client)->Unpublish((*data)->handle, where.publish, stop);
-    if (!unpublished) return Ours(unpublished.error(), "blockMapper.unpublishVolumeForBlock failed");
-    return UnstageIfUnused(paths, volume, **data, **client, stop);
-  };
-  return backoff_.Note("-" + where.publish, undo());
+  auto unpublished = backoff_.Note("-" + where.publish,
+                                   (*client)->Unpublish((*data)->handle, where.publish, std::move(stop)));
+  if (!unpublished) return Ours(unpublished.error(), "blockMapper.unpublishVolumeForBlock failed");
+  MutexLock lock(mutex_);
+  done_.insert("-" + where.publish);
+  return {};
+}
+
+Result<> Devices::Release(const Paths& paths, const PublishedVolume& volume, std::stop_token stop) {
+  const DevicePaths where = DevicePathsOf(paths, volume.name, volume.uid);
+  const Turn turn(*this, where.data);
+  auto data = ReadVolumeData(where.data);
+  if (!data) return Ours(data.error(), "unmapper failed to load volume data file [" + where.data + "]");
+  if (!*data) return {};
+  auto client = drivers_.Client((*data)->driver);
+  if (!client) return Ours(client.error(), "blockMapper.TearDownDevice failed to get CSI client");
+  if (auto held = backoff_.Held("-" + where.staging)) return *held;
+  return backoff_.Note("-" + where.staging,
+                       UnstageIfUnused(paths, volume, **data, **client, std::move(stop)));
+}
+
+void Devices::ForgetPod(const std::string& uid) {
+  MutexLock lock(mutex_);
+  std::erase_if(done_, [last = "/" + uid](const std::string& path) { return path.ends_with(last); });
 }
 
 Result<> Devices::UnstageIfUnused(const Paths& paths, const PublishedVolume& volume, const VolumeData& data,

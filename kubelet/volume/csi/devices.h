@@ -21,8 +21,12 @@ class Devices {  // thread safe
 
   // Returns the path of the device.
   Result<std::string> Publish(const VolumeInput& input, std::stop_token stop);
-  // The pod's device is not bound any more, and its link is still there. Unstages after the last pod.
+  // The pod's device is not bound any more, and its link is still there.
   Result<> Unpublish(const Paths& paths, const PublishedVolume& volume, std::stop_token stop);
+  // After that. Unstages if no other pod has a link.
+  Result<> Release(const Paths& paths, const PublishedVolume& volume, std::stop_token stop);
+  // The pod's directory is gone.
+  void ForgetPod(const std::string& uid);
 
  private:
   class Turn;  // of one volume, by its data directory
@@ -39,7 +43,8 @@ class Devices {  // thread safe
   Mutex mutex_;
   CondVar free_;
   std::set<std::string> at_work_ KEELSON_GUARDED_BY(mutex_);
-  std::set<std::string> done_ KEELSON_GUARDED_BY(mutex_);  // staging and publish paths
+  // Staging and publish paths, and (after a "-") those that this process has unpublished from.
+  std::set<std::string> done_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet::csi

@@ -81,6 +81,22 @@ TEST_F(DevicesTest, FailuresAreToldAndWhatWasDoneIsUndone) {
   ASSERT_TRUE(Remove("two"));
 }
 
+TEST_F(DevicesTest, APodEndsBeforeItsDriverHasUnstaged) {
+  ASSERT_EQ(Problem(Using("one")), "");
+  driver_->Fail("NodeUnstageVolume", kInternal, "busy", 100);
+  ASSERT_TRUE(manager_->Unmount(node_.paths, "one"));
+  EXPECT_FALSE(manager_->RemoveUnmounted(node_.paths, "one"));
+  driver_->Calls();
+  ASSERT_EQ(Problem(Using("two")), "");
+  EXPECT_EQ(driver_->Calls(), (Strings{"stage vol-1", "publish vol-1 two"}));
+  ASSERT_TRUE(manager_->RemoveLeftBehind(node_.paths));
+  EXPECT_EQ(driver_->Calls(), Strings{}) << "the next pod needs the stage";
+  EXPECT_FALSE(PathExists(node_.paths.Pod("one")));
+  driver_->Fail("NodeUnstageVolume", kInternal, "busy", 0);
+  ASSERT_TRUE(Remove("two"));
+  EXPECT_EQ(driver_->Calls(), (Strings{"unpublish vol-1 two", "unstage vol-1"}));
+}
+
 TEST_F(DevicesTest, GrowsOnTheNode) {
   driver_->SetCapabilities({"STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME"});
   Grow();

@@ -13,6 +13,7 @@ namespace keelson::kubelet::csi {
 namespace {
 
 constexpr char kTarget[] = "/mount";
+const std::string kUndo = "-";  // before a path: the undoing operation
 
 std::string VolumeDir(const VolumeInput& input) {
   return input.node.paths.Volume(input.pod.metadata().uid(), kPluginName, input.name());
@@ -36,6 +37,13 @@ void Mounts::SetDone(const std::string& path, bool done) {
   } else {
     done_.erase(path);
   }
+}
+
+void Mounts::ForgetPod(const std::string& uid) {
+  MutexLock lock(mutex_);
+  std::erase_if(done_, [dir = "/pods/" + uid + "/"](const std::string& path) {
+    return path.find(dir) != std::string::npos;
+  });
 }
 
 Result<> Mounts::RemoveMountDir(const std::string& path) {
@@ -69,7 +77,10 @@ Result<> Mounts::Stage(const VolumeInput& given, std::stop_token stop) {
   if (!client) return Ours(client.error(), "attacher.MountDevice failed to create newCsiDriverClient");
   if (auto held = backoff_.Held(staging)) return *held;
   auto staged = backoff_.Note(staging, StageNow(input, source, **client, staging, std::move(stop)));
-  if (staged) SetDone(staging, true);
+  if (staged) {
+    SetDone(staging, true);
+    backoff_.Forget(kUndo + staging);
+  }
   return staged;
 }
 
@@ -118,6 +129,7 @@ Result<std::string> Mounts::Publish(const VolumeInput& given, std::stop_token st
   } else if (auto held = backoff_.Held(target)) {
     done = *held;
   } else {
+    SetDone(kUndo + target, false);
     done = backoff_.Note(target, PublishNow(input, source, **client, target, again, std::move(stop)));
   }
   if (done) {
@@ -188,19 +200,22 @@ Result<> Mounts::Unpublish(const std::string& dir, std::stop_token stop) {
   const std::string target = dir + kTarget;
   auto data = ReadVolumeData(dir);
   if (!data) return Ours(data.error(), "unmounter failed to load volume data file [" + target + "]");
-  if (!*data) return {};
+  if (!*data || IsDone(kUndo + target)) return {};
   auto client = drivers_.Client((*data)->driver);
   if (!client) return Ours(client.error(), "Unmounter.TearDownAt failed to get CSI client");
-  if (auto held = backoff_.Held("-" + target)) return *held;
+  if (auto held = backoff_.Held(kUndo + target)) return *held;
   SetDone(target, false);
   backoff_.Forget(target);
   auto unpublished =
-      backoff_.Note("-" + target, (*client)->Unpublish((*data)->handle, target, std::move(stop)));
+      backoff_.Note(kUndo + target, (*client)->Unpublish((*data)->handle, target, std::move(stop)));
   if (!unpublished) return Ours(unpublished.error(), "Unmounter.TearDownAt failed");
   // Some drivers leave it.
   auto removed = RemoveMountDir(target);
-  if (removed) return {};
-  return Ours(removed.error(), "Unmounter.TearDownAt failed to clean mount dir [" + target + "]");
+  if (!removed) {
+    return Ours(removed.error(), "Unmounter.TearDownAt failed to clean mount dir [" + target + "]");
+  }
+  SetDone(kUndo + target, true);
+  return {};
 }
 
 Result<> Mounts::Unstage(const std::string& staging_path, std::stop_token stop) {
@@ -209,14 +224,14 @@ Result<> Mounts::Unstage(const std::string& staging_path, std::stop_token stop) 
   if (data) {
     auto client = drivers_.Client(data->driver);
     if (!client) return Ours(client.error(), "attacher.UnmountDevice failed to create newCsiDriverClient");
-    if (auto held = backoff_.Held("-" + staging_path)) return *held;
+    if (auto held = backoff_.Held(kUndo + staging_path)) return *held;
     SetDone(staging_path, false);
     backoff_.Forget(staging_path);
     auto unstage = [&]() -> Result<> {
       KEELSON_ASSIGN_OR_RETURN(const NodeCapabilities capabilities, (*client)->GetCapabilities(stop));
       return capabilities.stage ? (*client)->Unstage(data->handle, staging_path, stop) : Result<>();
     };
-    auto unstaged = backoff_.Note("-" + staging_path, unstage());
+    auto unstaged = backoff_.Note(kUndo + staging_path, unstage());
     if (!unstaged) return Ours(unstaged.error(), "attacher.UnmountDevice failed");
   }
   auto removed = RemoveMountDir(staging_path);

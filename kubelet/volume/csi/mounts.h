@@ -25,10 +25,12 @@ class Mounts {  // thread safe; Stage and Unstage of one volume come one at a ti
   // Returns the path. Drivers that want so are called again each time; a failure then is logged only, as the pod has
   // its volume.
   Result<std::string> Publish(const VolumeInput& input, std::stop_token stop);
-  // `dir`: of the pod's volume. Keeps its record, by which a stage is found. Succeeds if nothing was published.
+  // `dir`: of the pod's volume. Keeps its record, by which a stage is found. Succeeds if nothing is published (any more).
   Result<> Unpublish(const std::string& dir, std::stop_token stop);
   // Succeeds if nothing was staged.
   Result<> Unstage(const std::string& staging_path, std::stop_token stop);
+  // The pod's directory is gone.
+  void ForgetPod(const std::string& uid);
 
  private:
   // With the SELinux label that the volume has for this pod already, or else may have. kUnavailable: it is staged with
@@ -50,8 +52,8 @@ class Mounts {  // thread safe; Stage and Unstage of one volume come one at a ti
   VolumeObjects& objects_;
   OperationBackoff backoff_;
   mutable Mutex mutex_;
-  std::set<std::string> done_
-      KEELSON_GUARDED_BY(mutex_);  // paths that this process has staged and published to
+  // Paths that this process has staged and published to, and (after a "-") has unpublished from.
+  std::set<std::string> done_ KEELSON_GUARDED_BY(mutex_);
 };
 
 }  // namespace keelson::kubelet::csi

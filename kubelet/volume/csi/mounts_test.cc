@@ -189,8 +189,61 @@ TEST_F(MountsTest, FailuresAreToldAndTriedAgainAfterAWait) {
             "kubernetes.io/csi: attacher.UnmountDevice failed: rpc error: code = Internal desc = busy");
   clock_.Advance(std::chrono::milliseconds(500));
   ASSERT_TRUE(Remove());
-  EXPECT_EQ(driver_->Calls(), (Strings{"unpublish vol-1 u", "unpublish vol-1 u", "unstage vol-1",
-                                       "unpublish vol-1 u", "unstage vol-1"}));
+  EXPECT_EQ(driver_->Calls(),
+            (Strings{"unpublish vol-1 u", "unpublish vol-1 u", "unstage vol-1", "unstage vol-1"}));
+}
+
+// As upstream's: what is mounted once for all pods is no matter of the pod that ends.
+TEST_F(MountsTest, APodEndsBeforeItsDriverHasUnstaged) {
+  Bind("", R"(,"accessModes":["ReadWriteOncePod"])");
+  ASSERT_EQ(Problem(Claiming("one")), "");
+  driver_->Fail("NodeUnstageVolume", kInternal, "busy", 100);
+  ASSERT_TRUE(manager_->Unmount(node_.paths, "one"));
+  EXPECT_FALSE(manager_->RemoveUnmounted(node_.paths, "one"));
+  EXPECT_TRUE(PathExists(node_.paths.Pod("one"))) << "tells of the stage";
+  EXPECT_EQ(manager_->LeftBehind(), std::set<std::string>{"one"});
+  driver_->Calls();
+  ASSERT_EQ(Problem(Claiming("two")), "") << "no other pod uses the volume";
+  EXPECT_EQ(driver_->Calls(), (Strings{"stage vol-1", "publish vol-1 two"})) << "it may be half unstaged";
+  ASSERT_TRUE(manager_->RemoveLeftBehind(node_.paths));
+  EXPECT_EQ(driver_->Calls(), Strings{}) << "the next pod needs the stage, and it was unpublished once";
+  EXPECT_TRUE(manager_->LeftBehind().empty());
+  driver_->Fail("NodeUnstageVolume", kInternal, "busy", 0);
+  ASSERT_TRUE(Remove("two")) << "a stage begins without waits";
+  EXPECT_EQ(driver_->Calls(), (Strings{"unpublish vol-1 two", "unstage vol-1"}));
+  EXPECT_EQ(ListDir(node_.paths.Pods())->size(), 0u);
+}
+
+// A static pod comes back with its UID.
+TEST_F(MountsTest, WhatAPodHasLeftIsItsOwnWhenItBeginsAgain) {
+  ASSERT_EQ(Problem(Claiming()), "");
+  driver_->Fail("NodeUnstageVolume", kInternal, "busy");
+  ASSERT_TRUE(manager_->Unmount(node_.paths, "u"));
+  EXPECT_FALSE(manager_->RemoveUnmounted(node_.paths, "u"));
+  ASSERT_EQ(Problem(Claiming()), "");
+  EXPECT_TRUE(manager_->LeftBehind().empty());
+  driver_->Calls();
+  ASSERT_TRUE(manager_->RemoveLeftBehind(node_.paths));
+  EXPECT_EQ(driver_->Calls(), Strings{});
+  EXPECT_TRUE(PathExists(Target()));
+  ASSERT_TRUE(Remove());
+  EXPECT_EQ(driver_->Calls(), (Strings{"unpublish vol-1 u", "unstage vol-1"}));
+}
+
+TEST_F(MountsTest, AnotherVolumesDriverDoesNotKeepAVolume) {
+  DriverObject(R"("attachRequired":false,"fsGroupPolicy":"None",
+      "volumeLifecycleModes":["Persistent","Ephemeral"])");
+  const corev1::Pod pod = PodWith(R"({"name":"v","persistentVolumeClaim":{"claimName":"c"}},
+      {"name":"w","csi":{"driver":"disk.example.com"}})");
+  ASSERT_EQ(Problem(pod), "");
+  driver_->Calls();
+  driver_->Fail("NodeUnpublishVolume", kInternal, "busy");
+  EXPECT_FALSE(Remove());
+  const Strings calls = driver_->Calls();
+  EXPECT_EQ(calls.size(), 2u) << "one has failed, the other is unpublished";
+  clock_.Advance(std::chrono::milliseconds(500));
+  ASSERT_TRUE(Remove());
+  EXPECT_EQ(driver_->Calls(), (Strings{calls.front(), "unstage vol-1"}));
 }
 
 TEST_F(MountsTest, WhatMayHaveBeenDoneIsUndone) {

@@ -83,6 +83,9 @@ class Plugin : public VolumePlugin {
   // Volumes of a driver that does not grow them on nodes are as large as its controller made them.
   bool Expands(const VolumeInput& input) const override {
     if (!input.persistent) return false;
+  Result<> ReleaseDevice(const Paths& paths, const PublishedVolume& volume, std::stop_token stop) override {
+    return devices_.Release(paths, volume, std::move(stop));
+  }
     auto client = drivers_.Client(SourceOf(input).driver);
     if (!client) return true;
     const auto capabilities = (*client)->GetCapabilities({});
@@ -125,7 +128,11 @@ class Plugin : public VolumePlugin {
     return out;
   }
 
-  void ForgetPod(const std::string& uid) override { objects_.ForgetPod(uid); }
+  void ForgetPod(const std::string& uid) override {
+    objects_.ForgetPod(uid);
+    mounts_.ForgetPod(uid);
+    devices_.ForgetPod(uid);
+  }
 
  private:
   Result<> ExpandNow(const VolumeInput& input, const std::string& path, std::stop_token stop) {
