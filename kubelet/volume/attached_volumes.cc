@@ -42,6 +42,18 @@ Result<> AttachedVolumes::CheckAttached(const std::string& name, VolumeInput& in
                "Volume not attached according to node status for volume \"" + input.name() + "\"");
 }
 
+void AttachedVolumes::Release(const std::string& name, const std::string& uid) {
+  bool changed = false;
+  {
+    MutexLock lock(mutex_);
+    auto it = pods_.find(name);
+    if (it == pods_.end() || it->second.erase(uid) == 0) return;
+    changed = it->second.empty();
+    if (changed) pods_.erase(it);
+  }
+  if (changed && changed_) changed_();
+}
+
 void AttachedVolumes::Forget(const std::string& uid) {
   bool changed = false;
   {

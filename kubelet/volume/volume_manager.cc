@@ -206,7 +206,10 @@ Result<MountedVolume> VolumeManager::MapWith(VolumePlugin& plugin, VolumeInput& 
 
 Result<> VolumeManager::Attach(VolumePlugin& plugin, VolumeInput& input) {
   const std::string name = plugin.AttachName(input);
-  if (name.empty()) return {};
+  if (name.empty()) {
+    in_use_.Release(plugin.NameInUse(input), input.pod.metadata().uid());
+    return {};
+  }
   auto attached = in_use_.Use(name, input);
   if (!attached) in_use_.SetWaiting(input.pod.metadata().uid(), plugin.ExceedsAttachLimit(input));
   return attached;

@@ -246,6 +246,16 @@ TEST_F(MountsTest, AnotherVolumesDriverDoesNotKeepAVolume) {
   EXPECT_EQ(driver_->Calls(), (Strings{calls.front(), "unstage vol-1"}));
 }
 
+TEST_F(MountsTest, ADriverMayStopAttaching) {
+  const std::string rest = R"("fsGroupPolicy":"None","volumeLifecycleModes":["Persistent"])";
+  DriverObject(rest);
+  EXPECT_NE(Problem(Claiming()), "");
+  EXPECT_EQ(manager_->VolumesInUse(), Strings{kAttached});
+  DriverObject(R"("attachRequired":false,)" + rest);
+  ASSERT_EQ(Problem(Claiming()), "");
+  EXPECT_EQ(manager_->VolumesInUse(), Strings{}) << "the controller may detach it";
+}
+
 TEST_F(MountsTest, WhatMayHaveBeenDoneIsUndone) {
   driver_->Fail("NodeStageVolume", kUnavailable, "gone", 1, true);
   EXPECT_NE(Problem(Claiming()), "");

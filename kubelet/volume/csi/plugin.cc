@@ -37,6 +37,10 @@ class Plugin : public VolumePlugin {
     if (!NeedsAttaching(driver ? driver->get() : nullptr, source)) return "";
     return csi::AttachName(source.driver, source.handle);
   }
+  std::string NameInUse(const VolumeInput& input) const override {
+    const VolumeSource source = SourceOf(input);
+    return source.ephemeral ? "" : csi::AttachName(source.driver, source.handle);
+  }
   std::string FindAttachName(const Paths& paths, const PublishedVolume& volume, bool device) const override {
     const auto data =
         ReadVolumeData(device ? DevicePathsOf(paths, volume.name, volume.uid).data : volume.path);
