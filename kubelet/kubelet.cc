@@ -59,7 +59,12 @@ Kubelet::Impl::Impl(KubeletDependencies given, const Settings& given_settings, C
       volumes(
           deps.mounter, objects, VolumePlugins(), [this] { return nodes.Get("", node_options.name); },
           [this] { node.UpdateNow(); },
-          {SeLinuxLabels::OfHost(), k8s::FeatureEnabled(settings.config.feature_gates, "SELinuxMount")}),
+          {SeLinuxLabels::OfHost(), k8s::FeatureEnabled(settings.config.feature_gates, "SELinuxMount")},
+          [this](const corev1::Pod& pod, const corev1::PersistentVolumeClaim& claim, const std::string& type,
+                 const std::string& reason, const std::string& message) {
+            events.Pod(pod, "", type, reason, message);
+            events.Claim(claim, type, reason, message);
+          }),
       statuses(deps.api, clock),
       probes(
           *handlers, executor, [this](const std::string& uid) { workers.ProbeResultsChanged(uid); },

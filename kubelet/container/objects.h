@@ -62,8 +62,9 @@ class ObjectSource {  // thread safe
   }
   // The pod is gone: drops what was kept for it.
   virtual void ForgetPod(const std::string& uid) { (void)uid; }
-  // Sets the claim's status.capacity, once its volume has been expanded.
-  virtual Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) = 0;
+  // Writes the claim's status, and returns the claim as it is stored then. kConflict: it has changed meanwhile.
+  virtual Result<corev1::PersistentVolumeClaim> UpdateClaimStatus(
+      const corev1::PersistentVolumeClaim& claim) = 0;
   // All Services of a namespace.
   virtual std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) = 0;
   struct Token {

@@ -24,6 +24,19 @@ void EventReporter::Pod(const corev1::Pod& pod, const std::string& container, co
   recorder_.Record(reference, type, reason, message);
 }
 
+void EventReporter::Claim(const corev1::PersistentVolumeClaim& claim, const std::string& type,
+                          const std::string& reason, const std::string& message) {
+  if (standalone_) return;
+  corev1::ObjectReference reference;
+  reference.set_kind("PersistentVolumeClaim");
+  reference.set_api_version("v1");
+  reference.set_namespace_(claim.metadata().namespace_());
+  reference.set_name(claim.metadata().name());
+  reference.set_uid(claim.metadata().uid());
+  reference.set_resource_version(claim.metadata().resource_version());
+  recorder_.Record(reference, type, reason, message);
+}
+
 void EventReporter::Node(const std::string& type, const std::string& reason, const std::string& message) {
   if (standalone_) return;
   corev1::ObjectReference reference;

@@ -18,6 +18,8 @@ class EventReporter {  // thread safe
   // Queues an event. `container`: the one that it is about; empty: the pod. `type`: Normal or Warning.
   void Pod(const corev1::Pod& pod, const std::string& container, const std::string& type,
            const std::string& reason, const std::string& message);
+  void Claim(const corev1::PersistentVolumeClaim& claim, const std::string& type, const std::string& reason,
+             const std::string& message);
   void Node(const std::string& type, const std::string& reason, const std::string& message);
   // Sends queued events until `stop`.
   void Run(std::stop_token stop) { recorder_.Run(stop); }

@@ -125,20 +125,16 @@ Result<std::shared_ptr<const api::storage::v1::VolumeAttachment>> ApiObjectSourc
   return std::make_shared<const api::storage::v1::VolumeAttachment>(std::move(*attachment));
 }
 
-Result<> ApiObjectSource::MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) {
-  corev1::PersistentVolumeClaim done = claim;
-  auto& status = *done.mutable_status();
-  (*status.mutable_capacity())["storage"] = capacity;
-  status.mutable_allocated_resource_statuses()->erase("storage");
-  auto& conditions = *status.mutable_conditions();
-  for (int i = conditions.size() - 1; i >= 0; --i) {
-    if (conditions[i].type() == "FileSystemResizePending" || conditions[i].type() == "Resizing") {
-      conditions.DeleteSubrange(i, 1);
-    }
+Result<corev1::PersistentVolumeClaim> ApiObjectSource::UpdateClaimStatus(
+    const corev1::PersistentVolumeClaim& claim) {
+  auto stored = api_.UpdateStatus(claim);
+  {
+    // What is cached is out of date, also when the write has met a conflict.
+    MutexLock lock(mutex_);
+    claims_.erase(api::KeyOf(claim));
   }
-  auto stored = api_.UpdateStatus(done);
   if (!stored) return stored.error().Wrap("update the status of PVC " + api::KeyOf(claim));
-  return {};
+  return *std::move(stored);
 }
 
 std::vector<std::shared_ptr<const corev1::Service>> ApiObjectSource::Services(const std::string& ns) {

@@ -70,7 +70,8 @@ class ApiObjectSource : public ObjectSource {  // thread safe
   void ForgetPod(const std::string& uid) override {
     if (pod_certificates_) pod_certificates_->ForgetPod(uid);
   }
-  Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity& capacity) override;
+  Result<corev1::PersistentVolumeClaim> UpdateClaimStatus(
+      const corev1::PersistentVolumeClaim& claim) override;
   std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) override;
   Result<Token> RequestToken(const corev1::Pod& pod, const std::string& audience, int64_t seconds) override;
 

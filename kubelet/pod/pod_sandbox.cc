@@ -57,6 +57,7 @@ void PodSyncTask::RefreshVolumes() {
   if (pod_->spec().volumes().empty()) return;
   MountVolumes(state_.runtime->Ips());
   ReportMountError();
+  if (deps_.volumes.RetriesExpansion(pod_->metadata().uid())) RequeueAfter(kRetry);
 }
 
 void PodSyncTask::ReportMountError() {

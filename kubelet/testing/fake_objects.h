@@ -35,7 +35,7 @@ class FakeObjects : public ObjectSource {
   // All reads fail with it, as if the API server were away.
   std::optional<Error> failure;
   int token_requests = 0;
-  std::vector<std::string> expanded;                      // claims
+  std::vector<std::string> expanded;                      // claims that have got another status.capacity
   std::optional<std::vector<TrustBundle>> trust_bundles;  // nullopt: the API server lacks the API
   std::map<std::string, CredentialBundle> credentials;    // by volume and index: "v/0"
 
@@ -78,9 +78,17 @@ class FakeObjects : public ObjectSource {
     if (it == credentials.end()) return Error(Code::kUnavailable, "credential bundle is not issued yet");
     return it->second;
   }
-  Result<> MarkExpanded(const corev1::PersistentVolumeClaim& claim, const Quantity&) override {
-    expanded.push_back(claim.metadata().name());
-    return {};
+  Result<corev1::PersistentVolumeClaim> UpdateClaimStatus(
+      const corev1::PersistentVolumeClaim& claim) override {
+    if (failure) return *failure;
+    auto& known = claims_[api::KeyOf(claim)];
+    const auto size = [](const corev1::PersistentVolumeClaim& of) {
+      const auto it = of.status().capacity().find("storage");
+      return it == of.status().capacity().end() ? "" : it->second.string();
+    };
+    if (known && size(*known) != size(claim)) expanded.push_back(claim.metadata().name());
+    known = std::make_shared<const corev1::PersistentVolumeClaim>(claim);
+    return claim;
   }
   std::vector<std::shared_ptr<const corev1::Service>> Services(const std::string& ns) override {
     std::vector<std::shared_ptr<const corev1::Service>> out;

@@ -51,16 +51,17 @@ class DeviceTest : public VolumeTest {
   void Run(const std::string& command) {
     ASSERT_EQ(::system(("(" + command + ") >/dev/null 2>&1").c_str()), 0) << command;
   }
-  // Claim n/c with a capacity of 1 GiB and a request of `asked`.
+  // Claim n/c with a capacity of 1 GiB, and a request and a volume of `asked`.
   void Claim(const std::string& fs_type, const std::string& options = "[]", const char* asked = "1Gi") {
     objects_.Put<corev1::PersistentVolumeClaim>(
         std::string(R"({"metadata":{"name":"c","namespace":"n","uid":"cu"},"spec":{"volumeName":"pv-1",
             "resources":{"requests":{"storage":")") +
         asked + R"("}}},"status":{"phase":"Bound","capacity":{"storage":"1Gi"}}})");
     objects_.Put<corev1::PersistentVolume>(
-        R"({"metadata":{"name":"pv-1"},"spec":{"claimRef":{"uid":"cu"},"capacity":{"storage":"2Gi"},
-            "mountOptions":)" +
-        options + R"(,"local":{"path":")" + device_->path() + R"(","fsType":")" + fs_type + "\"}}}");
+        std::string(
+            R"({"metadata":{"name":"pv-1"},"spec":{"claimRef":{"uid":"cu"},"capacity":{"storage":")") +
+        asked + R"("},"mountOptions":)" + options + R"(,"local":{"path":")" + device_->path() +
+        R"(","fsType":")" + fs_type + "\"}}}");
   }
   corev1::Pod Claiming(const std::string& uid, bool read_only = false) {
     return PodWith(R"({"name":"v","persistentVolumeClaim":{"claimName":"c","readOnly":)" +

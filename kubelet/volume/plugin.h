@@ -106,17 +106,19 @@ class VolumePlugin {  // thread safe
     (void)paths, (void)volume, (void)stop;
     return {};
   }
-  // Returns the host path.
-  virtual Result<std::string> SetUp(const VolumeInput& input, std::stop_token stop) = 0;
   // After UnmapDevice, before the link goes: undoes what was done once for all pods, if no other pod has the device.
   virtual Result<> ReleaseDevice(const Paths& paths, const PublishedVolume& volume, std::stop_token stop) {
     (void)paths, (void)volume, (void)stop;
     return {};
   }
+  // Returns the host path.
+  virtual Result<std::string> SetUp(const VolumeInput& input, std::stop_token stop) = 0;
   // Whether Expand has to be called: attached volumes may have grown.
   virtual bool Expands(const VolumeInput& input) const { return !AttachName(input).empty(); }
-  // Grows the volume on this node to the persistent volume's capacity; called after SetUp or Device if the claim's
-  // status has less. `path`: what those returned.
+  // Grows the volume on this node to the persistent volume's capacity; called after SetUp or Device. `path`: what those
+  // returned. kTimeout, kUnavailable, kTooManyRequests, kConflict, kCancelled: it may be under way, or was not tried.
+  // kInvalid: not while the volume is in use. kBadRequest, kGone, kNotFound: the volume cannot have that size. Others: it has
+  // failed for good.
   virtual Result<> Expand(const VolumeInput& input, const std::string& path, std::stop_token stop) {
     (void)input, (void)path, (void)stop;
     return Error(Code::kUnimplemented, "volume plugin " + name() + " cannot expand volumes");

@@ -28,6 +28,14 @@ void PodVolumes::Forget(const std::string& uid) {
   volumes_.erase(uid);
 }
 
+bool PodVolumes::IsMounted(const std::string& uid, const std::string& volume) const {
+  MutexLock lock(mutex_);
+  const auto pod = volumes_.find(uid);
+  if (pod == volumes_.end()) return false;
+  const auto it = pod->second.find(volume);
+  return it != pod->second.end() && !it->second.path.empty();
+}
+
 bool PodVolumes::OthersUse(const corev1::PersistentVolumeClaim& claim, const std::string& uid) const {
   MutexLock lock(mutex_);
   for (const auto& [pod, volumes] : volumes_) {

@@ -26,6 +26,8 @@ class PodVolumes {  // thread safe
   // Records a mount. Empty `path`: it failed. True: it is not a refresh.
   bool Note(const std::string& plugin, const VolumeInput& input, const std::string& path);
   void Forget(const std::string& uid);
+  // `volume`: in the pod's spec.
+  bool IsMounted(const std::string& uid, const std::string& volume) const;
   // Whether a pod other than `uid` uses the claim's volume.
   bool OthersUse(const corev1::PersistentVolumeClaim& claim, const std::string& uid) const;
   std::vector<PodVolume> All() const;

@@ -6,7 +6,6 @@
 #include "kubelet/volume/block_devices.h"
 #include "kubelet/volume/claim.h"
 #include "kubelet/volume/volume_metrics.h"
-#include "lib/api/quantity.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
 #include "lib/k8s/pods/pod_util.h"
@@ -47,22 +46,19 @@ Error NotMapped(const Error& error, const char* step, const std::string& name) {
   return error.Wrap(std::string("MapVolume.") + step + " failed for volume \"" + name + "\" ");
 }
 
-api::Amount Storage(const google::protobuf::Map<std::string, Quantity>& amounts) {
-  auto it = amounts.find("storage");
-  return it == amounts.end() ? api::Amount() : api::Amount::Of(it->second);
-}
-
 }  // namespace
 
 VolumeManager::VolumeManager(Mounter& mounter, ObjectSource& objects,
                              std::vector<std::unique_ptr<VolumePlugin>> plugins, NodeFunction node,
-                             std::function<void()> in_use_changed, SeLinuxSettings selinux)
+                             std::function<void()> in_use_changed, SeLinuxSettings selinux,
+                             VolumeExpander::Tell tell)
     : mounter_(mounter),
       objects_(objects),
       plugins_(std::move(plugins)),
       node_(node),
       in_use_(std::move(node), std::move(in_use_changed)),
-      selinux_(std::move(selinux)) {}
+      selinux_(std::move(selinux)),
+      expander_(objects, std::move(tell)) {}
 
 void VolumeManager::Restore(const Paths& paths) {
   const auto uids = ListDir(paths.Pods());
@@ -83,6 +79,10 @@ void VolumeManager::Restore(const Paths& paths) {
   }
 }
 
+Result<VolumePaths> VolumeManager::Mount(const corev1::Pod& pod, const NodeContext& node,
+                                         std::stop_token stop) {
+  VolumePaths paths;
+  std::optional<Error> first;
   {
     MutexLock lock(mutex_);
     if (removing_.contains(pod.metadata().uid())) {
@@ -90,10 +90,6 @@ void VolumeManager::Restore(const Paths& paths) {
     }
     left_.erase(pod.metadata().uid());
   }
-Result<VolumePaths> VolumeManager::Mount(const corev1::Pod& pod, const NodeContext& node,
-                                         std::stop_token stop) {
-  VolumePaths paths;
-  std::optional<Error> first;
   in_use_.ClearWaiting(pod.metadata().uid());
   std::set<std::string> wanted = MountedNames(pod.spec());
   for (const auto& volume : pod.spec().volumes()) {
@@ -188,7 +184,7 @@ Result<MountedVolume> VolumeManager::MountWith(VolumePlugin& plugin, VolumeInput
   }
   auto path = plugin.SetUp(input, stop);
   if (!path) return NotSetUp(path.error(), "SetUp", input.name());
-  KEELSON_RETURN_IF_ERROR(ExpandIfAsked(plugin, input, *path, stop));
+  KEELSON_RETURN_IF_ERROR(ExpandIfGrown(plugin, input, *path, stop));
   const bool relabel = plugin.MayRelabel() && input.selinux_label.empty();
   return MountedVolume{std::move(*path), relabel, input.read_only || plugin.ReadOnly(), "", GroupOf(input)};
 }
@@ -200,7 +196,7 @@ Result<MountedVolume> VolumeManager::MapWith(VolumePlugin& plugin, VolumeInput& 
   auto link = MapDevice(mounter_, input.node.paths,
                         {input.pod.metadata().uid(), plugin.name(), input.name(), std::move(*device)});
   if (!link) return NotMapped(link.error(), "MapPodDevice", input.name());
-  KEELSON_RETURN_IF_ERROR(ExpandIfAsked(plugin, input, *link, stop));
+  KEELSON_RETURN_IF_ERROR(ExpandIfGrown(plugin, input, *link, stop));
   return MountedVolume{std::move(*link), false, input.read_only, "", GroupOf(input)};
 }
 
@@ -225,19 +221,14 @@ Result<> VolumeManager::StageOnce(VolumePlugin& plugin, const VolumeInput& input
   return plugin.Stage(input, stop);
 }
 
-Result<> VolumeManager::ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
+Result<> VolumeManager::ExpandIfGrown(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
                                       std::stop_token stop) {
-  if (!input.claim || input.read_only) return {};
-  const api::Amount asked = Storage(input.claim->spec().resources().requests());
-  const api::Amount capacity = Storage(input.persistent->spec().capacity());
-  if (capacity < asked || Storage(input.claim->status().capacity()) >= asked) return {};
-  if (!plugin.Expands(input)) return {};
-  auto expanded = plugin.Expand(input, path, stop);
-  if (!expanded) {
-    return IsBlock(input) ? NotMapped(expanded.error(), "NodeExpandVolume", input.name())
-                          : NotSetUp(expanded.error(), "NodeExpandVolume", input.name());
-  }
-  return objects_.MarkExpanded(*input.claim, capacity.ToQuantity());
+  const bool mounted = volumes_.IsMounted(input.pod.metadata().uid(), input.volume.name());
+  auto expanded = expander_.Expand(plugin, input, path, mounted, std::move(stop));
+  if (expanded || expanded.error().Is(Code::kCancelled)) return expanded;
+  constexpr char kWhile[] = " failed while expanding volume for volume \"";
+  return expanded.error().Wrap((IsBlock(input) ? "MapVolume.MarkVolumeAsMounted" : "MountVolume.Setup") +
+                               std::string(kWhile) + input.name() + "\" ");
 }
 
 std::optional<Result<VolumeMetrics>> VolumeManager::Measure(const Paths& paths, const std::string& path,

@@ -12,6 +12,7 @@
 
 #include "kubelet/container/container_config.h"
 #include "kubelet/volume/attached_volumes.h"
+#include "kubelet/volume/expansion/expansion.h"
 #include "kubelet/volume/plugin.h"
 #include "kubelet/volume/pod_volumes.h"
 #include "kubelet/volume/selinux/volumes.h"
@@ -24,10 +25,10 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
  public:
   // Also for the Node's labels.
   using NodeFunction = AttachedVolumes::NodeFunction;
-  // `in_use_changed`: VolumesInUse() differs from before; called without locks, may be empty.
+  // `in_use_changed`: VolumesInUse() differs from before; called without locks, may be empty. `tell`: events about growth.
   VolumeManager(Mounter& mounter, ObjectSource& objects, std::vector<std::unique_ptr<VolumePlugin>> plugins,
                 NodeFunction node = {}, std::function<void()> in_use_changed = {},
-                SeLinuxSettings selinux = {});
+                SeLinuxSettings selinux = {}, VolumeExpander::Tell tell = {});
 
   // Finds the attached volumes that an earlier kubelet has set up: they are in use until their pods are removed, and must
   // not be detached meanwhile. Call before the node's status is first reported.
@@ -58,6 +59,8 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   std::set<std::string> WaitingForAttach() const { return in_use_.Waiting(); }
   // Whether the pod is one of these, and waits in vain: the node takes no more volumes.
   bool ExceedsAttachLimit(const std::string& uid) const { return in_use_.WaitsInVain(uid); }
+  // Whether a volume of the pod has not grown yet, and a sync of the pod tries again.
+  bool RetriesExpansion(const std::string& uid) const { return expander_.RetriesFor(uid); }
   // What the plugin tells of the volume at or above `path`. nullopt: the plugin leaves that to the file system.
   std::optional<Result<VolumeMetrics>> Measure(const Paths& paths, const std::string& path,
                                                std::stop_token stop);
@@ -72,7 +75,7 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   Result<> ChooseLabel(VolumePlugin& plugin, VolumeInput& input);
   Result<> Attach(VolumePlugin& plugin, VolumeInput& input);
   Result<> StageOnce(VolumePlugin& plugin, const VolumeInput& input, std::stop_token stop);
-  Result<> ExpandIfAsked(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
+  Result<> ExpandIfGrown(VolumePlugin& plugin, const VolumeInput& input, const std::string& path,
                          std::stop_token stop);
   using OfVolume = std::function<Result<>(const PublishedVolume& volume, const std::string& plugin_dir)>;
   // Of each volume with a directory; all of them, the first failure is returned.
@@ -114,6 +117,7 @@ class VolumeManager {  // thread safe; calls for one pod come one at a time
   AttachedVolumes in_use_;
   PodVolumes volumes_;
   SeLinuxVolumes selinux_;
+  VolumeExpander expander_;
   mutable Mutex mutex_;
   CondVar stage_free_;
   std::set<std::string> staging_ KEELSON_GUARDED_BY(mutex_);   // stage paths at work

@@ -87,6 +87,7 @@ Result<> VolumeManager::Unmount(const Paths& paths, const std::string& uid, std:
   KEELSON_RETURN_IF_ERROR(UnmountUnder(paths.Pod(uid)));
   volumes_.Forget(uid);
   selinux_.Forget(uid);
+  expander_.Forget(uid);
   in_use_.ClearWaiting(uid);
   return {};
 }

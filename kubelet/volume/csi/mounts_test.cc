@@ -357,27 +357,6 @@ TEST_F(MountsTest, TheFsGroupIsTheKubeletsOrTheDriversToApply) {
   }
 }
 
-TEST_F(MountsTest, GrowsOnTheNode) {
-  Grow();
-  ASSERT_EQ(Problem(Claiming()), "");
-  EXPECT_TRUE(objects_.expanded.empty()) << "the driver does not grow volumes on nodes";
-  driver_->SetCapabilities({"STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME"});
-  driver_->Calls();
-  driver_->Fail("NodeExpandVolume", kInternal, "no room");
-  EXPECT_EQ(
-      Problem(Claiming()),
-      "MountVolume.NodeExpandVolume failed for volume \"pv-1\" : Expander.NodeExpand failed to expand the "
-      "volume : rpc error: code = Internal desc = no room");
-  EXPECT_NE(Problem(Claiming()), "");
-  EXPECT_EQ(driver_->Calls(), Strings{"expand vol-1"}) << "again after a wait";
-  clock_.Advance(std::chrono::milliseconds(500));
-  ASSERT_EQ(Problem(Claiming()), "");
-  EXPECT_THAT(driver_->LastRequest("NodeExpandVolume"),
-              AllOf(HasSubstr("required_bytes: 2147483648"), HasSubstr("volume_path: \"" + Target() + "\""),
-                    HasSubstr("staging_target_path: \"" + Staging() + "\"")));
-  EXPECT_EQ(objects_.expanded, Strings{"c"});
-}
-
 TEST_F(MountsTest, TheDriverTellsUsage) {
   ASSERT_EQ(Problem(Claiming()), "");
   const std::string path = manager_->volumes().All().at(0).Directory();

@@ -33,6 +33,8 @@ Error ErrorOf(const grpc::Status& status, const std::stop_token& stop) {
   Error error = rpc::GoError(status);
   if (stop.stop_requested()) return Error(Code::kCancelled, error.message());
   switch (status.error_code()) {
+    case grpc::StatusCode::INVALID_ARGUMENT:
+      return Error(Code::kBadRequest, error.message());
     case grpc::StatusCode::CANCELLED:  // by the driver
       return Error(Code::kUnavailable, error.message());
     case grpc::StatusCode::FAILED_PRECONDITION:  // final, unlike ABORTED, with which rpc puts it together

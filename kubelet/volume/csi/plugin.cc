@@ -83,13 +83,13 @@ class Plugin : public VolumePlugin {
   Result<> UnmapDevice(const Paths& paths, const PublishedVolume& volume, std::stop_token stop) override {
     return devices_.Unpublish(paths, volume, std::move(stop));
   }
+  Result<> ReleaseDevice(const Paths& paths, const PublishedVolume& volume, std::stop_token stop) override {
+    return devices_.Release(paths, volume, std::move(stop));
+  }
 
   // Volumes of a driver that does not grow them on nodes are as large as its controller made them.
   bool Expands(const VolumeInput& input) const override {
     if (!input.persistent) return false;
-  Result<> ReleaseDevice(const Paths& paths, const PublishedVolume& volume, std::stop_token stop) override {
-    return devices_.Release(paths, volume, std::move(stop));
-  }
     auto client = drivers_.Client(SourceOf(input).driver);
     if (!client) return true;
     const auto capabilities = (*client)->GetCapabilities({});
@@ -142,7 +142,9 @@ class Plugin : public VolumePlugin {
   Result<> ExpandNow(const VolumeInput& input, const std::string& path, std::stop_token stop) {
     const VolumeSource source = SourceOf(input);
     KEELSON_ASSIGN_OR_RETURN(auto client, drivers_.Client(source.driver));
-    KEELSON_ASSIGN_OR_RETURN(const NodeCapabilities capabilities, client->GetCapabilities(stop));
+    const auto capabilities = client->GetCapabilities(stop);
+    // Nothing has been asked of the driver yet.
+    if (!capabilities) return Error(Code::kUnavailable, capabilities.error().message());
     ExpandRequest request;
     request.volume_id = source.handle;
     request.bytes = CapacityOf(*input.persistent);
@@ -150,14 +152,14 @@ class Plugin : public VolumePlugin {
     if (IsBlock(input)) {
       const DevicePaths where = DevicePathsOf(input.node.paths, input.name(), input.pod.metadata().uid());
       request.volume_path = where.publish;
-      if (capabilities.stage) request.staging_path = where.staging;
-      request.capability = BlockCapability(source, capabilities);
+      if (capabilities->stage) request.staging_path = where.staging;
+      request.capability = BlockCapability(source, *capabilities);
     } else {
       request.volume_path = path;
-      if (capabilities.stage) {
+      if (capabilities->stage) {
         request.staging_path = StagingPath(input.node.paths, source.driver, source.handle);
       }
-      request.capability = MountCapability(source, capabilities, input.pod);
+      request.capability = MountCapability(source, *capabilities, input.pod);
       request.capability.group.reset();
     }
     return client->Expand(request, std::move(stop));

@@ -24,7 +24,10 @@ class VolumeTest : public ::testing::Test {
   void Use(std::vector<std::unique_ptr<VolumePlugin>> plugins) {
     manager_ = std::make_unique<VolumeManager>(
         mounter_, objects_, std::move(plugins), [this] { return node_object_; }, std::function<void()>(),
-        selinux_);
+        selinux_,
+        [this](const corev1::Pod&, const corev1::PersistentVolumeClaim&, const std::string&,
+               const std::string& reason,
+               const std::string& message) { events_.push_back(reason + ": " + message); });
   }
   // Its container mounts all the volumes.
   corev1::Pod PodWith(const std::string& volumes, const std::string& uid = "u") {
@@ -54,7 +57,8 @@ class VolumeTest : public ::testing::Test {
   FakeObjects objects_{clock_};
   NodeContext node_;
   std::shared_ptr<const corev1::Node> node_object_;
-  SeLinuxSettings selinux_;  // of the next Use()
+  SeLinuxSettings selinux_;          // of the next Use()
+  std::vector<std::string> events_;  // about growth
   std::unique_ptr<VolumeManager> manager_;
 };
 

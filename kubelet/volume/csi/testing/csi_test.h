@@ -60,12 +60,12 @@ class CsiTest : public VolumeTest {
             "csi":{"driver":"disk.example.com","volumeHandle":"vol-1")" +
         source + "}" + spec + "}}");
   }
-  // The claim asks for more than it shows.
-  void Grow() {
+  // The claim shows less than its volume has. `status` begins with a comma.
+  void Grow(const std::string& status = "", const std::string& asked = "2Gi") {
     objects_.Put<corev1::PersistentVolumeClaim>(
         R"({"metadata":{"name":"c","namespace":"n","uid":"cu"},"spec":{"volumeName":"pv-1",
-            "resources":{"requests":{"storage":"2Gi"}}},
-            "status":{"phase":"Bound","capacity":{"storage":"1Gi"}}})");
+            "resources":{"requests":{"storage":")" +
+        asked + R"("}}},"status":{"phase":"Bound","capacity":{"storage":"1Gi"})" + status + "}}");
   }
   corev1::Pod Claiming(const std::string& uid = "u") {
     return PodWith(R"({"name":"v","persistentVolumeClaim":{"claimName":"c"}})", uid);
