@@ -9,12 +9,13 @@
 namespace keelson::rpc {
 namespace {
 
-grpc::ChannelArguments Arguments() {
+// `connecting`: how long a connection may take at least.
+grpc::ChannelArguments Arguments(std::chrono::milliseconds connecting = std::chrono::milliseconds(100)) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(connecting.count()));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   // Peers are on this machine or named by the administrator, so a proxy from the environment does not
   // apply.
@@ -68,7 +69,8 @@ Code CodeOf(grpc::StatusCode code) {
 }  // namespace
 
 std::shared_ptr<grpc::Channel> UnixChannel(const std::string& socket_path) {
-  grpc::ChannelArguments arguments = Arguments();
+  // A peer on a busy machine answers late.
+  grpc::ChannelArguments arguments = Arguments(std::chrono::seconds(5));
   // The default authority would be the escaped path, which Go's HTTP/2 server refuses.
   arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
   return grpc::CreateCustomChannel("unix:" + socket_path, grpc::InsecureChannelCredentials(), arguments);

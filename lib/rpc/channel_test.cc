@@ -2,7 +2,11 @@
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include "lib/base/fd.h"
+#include "lib/base/file.h"
 #include "lib/rpc/proto/etcd.grpc.pb.h"
 
 namespace keelson::rpc {
@@ -41,6 +45,26 @@ TEST(CallTest, AbsentServerIsUnavailable) {
   Result<> done = call.Done(kv->Range(call.context(), request, &reply), "range");
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), Code::kUnavailable);
+}
+
+// A connection may take as long as a busy machine needs.
+TEST(CallTest, APeerThatDoesNotAnswerYetIsNotAbsent) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = ::testing::TempDir() + "/channel_test." + std::to_string(::getpid());
+  ASSERT_LT(path.size(), sizeof address.sun_path);
+  path.copy(address.sun_path, path.size());
+  const UniqueFd silent(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(silent.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(silent.get(), 1), 0);
+  auto kv = etcdserverpb::KV::NewStub(UnixChannel(path));
+  etcdserverpb::RangeRequest request;
+  etcdserverpb::RangeResponse reply;
+  Call call(std::chrono::milliseconds(600));
+  Result<> done = call.Done(kv->Range(call.context(), request, &reply), "range");
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), Code::kTimeout) << done.error().message();
+  EXPECT_TRUE(RemoveFile(path));
 }
 
 TEST(CallTest, StopCancels) {
