@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <map>
 
 #include "lib/client/leader_election.h"
 
@@ -13,6 +14,31 @@ Error Wrong(std::string message) { return Error(Code::kInvalid, std::move(messag
 
 const std::set<std::string> kAll{kAttacher, kHealthMonitor,      kModifier,   kProvisioner,
                                  kResizer,  kSnapshotController, kSnapshotter};
+
+// What each gate does is always there, or never.
+const std::map<std::string, bool> kFeatureGates{
+    {"AnnotateFsResize", true},
+    {"CSIVolumeGroupSnapshot", false},
+    {"CrossNamespaceVolumeDataSource", false},
+    {"HonorPVReclaimPolicy", true},
+    {"RecoverVolumeExpansionFailure", true},
+    {"ReleaseLeaderElectionOnExit", true},
+    {"Topology", true},
+    {"VolumeAttributesClass", true},
+    {"VolumeSnapshotTopology", false},
+};
+
+Result<> ValidateFeatureGate(const std::string& text) {
+  const size_t equals = text.find('=');
+  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  if (value != "true" && value != "false") {
+    return Wrong("--feature-gates: " + text + " is neither GATE=true nor GATE=false");
+  }
+  const auto gate = kFeatureGates.find(text.substr(0, equals));
+  if (gate == kFeatureGates.end()) return Wrong("--feature-gates: " + text + ": the gate is unknown");
+  if (gate->second == (value == "true")) return {};
+  return Wrong("--feature-gates: " + text + " is not supported");
+}
 
 Result<> ValidateNode(const Config& config) {
   if (config.node_deployment_immediate_binding) {
@@ -88,6 +114,7 @@ Result<> Validate(const Config& config) {
     return Wrong("--enable-capacity needs the provisioner among --controllers");
   }
   KEELSON_RETURN_IF_ERROR(ParseEndpoint(config.http_endpoint));
+  for (const std::string& gate : config.feature_gates) KEELSON_RETURN_IF_ERROR(ValidateFeatureGate(gate));
   KEELSON_RETURN_IF_ERROR(ValidateNode(config));
   if (config.capacity_ownerref_level != -1) {
     return Wrong("--capacity-ownerref-level: only -1 (no owner) is supported");

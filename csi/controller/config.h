@@ -17,7 +17,8 @@ struct Config {
   std::chrono::milliseconds timeout{std::chrono::seconds(15)};
   std::chrono::milliseconds retry_start{std::chrono::seconds(1)}, retry_max{std::chrono::minutes(5)};
   int worker_threads = 10;
-  std::string http_endpoint;  // IP:PORT or :PORT; empty: none
+  std::vector<std::string> feature_gates;  // GATE=true or GATE=false, of the stock sidecars
+  std::string http_endpoint;               // IP:PORT or :PORT; empty: none
   std::string metrics_path = "/metrics";
 
   bool leader_election = false;

@@ -79,6 +79,13 @@ TEST(ConfigTest, Validate) {
       },
       "exclude each other");
   refuses([](Config& c) { c.worker_threads = 0; }, "--worker-threads");
+  refuses([](Config& c) { c.feature_gates = {"Topology=false"}; }, "Topology=false is not supported");
+  refuses([](Config& c) { c.feature_gates = {"CrossNamespaceVolumeDataSource=true"}; }, "is not supported");
+  refuses([](Config& c) { c.feature_gates = {"Topology=true", "Else=true"}; }, "the gate is unknown");
+  refuses([](Config& c) { c.feature_gates = {"Topology"}; }, "neither GATE=true nor");
+  Config gates;
+  gates.feature_gates = {"Topology=true", "HonorPVReclaimPolicy=true", "CSIVolumeGroupSnapshot=false"};
+  EXPECT_TRUE(Validate(gates));
   refuses([](Config& c) { c.retry_start = c.retry_max * 2; }, "--retry-interval");
 }
 

@@ -75,7 +75,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
       "Which to run: provisioner, attacher, resizer, modifier, snapshotter, snapshot-controller, "
       "health-monitor; * is all, -NAME all but that");
   add("--timeout", config.timeout, "Limit of each call of the driver");
-  add("--worker-threads", config.worker_threads, "Most operations of one kind at a time");
+  add("--worker-threads,--workers", config.worker_threads, "Most operations of one kind at a time");
+  add("--feature-gates", config.feature_gates,
+      "GATE=true or GATE=false, as the stock sidecars have them; a gate can only be set to what is in "
+      "effect");
   add("--retry-interval-start", config.retry_start,
       "Wait after the first failure; doubles with each failure");
   add("--retry-interval-max", config.retry_max, "Longest wait after a failure");
