@@ -108,7 +108,7 @@ Result<> VolumeExpander::Expand(VolumePlugin& plugin, const VolumeInput& input, 
   const Growth growth = Begin(input, capacity);
   if (growth == Growth::kNone) return {};
   const bool expands = plugin.Expands(input);
-  const Result<> done = expands ? Grow(plugin, input, path, growth, capacity, std::move(stop)) : Result<>();
+  Result<> done = expands ? Grow(plugin, input, path, growth, capacity, std::move(stop)) : Result<>();
   End(input, expands ? std::optional(capacity) : std::nullopt, done);
   // A volume that cannot grow now is still one to use.
   if (done || done.error().Is(Code::kInvalid)) return {};
