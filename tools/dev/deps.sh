@@ -1,14 +1,17 @@
 # Debian packages: for building, for running a cluster, for the tests.
 
-BUILD_PACKAGES=(
+# What runs at a build, or is the same for every processor; and what programs are linked with (packages.sh: for another processor).
+BUILD_TOOLS=(
   g++ cmake ninja-build python3 pkg-config ccache lld git ca-certificates
-  libnghttp2-dev libssl-dev libsodium-dev zlib1g-dev
-  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
-  libnl-3-dev libnl-route-3-dev libnl-genl-3-dev libnftnl-dev libmnl-dev
-  libsystemd-dev libblkid-dev libyaml-cpp-dev libldns-dev libre2-dev libexpected-dev libspdlog-dev libfmt-dev libcli11-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
-  libbpf-dev clang llvm
+  protobuf-compiler protobuf-compiler-grpc libexpected-dev libcli11-dev clang llvm
 )
+BUILD_LIBRARIES=(
+  libnghttp2-dev libssl-dev libsodium-dev zlib1g-dev libgrpc++-dev libprotobuf-dev libabsl-dev
+  libnl-3-dev libnl-route-3-dev libnl-genl-3-dev libnftnl-dev libmnl-dev
+  libsystemd-dev libblkid-dev libyaml-cpp-dev libldns-dev libre2-dev libspdlog-dev libfmt-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libbpf-dev
+)
+BUILD_PACKAGES=("${BUILD_TOOLS[@]}" "${BUILD_LIBRARIES[@]}")
 RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 util-linux e2fsprogs busybox-static umoci skopeo openssl curl procps kmod tzdata)
 # libclang-dev and llvm-dev: a plugin of clang-tidy includes their headers (tests/lint/tidy_scope.cc).
 # containernetworking-plugins: a cluster is tested with other CNI plugins than ours as well.

@@ -3,23 +3,26 @@
 
 PACKAGES_DIR=$ROOT/build/packages
 
-# packages [--root SUITE] [--rpm] [--version V] [--output DIR]
+# packages [--root SUITE [--arch ARCHITECTURE]] [--rpm] [--version V] [--output DIR]
 packages_command() {
-  local suite='' form=deb version='' output=''
+  local suite='' arch='' form=deb version='' output=''
   while [ $# -gt 0 ]; do
     case $1 in
       --root) suite=${2:-} && shift 2 ;;
+      --arch) arch=${2:-} && shift 2 ;;
       --rpm) form=rpm && shift ;;
       --version) version=${2:-} && shift 2 ;;
       --output) output=${2:-} && shift 2 ;;
-      *) die "usage: ./dev packages [--root SUITE] [--rpm] [--version V] [--output DIR]" ;;
+      *) die "usage: ./dev packages [--root SUITE [--arch ARCHITECTURE]] [--rpm] [--version V] [--output DIR]" ;;
     esac
   done
-  output=$(realpath -m "${output:-$PACKAGES_DIR${suite:+/$suite}}")
+  [ -z "$arch" ] || [ "$arch" != "$(dpkg --print-architecture)" ] || arch=
+  [ -z "$arch" ] || [ -n "$suite" ] || die "--arch takes --root: another processor's libraries do not belong on this machine"
+  output=$(realpath -m "${output:-$PACKAGES_DIR${suite:+/$suite}${arch:+-$arch}}")
   export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$ROOT" log -1 --format=%ct)}
   if [ -n "$suite" ]; then
     [ "$form" = deb ] || die "--root makes Debian packages"
-    packages_in_root "$suite" "$version" "$output"
+    packages_in_root "$suite" "$arch" "$version" "$output"
   else
     packages_here "$form" "$version" "$output"
   fi
@@ -62,7 +65,7 @@ packages_deb() {
   if [ -n "${KEELSON_MAINTAINER:-}" ]; then
     sed -i "s/Keelson developers <keelson@localhost.localdomain>/${KEELSON_MAINTAINER//\//\\/}/" "$work"/keelson/debian/{control,changelog}
   fi
-  (cd "$work/keelson" && KEELSON_PROGRAMS=$BIN dpkg-buildpackage -d -b -us -uc) >"$output/build.log" 2>&1 ||
+  (cd "$work/keelson" && KEELSON_PROGRAMS=$BIN dpkg-buildpackage -d -b -us -uc ${KEELSON_ARCH:+-a"$KEELSON_ARCH"}) >"$output/build.log" 2>&1 ||
     { tail -n 30 "$output/build.log" >&2; die "packages cannot be built; see $output/build.log"; }
   mv "$work"/*.deb "$work"/*.buildinfo "$work"/*.changes "$output/"
   rm -rf "$work"
@@ -121,19 +124,45 @@ packages_root_for_building() {
   cp -a --reflink=auto "$PACKAGES_DIR/roots/$1/." "$2/" && rm "$2/.keelson-ready"
 }
 
+# What a build in a root installs there. For another processor the tools are the machine's own, the libraries are that processor's,
+# and the compiler is Debian's cross compiler. Runs inside of the root.
+packages_install_tools() {
+  local arch=$1 wanted=(debhelper dpkg-dev fakeroot cmake git python3) libraries=() library triplet
+  apt-get update -qq
+  if [ -z "${KEELSON_BIN:-}" ]; then
+    # shellcheck disable=SC2207
+    libraries=("${BUILD_LIBRARIES[@]}" $(boost_packages))
+    wanted+=("${BUILD_TOOLS[@]}")
+    [ -n "$arch" ] || wanted+=("${libraries[@]}")
+  fi
+  if [ -n "$arch" ]; then
+    dpkg --add-architecture "$arch"
+    apt-get update -qq
+    wanted+=("crossbuild-essential-$arch")
+    for library in "${libraries[@]}"; do wanted+=("$library:$arch"); done
+  fi
+  apt-get install -y -qq --no-install-recommends "${wanted[@]}" >/dev/null
+  [ -n "$arch" ] || return 0
+  # The name that a cross compiler looks for with -fuse-ld=lld; lld links for every processor.
+  triplet=$(dpkg-architecture -f -a"$arch" -qDEB_HOST_GNU_TYPE)
+  ln -sf /usr/bin/ld.lld "/usr/local/bin/$triplet-ld.lld"
+}
+
 # Compiles and packs in a copy of that root: what the machine has installed plays no part. The repository has the same path there and
 # a build directory of its own, so that ccache knows each unit that the suites' compilers agree on.
 packages_in_root() {
-  local suite=$1 version=$2 output=$3 root=$PACKAGES_DIR/roots/$1-build cache=${CCACHE_DIR:-$HOME/.cache/ccache}
+  local suite=$1 arch=$2 version=$3 output=$4 cache=${CCACHE_DIR:-$HOME/.cache/ccache}
+  local kind=$suite${arch:+-$arch}
+  local root=$PACKAGES_DIR/roots/$kind-build tree=$PACKAGES_DIR/roots/$kind-tree
   need_root
   mkdir -p "$PACKAGES_DIR/roots" "$output" "$cache"
   packages_root "$suite"
   root_once "$root" '' packages_root_for_building "$suite"
-  mkdir -p "$root$ROOT" "$root/ccache" "$PACKAGES_DIR/roots/$suite-tree"
-  step "building in a root of $suite"
+  mkdir -p "$root$ROOT" "$root/ccache" "$tree"
+  step "building in a root of $suite${arch:+ for $arch}"
   export ROOT
-  unshare --mount --propagation private bash -euo pipefail -s "$root" "$cache" "$PACKAGES_DIR/roots/$suite-tree" "$version" <<'INSIDE' ||
-root=$1 cache=$2 tree=$3 version=$4
+  unshare --mount --propagation private bash -euo pipefail -s "$root" "$cache" "$tree" "$arch" "$version" <<'INSIDE' ||
+root=$1 cache=$2 tree=$3 arch=$4 version=$5
 mount --bind "$ROOT" "$root$ROOT"
 mount --bind "$tree" "$root$ROOT/build"
 mount --bind "$cache" "$root/ccache"
@@ -149,11 +178,14 @@ set -euo pipefail
 cd "$ROOT"
 export DEBIAN_FRONTEND=noninteractive CCACHE_DIR=/ccache LC_ALL=C.UTF-8
 if [ ! -e /.keelson-tools ]; then
-  apt-get update -qq
   source tools/dev/deps.sh
-  [ -n "\${KEELSON_BIN:-}" ] || compile="\${BUILD_PACKAGES[*]} \$(boost_packages)"
-  apt-get install -y -qq --no-install-recommends debhelper dpkg-dev fakeroot cmake git python3 \${compile:-} >/dev/null
+  source tools/dev/packages.sh
+  packages_install_tools "$arch"
   touch /.keelson-tools
+fi
+if [ -n "$arch" ]; then
+  export KEELSON_ARCH=$arch CMAKE_TOOLCHAIN_FILE=$ROOT/cmake/Cross.cmake
+  export KEELSON_TRIPLET=\$(dpkg-architecture -f -a"$arch" -qDEB_HOST_GNU_TYPE)
 fi
 git config --global --add safe.directory "$ROOT"
 ./dev packages --output "$ROOT/build/packages" ${version:+--version "$version"}
@@ -161,8 +193,7 @@ BUILD
 exec chroot "$root" bash /build.sh
 INSIDE
     die "packages cannot be built in $root"
-  mv "$PACKAGES_DIR/roots/$suite-tree/packages"/*.deb "$PACKAGES_DIR/roots/$suite-tree/packages"/*.buildinfo \
-    "$PACKAGES_DIR/roots/$suite-tree/packages"/*.changes "$output/"
+  mv "$tree/packages"/*.deb "$tree/packages"/*.buildinfo "$tree/packages"/*.changes "$output/"
   packages_index "$output"
-  step "packages for $suite are in $output"
+  step "packages for $kind are in $output"
 }
