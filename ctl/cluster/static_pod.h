@@ -20,7 +20,8 @@ struct StaticControlPlane {
   uint32_t uid = 0, gid = 0;       // of the user kube-controlplane
   std::string address;             // that its API server listens at, for probes
   uint16_t port = 0;
-  // Client URL of its member of etcd, where others can reach it: `kubeadm join --control-plane` looks for it. Empty: it has none.
+  // Client URL of its member of etcd, where others can reach it: `kubeadm join --control-plane` looks for it. Empty: it has none, or
+  // one that kubeadm's own etcd must not join.
   std::string etcd_url;
   std::vector<std::string> directories;  // of the host that the container sees and cannot write
   std::string begun;  // when the pod was wanted, RFC 3339: another time makes the kubelet start it anew

@@ -93,6 +93,22 @@ TEST(EtcdPlan, AMemberOfALostMachineIsRemoved) {
   EXPECT_TRUE(CheckLost(last, last.members[0], true).error().Is(Code::kInvalid)) << "also by force";
 }
 
+TEST(EtcdPlan, MembersAreOneMinorVersionApart) {
+  EtcdView view = View(3, 1, {2});
+  for (const Version& own : {Version{3, 5, 0}, Version{3, 5, 30}, Version{3, 6, 1}}) {
+    EXPECT_TRUE(CheckVersions(view, own));
+  }
+  EXPECT_THAT(CheckVersions(view, {3, 4, 23}).error().message(),
+              HasSubstr("etcd on this machine is 3.4, and the cluster's is 3.5: install etcd 3.5"));
+  view.members[2].status->version = "3.4.23";
+  EXPECT_TRUE(CheckVersions(view, {3, 4, 30}));
+  EXPECT_TRUE(CheckVersions(view, {3, 5, 16}));
+  EXPECT_THAT(CheckVersions(view, {3, 6, 0}).error().message(),
+              HasSubstr("that of member cp-3 is 3.4: members may be one minor version apart"));
+  view.members[0].status->version = "unknown";
+  EXPECT_FALSE(CheckVersions(view, {3, 5, 16}));
+}
+
 TEST(EtcdPlan, AMachineJoinsStepByStep) {
   using Do = JoinStep::Do;
   const std::vector<etcd::MemberInfo> others = {Info(1, "cp-1"), Info(2, "cp-2")};

@@ -117,6 +117,34 @@ Result<> CheckRemoval(const EtcdView& view, uint64_t id) {
                                                healthy, voters, quorum));
 }
 
+Result<> CheckVersions(const EtcdView& view, const Version& own) {
+  const auto text = [](const Version& version) {
+    return std::to_string(version.major) + "." + std::to_string(version.minor);
+  };
+  std::optional<Version> oldest;
+  std::string oldest_name;
+  for (const SeenMember& member : view.members) {
+    if (!member.status) continue;
+    KEELSON_ASSIGN_OR_RETURN(const Version version, ParseVersion(member.status->version));
+    if (oldest && *oldest <= version) continue;
+    oldest = version;
+    oldest_name = member.info.name;
+  }
+  if (!oldest) return {};
+  const auto minors = [](const Version& version) { return version.major * 1000 + version.minor; };
+  if (minors(own) < minors(*oldest)) {
+    return Error(Code::kInvalid, "etcd on this machine is " + text(own) + ", and the cluster's is " +
+                                     text(*oldest) + ": install etcd " + text(*oldest) +
+                                     " on this machine first");
+  }
+  if (minors(own) > minors(*oldest) + 1) {
+    return Error(Code::kInvalid, "etcd on this machine is " + text(own) + ", and that of member " +
+                                     oldest_name + " is " + text(*oldest) +
+                                     ": members may be one minor version apart; upgrade that member first");
+  }
+  return {};
+}
+
 JoinStep PlanJoin(const std::vector<etcd::MemberInfo>& members, const std::string& peer_url, bool has_data) {
   for (const etcd::MemberInfo& member : members) {
     if (!HasPeerUrl(member, peer_url)) continue;

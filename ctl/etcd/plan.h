@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ctl/host/versions.h"
 #include "lib/etcd/member.h"
 
 namespace keelson::ctl {
@@ -42,6 +43,10 @@ Result<> CheckLost(const EtcdView& view, const SeenMember& member, bool force);
 
 // Whether the cluster keeps a quorum of healthy voters without the member. kUnavailable: it does not.
 Result<> CheckRemoval(const EtcdView& view, uint64_t id);
+
+// Whether an etcd of version `own` may become a member beside those that answer. kInvalid: it is older than the cluster's version, which is
+// its oldest member's, and would not start; or more than one minor version newer than a member, which its entries could end.
+Result<> CheckVersions(const EtcdView& view, const Version& own);
 
 // What a machine with this peer URL has to do to become a member.
 struct JoinStep {

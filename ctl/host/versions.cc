@@ -53,4 +53,15 @@ Result<std::string> InstalledVersion(const Host& host, const std::string& progra
   return version;
 }
 
+Result<std::string> InstalledEtcdVersion(const Host& host) {
+  constexpr std::string_view kLabel = "etcd Version: ";
+  KEELSON_ASSIGN_OR_RETURN(const std::string said, host.Ask({"etcd", "--version"}));
+  for (std::string_view line : Split(said, '\n')) {
+    if (!line.starts_with(kLabel)) continue;
+    const std::string_view version = Trim(line.substr(kLabel.size()));
+    if (ParseVersion(version)) return std::string(version);
+  }
+  return Error(Code::kInvalid, "etcd does not tell its version: \"" + said + "\"");
+}
+
 }  // namespace keelson::ctl

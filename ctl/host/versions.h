@@ -24,5 +24,7 @@ Result<Version> ParseVersion(std::string_view text);
 // "v1.36.2", from what the program prints for --version: "Kubernetes v1.36.2". kNotFound: it is not installed. kInvalid: no
 // version can be read.
 Result<std::string> InstalledVersion(const Host& host, const std::string& program);
+// "3.5.16", of the etcd in PATH: "etcd Version: 3.5.16", and lines of other things. Errors as above.
+Result<std::string> InstalledEtcdVersion(const Host& host);
 
 }  // namespace keelson::ctl

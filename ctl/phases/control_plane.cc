@@ -6,6 +6,7 @@
 #include "ctl/host/runtime_facts.h"
 #include "ctl/host/units.h"
 #include "ctl/host/users.h"
+#include "ctl/host/versions.h"
 #include "ctl/phases/node_steps.h"
 #include "lib/api/meta.h"
 
@@ -26,6 +27,23 @@ Result<std::string> ImageFor(InitRun& run) {
   return SandboxImage(facts ? facts->config : "");
 }
 
+// Where `kubeadm join --control-plane` finds this machine's etcd; empty: nowhere. kubeadm adds a member of etcd 3.6 to the cluster. That
+// writes its attributes in a form that 3.4 does not know: a member of 3.4 ends when it meets them, at each start again (etcd's issue
+// 12987). Neither kubeadm nor etcd 3.6 checks the version before.
+std::string EtcdUrlForKubeadm(InitRun& run) {
+  const InitConfiguration& config = run.config();
+  if (!config.cluster.stacks_etcd()) return "";
+  const auto version = InstalledEtcdVersion(run.host());
+  if (version && *ParseVersion(*version) >= Version{3, 5, 0}) {
+    return EtcdUrl(config.advertise_address, kEtcdClientPort);
+  }
+  run.out()
+      << "[control-plane] etcd on this machine is " << (version ? *version : "of an unknown version")
+      << ": 'kubeadm join --control-plane' does not find it, as members of kubeadm's etcd 3.6 need 3.5 or "
+         "later beside them\n";
+  return "";
+}
+
 Result<StaticControlPlane> WantedPod(InitRun& run) {
   const Host& host = run.host();
   const InitConfiguration& config = run.config();
@@ -37,7 +55,7 @@ Result<StaticControlPlane> WantedPod(InitRun& run) {
   out.gid = user.gid;
   out.address = config.advertise_address;
   out.port = config.bind_port;
-  if (config.cluster.stacks_etcd()) out.etcd_url = EtcdUrl(config.advertise_address, kEtcdClientPort);
+  out.etcd_url = EtcdUrlForKubeadm(run);
   // The program, its libraries and loader, certificates of the system, and whatever the flags name.
   for (const char* directory : {"/usr", "/lib", "/lib64", "/etc/ssl", "/etc/pki", paths::kKubernetes}) {
     if (host.Exists(directory)) out.directories.emplace_back(directory);

@@ -8,6 +8,7 @@
 #include "ctl/etcd/view.h"
 #include "ctl/host/paths.h"
 #include "ctl/host/units.h"
+#include "ctl/host/versions.h"
 #include "ctl/phases/control_plane.h"
 #include "ctl/phases/join_control_plane.h"
 #include "ctl/phases/node_steps.h"
@@ -132,6 +133,8 @@ Result<> CheckEtcd(JoinRun& run) {
   if (!plane->config().cluster.stacks_etcd()) return {};
   run.out() << "[check-etcd] Checking that the etcd cluster is healthy\n";
   KEELSON_ASSIGN_OR_RETURN(const EtcdAccess access, AccessOf(*plane));
+  KEELSON_ASSIGN_OR_RETURN(const std::string installed, InstalledEtcdVersion(run.host()));
+  KEELSON_ASSIGN_OR_RETURN(const Version version, ParseVersion(installed));
   const std::string own = PeerUrl(*plane);
   std::string wrong;
   const auto done = Await(
@@ -145,7 +148,9 @@ Result<> CheckEtcd(JoinRun& run) {
           if (member.healthy() || std::find(urls.begin(), urls.end(), own) != urls.end()) continue;
           wrong = "member " + member.info.name + ": " + (member.error.empty() ? "no leader" : member.error);
         }
-        return wrong.empty();
+        if (!wrong.empty()) return false;
+        KEELSON_RETURN_IF_ERROR(CheckVersions(*view, version));
+        return true;
       },
       run.clock());
   return done || wrong.empty() ? done : Result<>(done.error().Wrap(wrong));

@@ -120,11 +120,25 @@ TEST_F(StaticPod, InitLeavesItToTheKubelet) {
 
 TEST_F(StaticPod, KubeadmFindsItsMemberOfEtcd) {
   config_.cluster.control_plane_endpoint = "api.example.com:6443";
+  host_.versions["etcd"] = "etcd Version: 3.5.16\nGit SHA: GitNotFound\n";
   ASSERT_TRUE(Run());
   EXPECT_EQ(At("/metadata/labels/component"), "etcd");
   EXPECT_EQ(At("/metadata/labels/tier"), "control-plane");
   EXPECT_EQ(At("/metadata/annotations/kubeadm.kubernetes.io~1etcd.advertise-client-urls"),
             "https://192.0.2.10:2379");
+}
+
+TEST_F(StaticPod, KubeadmDoesNotFindAnEtcdThatItsOwnWouldEnd) {
+  config_.cluster.control_plane_endpoint = "api.example.com:6443";
+  for (const char* told : {"etcd Version: 3.4.23\nGit SHA: GitNotFound\n", "etcd Version: ?\n", ""}) {
+    host_.versions["etcd"] = told;
+    ASSERT_TRUE(Run());
+    EXPECT_EQ(At("/metadata/labels/component"), "kube-controlplane") << told;
+    EXPECT_EQ(At("/metadata/annotations/kubeadm.kubernetes.io~1etcd.advertise-client-urls"), "(absent)")
+        << told;
+  }
+  EXPECT_THAT(out_.str(), HasSubstr("[control-plane] etcd on this machine is 3.4.23: 'kubeadm join"));
+  EXPECT_THAT(out_.str(), HasSubstr("[control-plane] etcd on this machine is of an unknown version: "));
 }
 
 TEST_F(StaticPod, TheMachineKeepsItsModeAndItsImage) {
