@@ -76,6 +76,18 @@ json::object TimeoutsDocument() {
   return out;
 }
 
+std::string TextOf(const std::vector<json::object>& documents, OutputFormat format) {
+  std::string out;
+  for (const json::object& document : documents) {
+    if (format == OutputFormat::kJson) {
+      out += ToJson(document);
+    } else {
+      out += (out.empty() ? "" : "---\n") + ToYaml(document);
+    }
+  }
+  return out;
+}
+
 json::object Titled(const char* kind) {
   json::object out;
   out["apiVersion"] = kKubeadmVersion;
@@ -113,7 +125,7 @@ json::object ClusterDocument(const ClusterConfiguration& cluster) {
   return out;
 }
 
-std::string InitDefaults() {
+std::string InitDefaults(OutputFormat format) {
   json::object token;
   token["groups"] = Texts({kDefaultTokenGroup});
   token["token"] = "abcdef.0123456789abcdef";
@@ -129,10 +141,10 @@ std::string InitDefaults() {
   out["localAPIEndpoint"] = std::move(endpoint);
   out["nodeRegistration"] = Node();
   out["timeouts"] = TimeoutsDocument();
-  return ToYaml(out) + "---\n" + ToYaml(ClusterDocument({}));
+  return TextOf({out, ClusterDocument({})}, format);
 }
 
-std::string JoinDefaults() {
+std::string JoinDefaults(OutputFormat format) {
   json::object token;
   token["apiServerEndpoint"] = "kube-apiserver:6443";
   token["token"] = "abcdef.0123456789abcdef";
@@ -145,17 +157,17 @@ std::string JoinDefaults() {
   out["discovery"] = std::move(discovery);
   out["nodeRegistration"] = Node();
   out["timeouts"] = TimeoutsDocument();
-  return ToYaml(out);
+  return TextOf({out}, format);
 }
 
-std::string ResetDefaults() {
+std::string ResetDefaults(OutputFormat format) {
   json::object out = Titled("ResetConfiguration");
   out["certificatesDir"] = "/etc/kubernetes/pki";
   out["criSocket"] = "unix:///var/run/containerd/containerd.sock";
-  return ToYaml(out);
+  return TextOf({out}, format);
 }
 
-std::string UpgradeDefaults() {
+std::string UpgradeDefaults(OutputFormat format) {
   json::object verb;
   verb["certificateRenewal"] = true;
   json::object out = Titled("UpgradeConfiguration");
@@ -163,7 +175,7 @@ std::string UpgradeDefaults() {
   out["node"] = std::move(verb);
   out["plan"].emplace_object();
   out["timeouts"] = TimeoutsDocument();
-  return ToYaml(out);
+  return TextOf({out}, format);
 }
 
 }  // namespace keelson::ctl

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ctl/config/documents.h"
+#include "ctl/output.h"
 
 namespace keelson::ctl {
 
@@ -12,10 +13,10 @@ namespace keelson::ctl {
 // reads it.
 boost::json::object ClusterDocument(const ClusterConfiguration& cluster);
 
-// Documents with all defaults: YAML, "---" between two.
-std::string InitDefaults();
-std::string JoinDefaults();
-std::string ResetDefaults();
-std::string UpgradeDefaults();
+// Documents with all defaults: YAML with "---" between two, or one JSON document after the other.
+std::string InitDefaults(OutputFormat format = OutputFormat::kYaml);
+std::string JoinDefaults(OutputFormat format = OutputFormat::kYaml);
+std::string ResetDefaults(OutputFormat format = OutputFormat::kYaml);
+std::string UpgradeDefaults(OutputFormat format = OutputFormat::kYaml);
 
 }  // namespace keelson::ctl

@@ -145,6 +145,40 @@ class Reset {
   std::vector<std::string> failures_;
 };
 
+struct ResetRun {
+  Host& host;
+  const ResetConfiguration& config;
+  const std::vector<std::string> ignored;
+  std::ostream& out;
+  std::ostream& err;
+  PhaseLog* const phase_log;
+
+  PhaseLog* log() const { return phase_log; }
+};
+
+Result<> Preflight(ResetRun& run) {
+  run.out << "[preflight] Running pre-flight checks\n";
+  KEELSON_RETURN_IF_ERROR(RunChecks({PrivilegedUserCheck()}, run.host, run.ignored, run.err));
+  return RequireInitSystem(run.host);
+}
+
+Result<> RemoveMember(ResetRun& run) {
+  return RemoveEtcdMember(run.host, run.ignored, run.config.dry_run, run.out, run.err);
+}
+
+Result<> CleanUpNode(ResetRun& run) {
+  KEELSON_RETURN_IF_ERROR(Reset(run.host, run.config, run.out, run.err).Run());
+  // The mark of an unfinished init or join goes last: until then the next one would not begin anew.
+  KEELSON_RETURN_IF_ERROR(RemoveWithLeftovers(run.host, paths::kEtcdRemoved));
+  return RemoveWithLeftovers(run.host, paths::kUnfinished);
+}
+
+constexpr Phase<ResetRun> kPhases[] = {
+    {"preflight", "Check that this user may do it", Preflight},
+    {"remove-etcd-member", "Take this machine's member out of etcd", RemoveMember},
+    {"cleanup-node", "Stop units, remove pods, files and data", CleanUpNode},
+};
+
 }  // namespace
 
 std::vector<std::string> DevicesOf(std::string_view table, const std::string& directory) {
@@ -185,27 +219,18 @@ ResetPlan PlanReset(const ResetConfiguration& config, const std::vector<std::str
   return out;
 }
 
-Result<> RunReset(Host& host, const ResetConfiguration& config, std::ostream& out, std::ostream& err) {
-  KEELSON_ASSIGN_OR_RETURN(
-      const std::vector<size_t> phases,
-      SelectPhases({"preflight", "remove-etcd-member", "cleanup-node"}, "", config.skip_phases));
-  KEELSON_ASSIGN_OR_RETURN(const std::vector<std::string> ignored,
-                           IgnoredChecks(config.ignore_preflight_errors));
-  for (size_t phase : phases) {
-    if (phase == 0) {
-      out << "[preflight] Running pre-flight checks\n";
-      KEELSON_RETURN_IF_ERROR(RunChecks({PrivilegedUserCheck()}, host, ignored, err));
-      KEELSON_RETURN_IF_ERROR(RequireInitSystem(host));
-    } else if (phase == 1) {
-      KEELSON_RETURN_IF_ERROR(RemoveEtcdMember(host, ignored, config.dry_run, out, err));
-    } else {
-      KEELSON_RETURN_IF_ERROR(Reset(host, config, out, err).Run());
-      // The mark of an unfinished init or join goes last: until then the next one would not begin anew.
-      KEELSON_RETURN_IF_ERROR(RemoveWithLeftovers(host, paths::kEtcdRemoved));
-      KEELSON_RETURN_IF_ERROR(RemoveWithLeftovers(host, paths::kUnfinished));
-    }
-  }
-  return {};
+std::string VolumesThatStay(const Host& host, const ResetConfiguration& config) {
+  const std::string directory = DataDirIn(CsiSettings(host));
+  return config.remove_volumes || !host.Exists(directory) ? "" : directory;
+}
+
+std::string DescribeResetPhases() { return DescribePhases(kPhases); }
+
+Result<> RunReset(Host& host, const ResetConfiguration& config, std::ostream& out, std::ostream& err,
+                  const ResetOptions& options) {
+  KEELSON_ASSIGN_OR_RETURN(std::vector<std::string> ignored, IgnoredChecks(config.ignore_preflight_errors));
+  ResetRun run{host, config, std::move(ignored), out, err, options.log};
+  return RunPhases(kPhases, options.phase, config.skip_phases, run);
 }
 
 }  // namespace keelson::ctl

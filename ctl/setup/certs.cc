@@ -1,10 +1,12 @@
 // nodectl certs check-expiration|renew|generate-csr|certificate-key
 #include <CLI/CLI.hpp>
+#include <boost/json.hpp>
 #include <iostream>
 
 #include "ctl/cluster/copy_certs.h"
 #include "ctl/pki/renew.h"
 #include "ctl/setup/common.h"
+#include "ctl/setup/verb_report.h"
 #include "ctl/verb.h"
 #include "lib/component/flag_adder.h"
 
@@ -14,6 +16,7 @@ namespace {
 struct Options {
   std::string config_file, root, certificates_dir, name;
   std::string kubeconfig_dir = "/etc/kubernetes";
+  bool dry_run = false;  // of renew and generate-csr
 };
 
 // Verbs share them; each has its own copy of the flags.
@@ -25,17 +28,21 @@ void AddFlags(CLI::App& verb, Options& options) {
   add("--rootfs", options.root, "Directory that stands for the root of the host's files");
 }
 
-Result<InitConfiguration> Configure(const Options& options) {
+void AddDryRunFlag(CLI::App& verb, Options& options) {
+  component::FlagAdder{verb}("--dry-run", options.dry_run, "Change nothing; say what would be done");
+}
+
+Result<InitConfiguration> Configure(const Options& options, std::ostream& err = std::cerr) {
   KEELSON_ASSIGN_OR_RETURN(const ConfigDocuments documents, ReadConfigFile(options.config_file));
   std::vector<std::string> warnings = documents.warnings;
   KEELSON_ASSIGN_OR_RETURN(InitConfiguration config, ReadInit(documents, warnings));
-  TellWarnings(warnings);
+  TellWarnings(warnings, err);
   if (!options.certificates_dir.empty()) config.cluster.certificates_dir = options.certificates_dir;
   return config;
 }
 
-CertificateStore StoreOf(Host& host, const InitConfiguration& config) {
-  return {host, config.cluster.certificates_dir, KeyKind(config.cluster.encryption_algorithm), std::cout};
+CertificateStore StoreOf(Host& host, const InitConfiguration& config, std::ostream& out = std::cout) {
+  return {host, config.cluster.certificates_dir, KeyKind(config.cluster.encryption_algorithm), out};
 }
 
 Result<int> CheckExpiration(const Options& options, const Settings& settings) {
@@ -58,10 +65,12 @@ Result<int> CheckExpiration(const Options& options, const Settings& settings) {
 }
 
 // All of them, or the one of that name.
-Result<int> RenewCertificates(const Options& options) {
-  KEELSON_ASSIGN_OR_RETURN(const InitConfiguration config, Configure(options));
-  const std::unique_ptr<Host> host = NewHost(options.root);
-  const CertificateStore store = StoreOf(*host, config);
+Result<> RenewCertificates(const Options& options, VerbReport& report, boost::json::object& fields) {
+  KEELSON_ASSIGN_OR_RETURN(const InitConfiguration config, Configure(options, report.err()));
+  ChosenHost host(options.root, options.dry_run, report.out());
+  const CertificateStore store = StoreOf(host.get(), config, report.out());
+  fields["dryRun"] = options.dry_run;
+  boost::json::array names, skipped;
   const bool all = options.name == "all";
   bool known = all;
   for (const ManagedCertificate& managed : ManagedCertificates()) {
@@ -71,25 +80,43 @@ Result<int> RenewCertificates(const Options& options) {
     const auto renewed = Renew(store, managed, config.cluster.certificate_validity);
     const bool told =
         !renewed && (renewed.error().Is(Code::kNotFound) || renewed.error().Is(Code::kUnimplemented));
+    if (renewed) {
+      names.emplace_back(managed.name);
+    } else {
+      skipped.push_back(boost::json::object{{"name", managed.name}, {"reason", renewed.error().message()}});
+    }
+    fields["renewed"] = names;
+    fields["skipped"] = skipped;
     if (!renewed && !(all && told)) return renewed.error();
-    std::cout << (renewed ? managed.long_name + " renewed" : renewed.error().message()) << "\n";
+    if (renewed && options.dry_run) continue;  // the host has said what it would write
+    report.out() << (renewed ? managed.long_name + " renewed" : renewed.error().message()) << "\n";
   }
   if (!known) return Error(Code::kInvalid, "unknown certificate \"" + options.name + "\"");
-  std::cout << "\nDone renewing certificates. You must restart kube-controlplane, so that it can use the new "
-               "certificates.\n";
-  return 0;
+  if (options.dry_run) return {};
+  report.out() << "\nDone renewing certificates. You must restart kube-controlplane, so that it can use the "
+                  "new certificates.\n";
+  return {};
 }
 
-Result<int> GenerateRequests(const Options& options) {
-  KEELSON_ASSIGN_OR_RETURN(InitConfiguration config, Configure(options));
-  const std::unique_ptr<Host> host = NewHost(options.root);
+Result<> GenerateRequests(const Options& options, VerbReport& report, boost::json::object& fields) {
+  KEELSON_ASSIGN_OR_RETURN(InitConfiguration config, Configure(options, report.err()));
+  ChosenHost host(options.root, options.dry_run, report.out());
   std::vector<std::string> warnings;
-  KEELSON_RETURN_IF_ERROR(Complete(config, LookAtMachine(*host), warnings));
+  KEELSON_RETURN_IF_ERROR(Complete(config, LookAtMachine(host.get()), warnings));
   KEELSON_ASSIGN_OR_RETURN(const std::vector<CertificatePlan> certificates, PlanCertificates(config));
   KEELSON_ASSIGN_OR_RETURN(const std::vector<KubeconfigPlan> kubeconfigs, PlanKubeconfigs(config));
-  KEELSON_RETURN_IF_ERROR(MakeRequests(StoreOf(*host, config), certificates, kubeconfigs,
-                                       options.kubeconfig_dir, config.cluster.cluster_name));
-  return 0;
+  fields["dryRun"] = options.dry_run;
+  fields["certificatesDir"] = config.cluster.certificates_dir;
+  fields["kubeconfigDir"] = options.kubeconfig_dir;
+  return MakeRequests(StoreOf(host.get(), config, report.out()), certificates, kubeconfigs,
+                      options.kubeconfig_dir, config.cluster.cluster_name);
+}
+
+Result<> GenerateKey(VerbReport& report, boost::json::object& fields) {
+  const std::string key = NewCertificateKey();
+  fields["certificateKey"] = key;
+  if (!report.has_document()) std::cout << key << "\n";
+  return {};
 }
 
 void AddRenew(CLI::App& parent, const std::shared_ptr<Options>& options, Run& chosen) {
@@ -98,8 +125,15 @@ void AddRenew(CLI::App& parent, const std::shared_ptr<Options>& options, Run& ch
   std::string names = "all";
   for (const ManagedCertificate& managed : ManagedCertificates()) names += ", " + managed.name;
   verb->add_option("name", options->name, "Which: " + names)->required();
-  verb->callback(
-      [options, &chosen] { chosen = [options](const Settings&) { return RenewCertificates(*options); }; });
+  AddDryRunFlag(*verb, *options);
+  verb->callback([options, &chosen] {
+    chosen = [options](const Settings& settings) {
+      return RunReported(settings, "CertificateRenewalReport",
+                         [&](VerbReport& report, boost::json::object& fields) {
+                           return RenewCertificates(*options, report, fields);
+                         });
+    };
+  });
 }
 
 }  // namespace
@@ -118,15 +152,21 @@ void AddCerts(CLI::App& parent, Run& chosen) {
       certs->add_subcommand("generate-csr", "Make keys and certificate requests for an external CA");
   AddFlags(*requests, *options);
   component::FlagAdder{*requests}("--kubeconfig-dir", options->kubeconfig_dir, "Where kubeconfigs go");
-  requests->callback(
-      [options, &chosen] { chosen = [options](const Settings&) { return GenerateRequests(*options); }; });
+  AddDryRunFlag(*requests, *options);
+  requests->callback([options, &chosen] {
+    chosen = [options](const Settings& settings) {
+      return RunReported(settings, "CertificateRequestsReport",
+                         [&](VerbReport& report, boost::json::object& fields) {
+                           return GenerateRequests(*options, report, fields);
+                         });
+    };
+  });
   CLI::App* key =
       certs->add_subcommand("certificate-key", "Print a random key, as kubeadm encrypts certificates with");
   key->fallthrough();
   key->callback([&chosen] {
-    chosen = [](const Settings&) -> Result<int> {
-      std::cout << NewCertificateKey() << "\n";
-      return 0;
+    chosen = [](const Settings& settings) {
+      return RunReported(settings, "CertificateKeyReport", GenerateKey);
     };
   });
 }

@@ -1,18 +1,20 @@
 // nodectl config print|validate
 #include <CLI/CLI.hpp>
+#include <boost/json.hpp>
 #include <iostream>
 
 #include "ctl/config/write.h"
 #include "ctl/setup/common.h"
+#include "ctl/setup/verb_report.h"
 #include "ctl/verb.h"
 
 namespace keelson::ctl {
 namespace {
 
 // Reads every document of the file as its verb would.
-Result<int> Validate(const std::string& path) {
+Result<> Validate(const std::string& path, std::vector<std::string>& warnings) {
   KEELSON_ASSIGN_OR_RETURN(const ConfigDocuments documents, ReadConfigFile(path));
-  std::vector<std::string> warnings = documents.warnings;
+  warnings = documents.warnings;
   const std::unique_ptr<Host> host = NewHost("");
   const MachineFacts machine = LookAtMachine(*host);
   if (documents.init || documents.cluster) {
@@ -25,9 +27,19 @@ Result<int> Validate(const std::string& path) {
   }
   if (documents.reset) KEELSON_RETURN_IF_ERROR(ReadReset(documents, warnings));
   if (documents.upgrade) KEELSON_RETURN_IF_ERROR(ReadUpgrade(documents, warnings));
-  TellWarnings(warnings);
-  std::cout << "ok\n";
-  return 0;
+  return {};
+}
+
+Result<> ReportValidity(const std::string& path, VerbReport& report, boost::json::object& fields) {
+  std::vector<std::string> warnings;
+  const Result<> valid = Validate(path, warnings);
+  fields["valid"] = static_cast<bool>(valid);
+  boost::json::array& told = fields["warnings"].emplace_array();
+  for (const std::string& warning : warnings) told.emplace_back(warning);
+  if (!valid) return valid;
+  TellWarnings(warnings, report.err());
+  report.out() << "ok\n";
+  return {};
 }
 
 void AddPrint(CLI::App& parent, Run& chosen) {
@@ -40,8 +52,8 @@ void AddPrint(CLI::App& parent, Run& chosen) {
         name, std::string("Of ") + std::string(name).substr(0, std::string(name).find('-')));
     verb->fallthrough();
     verb->callback([text = text, &chosen] {
-      chosen = [text](const Settings&) -> Result<int> {
-        std::cout << text();
+      chosen = [text](const Settings& settings) -> Result<int> {
+        std::cout << text(settings.format());
         return 0;
       };
     });
@@ -58,7 +70,13 @@ void AddConfig(CLI::App& parent, Run& chosen) {
   CLI::App* validate = config->add_subcommand("validate", "Check a file of configuration documents");
   validate->fallthrough();
   validate->add_option("--config", *path, "The file")->required();
-  validate->callback([path, &chosen] { chosen = [path](const Settings&) { return Validate(*path); }; });
+  validate->callback([path, &chosen] {
+    chosen = [path](const Settings& settings) {
+      return RunReported(settings, "ConfigReport", [&](VerbReport& report, boost::json::object& fields) {
+        return ReportValidity(*path, report, fields);
+      });
+    };
+  });
 }
 
 }  // namespace keelson::ctl

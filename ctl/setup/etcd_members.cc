@@ -1,4 +1,5 @@
 // nodectl etcd members [remove NAME|ID]
+#include <boost/json.hpp>
 #include <iostream>
 
 #include "ctl/etcd/report.h"
@@ -6,6 +7,7 @@
 #include "ctl/host/paths.h"
 #include "ctl/phases/etcd_members.h"
 #include "ctl/setup/etcd_verbs.h"
+#include "ctl/setup/verb_report.h"
 
 namespace keelson::ctl {
 namespace {
@@ -34,13 +36,21 @@ EtcdAccess Without(EtcdAccess access, const EtcdView& view, uint64_t id) {
   return access;
 }
 
-Result<int> RemoveMember(const Options& options) {
+Result<> RemoveMember(const Options& options, VerbReport& report, boost::json::object& fields) {
   KEELSON_ASSIGN_OR_RETURN(EtcdAccess access, AccessTo(options));
   // Chosen endpoints are whom to ask, and not the whole cluster.
   access.chosen = false;
   KEELSON_ASSIGN_OR_RETURN(const EtcdView view, LookAtEtcd(access));
   KEELSON_ASSIGN_OR_RETURN(const SeenMember member, FindMember(view, options.member));
   KEELSON_RETURN_IF_ERROR(CheckLost(view, member, options.force));
+  const std::string text = etcd::MemberId(member.info.id) + " (" + member.info.name + ")";
+  fields["memberId"] = etcd::MemberId(member.info.id);
+  fields["name"] = member.info.name;
+  fields["dryRun"] = options.dry_run;
+  if (options.dry_run) {
+    report.out() << "[dryrun] Would remove member " << text << " from etcd\n";
+    return {};
+  }
   const EtcdAccess others = Without(access, view, member.info.id);
   if (auto removed = RemoveFromEtcd(others, member.info.id); !removed) {
     return removed.error().Is(Code::kTimeout)
@@ -49,15 +59,14 @@ Result<int> RemoveMember(const Options& options) {
                                            "restore' makes a new cluster out of a snapshot")
                : removed.error();
   }
-  std::cout << "Member " << etcd::MemberId(member.info.id) << " (" << member.info.name
-            << ") is removed from etcd\n";
+  report.out() << "Member " << text << " is removed from etcd\n";
   const std::unique_ptr<Host> host = NewHost(options.root);
-  if (!host->Exists(paths::kAdminConf)) return 0;
+  if (!host->Exists(paths::kAdminConf)) return {};
   if (auto told = PublishEtcdEndpoints(*host, others); !told) {
-    std::cerr << "nodectl: WARNING: ConfigMap kube-system/keelson-etcd still names the member: "
-              << told.error().message() << "\n";
+    report.err() << "nodectl: WARNING: ConfigMap kube-system/keelson-etcd still names the member: "
+                 << told.error().message() << "\n";
   }
-  return 0;
+  return {};
 }
 
 }  // namespace
@@ -71,10 +80,16 @@ void AddEtcdMembers(CLI::App& parent, Run& chosen) {
   remove->add_option("member", options->member, "Its name or its id")->required();
   component::FlagAdder{*remove}("-f,--force", options->force,
                                 "Also a member that answers, or one that the quorum needs");
+  AddEtcdDryRun(*remove, *options);
   // Runs after the subcommand's parsing.
   members->callback([options, remove, &chosen] {
     if (remove->parsed()) {
-      chosen = [options](const Settings&) { return RemoveMember(*options); };
+      chosen = [options](const Settings& settings) {
+        return RunReported(settings, "EtcdMemberReport",
+                           [&](VerbReport& report, boost::json::object& fields) {
+                             return RemoveMember(*options, report, fields);
+                           });
+      };
     } else {
       chosen = [options](const Settings& settings) { return ShowMembers(*options, settings); };
     }

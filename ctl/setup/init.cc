@@ -93,8 +93,7 @@ Result<InitConfiguration> Configure(const CLI::App& verb, const Options& options
   return config;
 }
 
-Result<int> RunInit(const CLI::App& verb, const Options& options, const Settings& settings) {
-  VerbReport report(settings, options.setup.progress);
+Result<> Init(const CLI::App& verb, const Options& options, VerbReport& report, boost::json::object& fields) {
   ChosenHost host(options.setup.root, options.setup.dry_run);
   const MachineFacts machine = LookAtMachine(host.get());
   KEELSON_ASSIGN_OR_RETURN(const InitConfiguration config, Configure(verb, options, machine, report.err()));
@@ -114,9 +113,14 @@ Result<int> RunInit(const CLI::App& verb, const Options& options, const Settings
   }
   InitRun run(chosen.get(), config, init, report.out(), report.err());
   const Result<> done = run.Run(phase);
-  report.Finish("InitReport", report.has_document() ? InitReport(run) : boost::json::object(), done);
-  KEELSON_RETURN_IF_ERROR(done);
-  return 0;
+  if (report.has_document()) fields = InitReport(run);
+  return done;
+}
+
+Result<int> RunInit(const CLI::App& verb, const Options& options, const Settings& settings) {
+  return RunReported(
+      settings, "InitReport", options.setup.progress,
+      [&](VerbReport& report, boost::json::object& fields) { return Init(verb, options, report, fields); });
 }
 
 }  // namespace

@@ -89,8 +89,7 @@ Result<JoinConfiguration> Configure(const CLI::App& verb, const Options& options
   return config;
 }
 
-Result<int> RunJoin(const CLI::App& verb, const Options& options, const Settings& settings) {
-  VerbReport report(settings, options.setup.progress);
+Result<> Join(const CLI::App& verb, const Options& options, VerbReport& report, boost::json::object& fields) {
   ChosenHost host(options.setup.root, false);
   const MachineFacts machine = LookAtMachine(host.get());
   KEELSON_ASSIGN_OR_RETURN(const JoinConfiguration config, Configure(verb, options, machine, report.err()));
@@ -101,9 +100,14 @@ Result<int> RunJoin(const CLI::App& verb, const Options& options, const Settings
   ChooseControlPlane(join, options.setup);
   JoinRun run(chosen.get(), config, join, report.out(), report.err());
   const Result<> done = run.Run(PhaseName(options.setup));
-  report.Finish("JoinReport", report.has_document() ? JoinReport(run) : boost::json::object(), done);
-  KEELSON_RETURN_IF_ERROR(done);
-  return 0;
+  if (report.has_document()) fields = JoinReport(run);
+  return done;
+}
+
+Result<int> RunJoin(const CLI::App& verb, const Options& options, const Settings& settings) {
+  return RunReported(
+      settings, "JoinReport", options.setup.progress,
+      [&](VerbReport& report, boost::json::object& fields) { return Join(verb, options, report, fields); });
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-// nodectl reset
+// nodectl reset [phase NAME]
 #include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "ctl/phases/reset_run.h"
 #include "ctl/setup/common.h"
+#include "ctl/setup/verb_report.h"
 #include "ctl/verb.h"
 #include "lib/base/text.h"
 #include "lib/component/flag_adder.h"
@@ -27,12 +28,12 @@ bool IsAgreedTo() {
   return Lower(Trim(answer)) == "y";
 }
 
-Result<int> Reset(const CLI::App& verb, const Options& options) {
+Result<ResetConfiguration> Configure(const CLI::App& verb, const Options& options, std::ostream& err) {
   KEELSON_RETURN_IF_ERROR(RefuseMixed(verb, {"--cert-dir", "--cleanup-tmp-dir"}));
   KEELSON_ASSIGN_OR_RETURN(const ConfigDocuments documents, ReadConfigFile(options.setup.config_file));
   std::vector<std::string> warnings = documents.warnings;
   KEELSON_ASSIGN_OR_RETURN(ResetConfiguration config, ReadReset(documents, warnings));
-  TellWarnings(warnings);
+  TellWarnings(warnings, err);
   const SetupOptions& setup = options.setup;
   if (setup.config_file.empty()) {
     config.certificates_dir = options.certificates_dir;
@@ -49,12 +50,28 @@ Result<int> Reset(const CLI::App& verb, const Options& options) {
     return Error(Code::kInvalid, "certificatesDir: Invalid value: \"" + config.certificates_dir +
                                      "\": path is not absolute, or the root");
   }
-  if (!config.force && !config.dry_run && !IsAgreedTo()) {
-    return Error(Code::kCancelled, "won't proceed; the user didn't answer (Y|y) in order to continue");
-  }
-  ChosenHost host(setup.root, config.dry_run);
-  KEELSON_RETURN_IF_ERROR(RunReset(host.get(), config, std::cout, std::cerr));
-  return 0;
+  return config;
+}
+
+Result<int> Reset(const CLI::App& verb, const Options& options, const Settings& settings) {
+  const SetupOptions& setup = options.setup;
+  return RunReported(
+      settings, "ResetReport", setup.progress,
+      [&](VerbReport& report, boost::json::object& fields) -> Result<> {
+        KEELSON_ASSIGN_OR_RETURN(const ResetConfiguration config, Configure(verb, options, report.err()));
+        fields["dryRun"] = config.dry_run;
+        if (!config.force && !config.dry_run) {
+          KEELSON_RETURN_IF_ERROR(RefuseToAsk(settings, setup.progress, "--force"));
+          if (!IsAgreedTo()) {
+            return Error(Code::kCancelled,
+                         "won't proceed; the user didn't answer (Y|y) in order to continue");
+          }
+        }
+        ChosenHost host(setup.root, config.dry_run, report.out());
+        const std::string volumes = VolumesThatStay(host.get(), config);
+        if (!volumes.empty()) fields["volumesDir"] = volumes;
+        return RunReset(host.get(), config, report.out(), report.err(), {PhaseName(setup), &report.log()});
+      });
 }
 
 }  // namespace
@@ -70,8 +87,11 @@ void AddReset(CLI::App& parent, Run& chosen) {
   add("--remove-local-volumes", options->remove_volumes,
       "Remove the volumes of keelson-csi-local too; their data is lost");
   add("-f,--force", options->force, "Do not ask");
+  AddProgressFlag(*verb, options->setup.progress);
+  AddPhaseVerb(*verb, options->setup, DescribeResetPhases());
+  verb->footer("Phases:\n" + DescribeResetPhases());
   verb->callback([options, verb, &chosen] {
-    chosen = [options, verb](const Settings&) { return Reset(*verb, *options); };
+    chosen = [options, verb](const Settings& settings) { return Reset(*verb, *options, settings); };
   });
 }
 

@@ -1,9 +1,11 @@
 // nodectl token create|list|delete|generate
 #include <CLI/CLI.hpp>
+#include <boost/json.hpp>
 #include <iostream>
 
 #include "ctl/phases/join_command.h"
 #include "ctl/setup/common.h"
+#include "ctl/setup/verb_report.h"
 #include "ctl/token/discovery.h"
 #include "ctl/token/list.h"
 #include "ctl/verb.h"
@@ -12,11 +14,14 @@
 namespace keelson::ctl {
 namespace {
 
+constexpr char kReport[] = "TokenReport";
+constexpr char kDryRunText[] = "Change nothing; say what would be done";
+
 struct Options {
   BootstrapToken token;
   std::chrono::seconds ttl = std::chrono::hours(24);
   std::string config_file;
-  bool print_join_command = false;
+  bool print_join_command = false, dry_run = false;
   std::string certificate_key;
   std::vector<std::string> deleted;
 };
@@ -49,23 +54,43 @@ Result<std::string> CommandFor(const std::string& token, const std::string& cert
                      pin, true, certificate_key);
 }
 
-Result<int> Create(const Options& options, const Settings& settings) {
+// The line for people, unless a program reads a document.
+void PrintLine(const VerbReport& report, const std::string& line) {
+  if (!report.has_document()) std::cout << line << "\n";
+}
+
+Result<> CreateOnServer(const corev1::Secret& secret, const std::string& id, const Settings& settings) {
+  KEELSON_ASSIGN_OR_RETURN(const client::RestClient api, ConnectApi(settings));
+  const auto created = api.Create(secret);
+  if (created) return {};
+  if (created.error().Is(Code::kAlreadyExists)) {
+    return Error(Code::kAlreadyExists, "a token with id \"" + id + "\" already exists");
+  }
+  return created.error().Wrap("failed to create or update bootstrap token");
+}
+
+Result<> Create(const Options& options, const Settings& settings, VerbReport& report,
+                boost::json::object& fields) {
   KEELSON_ASSIGN_OR_RETURN(const BootstrapToken token, WantedToken(options));
   KEELSON_ASSIGN_OR_RETURN(const corev1::Secret secret, TokenSecret(token, Clock::Real().Now()));
-  KEELSON_ASSIGN_OR_RETURN(const client::RestClient api, ConnectApi(settings));
-  if (auto created = api.Create(secret); !created) {
-    if (created.error().Is(Code::kAlreadyExists)) {
-      return Error(Code::kAlreadyExists,
-                   "a token with id \"" + token.token.substr(0, 6) + "\" already exists");
-    }
-    return created.error().Wrap("failed to create or update bootstrap token");
+  const std::string id = token.token.substr(0, 6);
+  if (options.dry_run) {
+    report.out() << "[dryrun] Would create the Secret kube-system/" << TokenSecretName(id) << "\n";
+  } else {
+    KEELSON_RETURN_IF_ERROR(CreateOnServer(secret, id, settings));
   }
+  KEELSON_ASSIGN_OR_RETURN(const BootstrapToken made, TokenOf(secret));
+  fields = TokenDocument(made).as_object();
+  fields.erase("kind");
+  fields.erase("apiVersion");
+  fields["dryRun"] = options.dry_run;
   std::string line = token.token;
   if (options.print_join_command) {
     KEELSON_ASSIGN_OR_RETURN(line, CommandFor(token.token, options.certificate_key, settings));
+    fields["joinCommand"] = line;
   }
-  std::cout << line << "\n";
-  return 0;
+  PrintLine(report, line);
+  return {};
 }
 
 Result<int> List(const Settings& settings) {
@@ -95,27 +120,50 @@ Result<int> List(const Settings& settings) {
   return 0;
 }
 
-Result<int> Delete(const Options& options, const Settings& settings) {
-  std::vector<std::string> ids;
-  for (const std::string& text : options.deleted) {
+Result<std::vector<std::string>> IdsOf(const std::vector<std::string>& texts) {
+  std::vector<std::string> out;
+  for (const std::string& text : texts) {
     if (IsTokenId(text)) {
-      ids.push_back(text);
+      out.push_back(text);
     } else if (auto token = ParseToken(text)) {
-      ids.push_back(token->id);
+      out.push_back(token->id);
     } else {
       return Error(Code::kInvalid,
                    "given token didn't match pattern \"\\\\A([a-z0-9]{6})\\\\z\" or "
                    "\"\\\\A([a-z0-9]{6})\\\\.([a-z0-9]{16})\\\\z\"");
     }
   }
-  KEELSON_ASSIGN_OR_RETURN(const client::RestClient api, ConnectApi(settings));
+  return out;
+}
+
+Result<> Delete(const Options& options, const Settings& settings, VerbReport& report,
+                boost::json::object& fields) {
+  KEELSON_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options.deleted));
+  fields["dryRun"] = options.dry_run;
+  boost::json::array& deleted = fields["deleted"].emplace_array();
+  std::optional<client::RestClient> api;
+  if (!options.dry_run) {
+    KEELSON_ASSIGN_OR_RETURN(api, ConnectApi(settings));
+  }
   for (const std::string& id : ids) {
-    if (auto gone = api.Delete<corev1::Secret>("kube-system", TokenSecretName(id)); !gone) {
+    if (!api) {
+      report.out() << "[dryrun] Would delete the Secret kube-system/" << TokenSecretName(id) << "\n";
+      continue;
+    }
+    if (auto gone = api->Delete<corev1::Secret>("kube-system", TokenSecretName(id)); !gone) {
       return gone.error().Wrap("failed to delete bootstrap token \"" + id + "\"");
     }
-    std::cout << "bootstrap token \"" << id << "\" deleted\n";
+    deleted.emplace_back(id);
+    report.out() << "bootstrap token \"" << id << "\" deleted\n";
   }
-  return 0;
+  return {};
+}
+
+Result<> Generate(VerbReport& report, boost::json::object& fields) {
+  const std::string token = NewToken();
+  fields["token"] = token;
+  PrintLine(report, token);
+  return {};
 }
 
 void AddCreate(CLI::App& parent, const std::shared_ptr<Options>& options, Run& chosen) {
@@ -131,8 +179,13 @@ void AddCreate(CLI::App& parent, const std::shared_ptr<Options>& options, Run& c
   add("--print-join-command", options->print_join_command, "Print the whole command that joins a node");
   add("--certificate-key", options->certificate_key,
       "With --print-join-command: the command joins a control plane by this key");
+  add("--dry-run", options->dry_run, kDryRunText);
   verb->callback([options, &chosen] {
-    chosen = [options](const Settings& settings) { return Create(*options, settings); };
+    chosen = [options](const Settings& settings) {
+      return RunReported(settings, kReport, [&](VerbReport& report, boost::json::object& fields) {
+        return Create(*options, settings, report, fields);
+      });
+    };
   });
 }
 
@@ -149,17 +202,19 @@ void AddToken(CLI::App& parent, Run& chosen) {
   CLI::App* removal = token->add_subcommand("delete", "Delete bootstrap tokens");
   removal->fallthrough();
   removal->add_option("token", options->deleted, "Tokens, or their ids")->required();
+  component::FlagAdder{*removal}("--dry-run", options->dry_run, kDryRunText);
   removal->callback([options, &chosen] {
-    chosen = [options](const Settings& settings) { return Delete(*options, settings); };
+    chosen = [options](const Settings& settings) {
+      return RunReported(settings, kReport, [&](VerbReport& report, boost::json::object& fields) {
+        return Delete(*options, settings, report, fields);
+      });
+    };
   });
   CLI::App* generate =
       token->add_subcommand("generate", "Print a random token; the server does not learn of it");
   generate->fallthrough();
   generate->callback([&chosen] {
-    chosen = [](const Settings&) -> Result<int> {
-      std::cout << NewToken() << "\n";
-      return 0;
-    };
+    chosen = [](const Settings& settings) { return RunReported(settings, kReport, Generate); };
   });
 }
 

@@ -47,14 +47,14 @@ bool IsAgreedTo() {
   return Lower(Trim(answer)) == "y";
 }
 
-Result<UpgradeConfiguration> Configure(const std::string& file) {
+Result<UpgradeConfiguration> Configure(const std::string& file, std::ostream& err) {
   KEELSON_ASSIGN_OR_RETURN(const ConfigDocuments documents, ReadConfigFile(file));
   std::vector<std::string> warnings = documents.warnings;
   KEELSON_ASSIGN_OR_RETURN(UpgradeConfiguration config, ReadUpgrade(documents, warnings));
   if (!file.empty() && !documents.upgrade) {
     return Error(Code::kInvalid, file + " has no UpgradeConfiguration");
   }
-  TellWarnings(warnings);
+  TellWarnings(warnings, err);
   return config;
 }
 
@@ -67,7 +67,8 @@ Result<> CheckVersion(const std::string& wanted) {
 }
 
 Result<int> Plan(const Options& options, const Settings& settings) {
-  KEELSON_ASSIGN_OR_RETURN(const UpgradeConfiguration config, Configure(options.setup.config_file));
+  KEELSON_ASSIGN_OR_RETURN(const UpgradeConfiguration config,
+                           Configure(options.setup.config_file, std::cerr));
   KEELSON_RETURN_IF_ERROR(CheckVersion(config.plan.version));
   const std::unique_ptr<Host> host = NewHost(options.setup.root);
   std::string path = settings.kubeconfig.empty() ? host->RealPath(paths::kAdminConf) : settings.kubeconfig;
@@ -95,13 +96,14 @@ Result<int> Plan(const Options& options, const Settings& settings) {
 }
 
 // What the command line says, over what the file says.
-Result<UpgradeOptions> ReadOptions(const CLI::App& verb, const Options& options, UpgradeOptions::Verb which) {
+Result<UpgradeOptions> ReadOptions(const CLI::App& verb, const Options& options, UpgradeOptions::Verb which,
+                                   std::ostream& err) {
   const bool apply = which == UpgradeOptions::Verb::kApply;
   // What the file says too.
   std::vector<std::string> flags = {"--certificate-renewal", "--patches"};
   if (apply) flags.emplace_back("--force");
   KEELSON_RETURN_IF_ERROR(RefuseMixed(verb, flags));
-  KEELSON_ASSIGN_OR_RETURN(const UpgradeConfiguration config, Configure(options.setup.config_file));
+  KEELSON_ASSIGN_OR_RETURN(const UpgradeConfiguration config, Configure(options.setup.config_file, err));
   const UpgradeVerbConfiguration& own = apply ? config.apply : config.node;
   UpgradeOptions out{
       .verb = which,
@@ -123,24 +125,25 @@ Result<UpgradeOptions> ReadOptions(const CLI::App& verb, const Options& options,
 Result<int> Upgrade(const CLI::App& verb, const Options& options, UpgradeOptions::Verb which,
                     const Settings& settings) {
   const bool apply = which == UpgradeOptions::Verb::kApply;
-  if (apply && !settings.kubeconfig.empty()) {
-    return Error(Code::kInvalid, "'upgrade apply' works with " + std::string(paths::kAdminConf) +
-                                     " of its own machine: --kubeconfig is of no use");
-  }
-  KEELSON_ASSIGN_OR_RETURN(UpgradeOptions run, ReadOptions(verb, options, which));
-  run.kubeconfig = settings.kubeconfig;
-  if (apply && !options.yes && !run.force && !run.dry_run) run.agrees = IsAgreedTo;
-  VerbReport report(settings, options.setup.progress);
-  if ((report.has_document() || options.setup.progress == "json") && run.agrees) {
-    return Error(Code::kInvalid, "whoever reads JSON or YAML cannot be asked: give --yes");
-  }
-  run.log = &report.log();
-  ChosenHost host(options.setup.root, run.dry_run, report.out());
-  const Result<> done = UpgradeRun(host.get(), run, report.out(), report.err()).Run(PhaseName(options.setup));
-  report.Finish("UpgradeReport",
-                {{"kubernetesVersion", kGitVersion}, {"controlPlane", apply}, {"dryRun", run.dry_run}}, done);
-  KEELSON_RETURN_IF_ERROR(done);
-  return 0;
+  const SetupOptions& setup = options.setup;
+  return RunReported(
+      settings, "UpgradeReport", setup.progress,
+      [&](VerbReport& report, boost::json::object& fields) -> Result<> {
+        if (apply && !settings.kubeconfig.empty()) {
+          return Error(Code::kInvalid, "'upgrade apply' works with " + std::string(paths::kAdminConf) +
+                                           " of its own machine: --kubeconfig is of no use");
+        }
+        KEELSON_ASSIGN_OR_RETURN(UpgradeOptions run, ReadOptions(verb, options, which, report.err()));
+        fields = {{"kubernetesVersion", kGitVersion}, {"controlPlane", apply}, {"dryRun", run.dry_run}};
+        run.kubeconfig = settings.kubeconfig;
+        if (apply && !options.yes && !run.force && !run.dry_run) {
+          KEELSON_RETURN_IF_ERROR(RefuseToAsk(settings, setup.progress, "--yes"));
+          run.agrees = IsAgreedTo;
+        }
+        run.log = &report.log();
+        ChosenHost host(setup.root, run.dry_run, report.out());
+        return UpgradeRun(host.get(), run, report.out(), report.err()).Run(PhaseName(setup));
+      });
 }
 
 void AddPlan(CLI::App& parent, Run& chosen) {

@@ -33,10 +33,25 @@ void VerbReport::Finish(const char* kind, const boost::json::object& fields, con
   if (!has_document()) return;
   boost::json::object out{{"apiVersion", kReportVersion}, {"kind", kind}};
   for (const auto& [key, value] : fields) out[key] = value;
-  out["phases"] = log_.phases();
+  if (!log_.phases().empty()) out["phases"] = log_.phases();
   out["seconds"] = log_.seconds();
   if (!done) out["error"] = done.error().message();
   std::cout << (format_ == OutputFormat::kJson ? ToJson(out) : ToYaml(out)) << std::flush;
+}
+
+Result<int> RunReported(const Settings& settings, const char* kind, const std::string& progress,
+                        const ReportedWork& work) {
+  VerbReport report(settings, progress);
+  boost::json::object fields;
+  const Result<> done = work(report, fields);
+  report.Finish(kind, fields, done);
+  if (!done) return done.error();
+  return 0;
+}
+
+Result<> RefuseToAsk(const Settings& settings, const std::string& progress, const char* flag) {
+  if (settings.format() == OutputFormat::kTable && progress != "json") return {};
+  return Error(Code::kInvalid, std::string("whoever reads JSON or YAML cannot be asked: give ") + flag);
 }
 
 }  // namespace keelson::ctl

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -29,7 +30,7 @@ class VerbReport {
   std::ostream& err() { return *err_; }
   PhaseLog& log() { return log_; }
 
-  // Prints the document, where one is wanted: its kind, `fields`, phases, the time, and the error.
+  // Prints the document, where one is wanted: its kind, `fields`, phases where there were any, the time, and the error.
   void Finish(const char* kind, const boost::json::object& fields, const Result<>& done);
 
  private:
@@ -40,5 +41,17 @@ class VerbReport {
   std::ostream* out_;
   std::ostream* err_;
 };
+
+// What a verb does; it fills in fields of its document, as far as it gets.
+using ReportedWork = std::function<Result<>(VerbReport& report, boost::json::object& fields)>;
+// Runs it, and prints the document whatever the end is. The result is the exit code.
+Result<int> RunReported(const Settings& settings, const char* kind, const std::string& progress,
+                        const ReportedWork& work);
+inline Result<int> RunReported(const Settings& settings, const char* kind, const ReportedWork& work) {
+  return RunReported(settings, kind, "text", work);
+}
+
+// kInvalid where a program reads what the verb prints, and no person can answer a question. `flag` makes the question needless.
+Result<> RefuseToAsk(const Settings& settings, const std::string& progress, const char* flag);
 
 }  // namespace keelson::ctl

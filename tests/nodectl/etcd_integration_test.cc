@@ -17,8 +17,10 @@ namespace {
 using apiserver::Output;
 using apiserver::TestCluster;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 class Etcd : public testing::Test {
  protected:
@@ -99,6 +101,14 @@ class Etcd : public testing::Test {
     if (output.code != 0) return {};
     return boost::json::parse(output.out).at("members").as_array();
   }
+  // A field of the document that nodectl has printed.
+  static std::string Text(const Output& output, const char* field) {
+    boost::system::error_code failed;
+    const boost::json::value read = boost::json::parse(output.out, failed);
+    const boost::json::value* found =
+        failed || !read.is_object() ? nullptr : read.as_object().if_contains(field);
+    return found && found->is_string() ? std::string(found->get_string()) : "no document: " + output.out;
+  }
   void AddNode(const Machine& machine) const {
     ASSERT_TRUE(
         WriteFile(one_.Path("/node.yaml"),
@@ -133,8 +143,13 @@ TEST_F(Etcd, IsBackedUpAndRestored) {
                            "keelson-etcd-20200103T000000Z.db.part", "mine.db"}) {
     ASSERT_TRUE(WriteFile(directory + "/" + name, ""));
   }
-  const Output kept = Run(one_, {"etcd", "snapshot", "save", "--directory", directory, "--keep", "2"});
+  const Output unkept = Run(one_, {"etcd", "snapshot", "save", "--directory", directory, "--dry-run"});
+  ASSERT_EQ(unkept.code, 0) << unkept.err;
+  ASSERT_THAT(*ListDir(directory), SizeIs(4)) << "a dry run changes nothing";
+  const Output kept =
+      Run(one_, {"-o", "json", "etcd", "snapshot", "save", "--directory", directory, "--keep", "2"});
   ASSERT_EQ(kept.code, 0) << kept.err;
+  EXPECT_THAT(Text(kept, "path"), StartsWith(directory + "/keelson-etcd-"));
   const std::vector<std::string> names = *ListDir(directory);
   ASSERT_THAT(names, SizeIs(3));
   EXPECT_EQ(names[0], "keelson-etcd-20200102T000000Z.db");
@@ -149,9 +164,12 @@ TEST_F(Etcd, IsBackedUpAndRestored) {
   EXPECT_GT(document.at("revision").to_number<int>(), 10);
 
   ASSERT_EQ(Annotate(one_, 0, "after").code, 0);
-  const Output defragmented = Run(one_, {"etcd", "defrag"});
+  EXPECT_THAT(Run(one_, {"etcd", "defrag", "--dry-run"}).out,
+              StartsWith("[dryrun] Would defragment unix://"));
+  const Output defragmented = Run(one_, {"-o", "json", "etcd", "defrag"});
   ASSERT_EQ(defragmented.code, 0) << defragmented.err;
-  EXPECT_THAT(defragmented.out, HasSubstr("Defragmented unix://"));
+  EXPECT_THAT(defragmented.err, HasSubstr("Defragmented unix://"));
+  EXPECT_GT(boost::json::parse(defragmented.out).at("members").at(0).at("dbSize").to_number<int>(), 0);
   const Output status = Run(one_, {"etcd", "status"});
   EXPECT_EQ(status.code, 0) << status.out << status.err;
   EXPECT_THAT(status.out, HasSubstr("IS LEADER"));
@@ -167,12 +185,17 @@ TEST_F(Etcd, IsBackedUpAndRestored) {
               HasSubstr("exists: --force puts the snapshot in its place"));
   EXPECT_THAT(Run(one_, {"etcd", "restore", directory + "/mine.db", "--force"}).err,
               HasSubstr("this is no snapshot of etcd"));
+  std::vector<std::string> dry_run = restore;
+  dry_run.emplace_back("--dry-run");
+  EXPECT_THAT(Run(one_, dry_run).out, StartsWith("[dryrun] Would restore " + file));
   restore.insert(restore.end(), {"--rootfs", one_.Path("")});
   EXPECT_TRUE(one_.NodectlKilledAt(restore, "[restore] Making"));
   EXPECT_TRUE(one_.Has("/var/lib/keelson/controlplane/etcd/data/member"));
+  restore.insert(restore.begin(), {"-o", "json"});
   const Output restored = one_.Nodectl(restore);
   ASSERT_EQ(restored.code, 0) << restored.err;
-  EXPECT_THAT(restored.out, HasSubstr("[restore] The data that was there is in "));
+  EXPECT_THAT(restored.err, HasSubstr("[restore] The data that was there is in "));
+  EXPECT_THAT(Text(restored, "dataDir"), EndsWith("/var/lib/keelson/controlplane/etcd/data"));
   ASSERT_EQ(one_.Systemctl({"restart", "kube-controlplane.service"}).code, 0);
   EXPECT_TRUE(Eventually([&] { return Annotation() == "before"; })) << one_.UnitLog("kube-controlplane");
 }
