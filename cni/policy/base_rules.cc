@@ -9,6 +9,8 @@ namespace keelson::cni::policy {
 namespace {
 
 constexpr int kFilterPriority = 0;  // NF_IP_PRI_FILTER: after every translation of destinations
+// Behind IPVS (NF_IP_PRI_NAT_SRC - 2), which takes packets to Services away: they never arrive at the node itself.
+constexpr int kInputPriority = 101;
 constexpr uint32_t kEstablished = 2, kRelated = 4;
 constexpr uint32_t kLocalAddress = 2;  // RTN_LOCAL
 
@@ -44,6 +46,25 @@ void AddHooks(nft::Ruleset& out) {
   }
 }
 
+// What pods send to their own node. Two lookups for it, one for what others send to these addresses.
+void AddInput(nft::Ruleset& out) {
+  const std::string chain = "input";
+  auto& rules =
+      NewChain(out, chain, nft::Hook{nft::HookType::kFilter, nft::HookPoint::kInput, kInputPriority});
+  constexpr int kState = 8;
+  const std::string known = nft::Key().Mark(kEstablished | kRelated).bytes(),
+                    none = nft::Key().Mark(0).bytes();
+  for (bool v4 : {true, false}) {
+    nft::Rule rule(chain);
+    rule.Load(0, nft::Field::kNfProto).Equal(0, std::string(1, v4 ? '\x02' : '\x0a'));
+    rule.Load(0, v4 ? nft::Field::kIpDaddr : nft::Field::kIp6Daddr).InSet(0, ThisNodeSet(v4).name);
+    rule.Load(kState, nft::Field::kCtState).Mask(kState, known, none).Equal(kState, none);
+    rule.Load(0, v4 ? nft::Field::kIpSaddr : nft::Field::kIp6Saddr).VerdictMap(0, ToThisNodeSet(v4).name);
+    rules.push_back(std::move(rule));
+    for (const nft::Set& set : {ThisNodeSet(v4), ToThisNodeSet(v4)}) out.sets[set.name].set = set;
+  }
+}
+
 void AddFamily(nft::Ruleset& out, const Node& node, bool v4) {
   const nft::Field source = v4 ? nft::Field::kIpSaddr : nft::Field::kIp6Saddr;
   const nft::Field destination = v4 ? nft::Field::kIpDaddr : nft::Field::kIp6Daddr;
@@ -62,9 +83,6 @@ void AddFamily(nft::Ruleset& out, const Node& node, bool v4) {
   }
   nft::Rule known(chain);
   rules.push_back(std::move(known.AnyBit(nft::Field::kCtState, kEstablished | kRelated).Finish(kReturn)));
-  nft::Rule self(chain);
-  self.Load(0, source).Load(v4 ? 1 : 4, destination).InSet(0, SelfSet(v4).name).Finish(kReturn);
-  rules.push_back(std::move(self));
   nft::Rule egress(chain), ingress(chain);
   egress.Load(0, source).VerdictMap(0, VerdictsName(Direction::kEgress, v4));
   rules.push_back(std::move(egress));
@@ -78,6 +96,14 @@ void AddFamily(nft::Ruleset& out, const Node& node, bool v4) {
 
 }  // namespace
 
+nft::Rule ToItself(const std::string& chain, bool v4) {
+  nft::Rule rule(chain);
+  rule.Load(0, v4 ? nft::Field::kIpSaddr : nft::Field::kIp6Saddr);
+  rule.Load(v4 ? 1 : 4, v4 ? nft::Field::kIpDaddr : nft::Field::kIp6Daddr);
+  rule.InSet(0, SelfSet(v4).name).Finish(kReturn);
+  return rule;
+}
+
 nft::Set SelfSet(bool v4) {
   nft::Type type = v4 ? nft::Type::kIpv4Addr : nft::Type::kIpv6Addr;
   return {.name = v4 ? "self4" : "self6", .key = {type, type}};
@@ -89,9 +115,20 @@ nft::Set VerdictsSet(Direction direction, bool v4) {
           .verdicts = true};
 }
 
+nft::Set ThisNodeSet(bool v4) {
+  return {.name = v4 ? "node4" : "node6", .key = {v4 ? nft::Type::kIpv4Addr : nft::Type::kIpv6Addr}};
+}
+
+nft::Set ToThisNodeSet(bool v4) {
+  return {.name = v4 ? "to-node4" : "to-node6",
+          .key = {v4 ? nft::Type::kIpv4Addr : nft::Type::kIpv6Addr},
+          .verdicts = true};
+}
+
 nft::Ruleset BaseRules(const Node& node) {
   nft::Ruleset out{.table = dataplane::PolicyTable()};
   AddHooks(out);
+  AddInput(out);
   for (bool v4 : {true, false}) AddFamily(out, node, v4);
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cni/policy/base_rules.h"
 #include "lib/crypto/digest.h"
 
 namespace keelson::cni::policy {
@@ -51,6 +52,12 @@ std::string VerdictsName(Direction direction, bool v4) {
   return std::string(direction == Direction::kEgress ? "egress" : "ingress") + (v4 ? "4" : "6");
 }
 
+PodRules ToOwnNode(const PodRules& egress) {
+  PodRules out{.admin = egress.admin};
+  if (!egress.permitted) out.baseline = egress.baseline;
+  return out;
+}
+
 std::vector<ChainSpec> ChainsFor(const PodRules& rules, Direction direction, bool v4) {
   std::vector<ChainSpec> out;
   if (!rules.admin.empty()) out.push_back({.name = {}, .clauses = rules.admin, .note = {}, .next = {}});
@@ -94,7 +101,8 @@ std::vector<const ClusterPolicy*> Deciding(const Cluster& cluster, ClusterPolicy
 std::vector<nft::Rule> RulesOf(const ChainSpec& chain, Direction direction, bool v4,
                                const std::optional<DeniedLog>& log) {
   std::vector<nft::Rule> out;
-  out.reserve(chain.clauses.size() + 2);
+  out.reserve(chain.clauses.size() + 3);
+  if (chain.isolates) out.push_back(ToItself(chain.name, v4));
   // Logs and drops what `matching` matches.
   auto drop = [&](const nft::Rule& matching, const std::string& note) {
     if (log) {

@@ -21,6 +21,9 @@ struct PodRules {
   bool Any() const { return permitted || !admin.empty() || !baseline.empty(); }
 };
 
+// What holds for packets to the pod's own node, of its rules for egress: NetworkPolicies let them through.
+PodRules ToOwnNode(const PodRules& egress);
+
 struct ChainSpec {
   std::string name;
   std::vector<Clause> clauses;

@@ -109,6 +109,8 @@ void ClauseBuilder::AddRule(const Policy& policy, const Rule& rule, const Pod& p
       if (!peer.domain.empty()) {
         out.push_back(
             {.peers = sets_.Domain(peer.domain), .ports = ports, .note = note + " to " + peer.domain});
+      } else if (peer.nodes) {
+        out.push_back({.peers = sets_.Nodes(*peer.nodes), .ports = ports, .note = note});
       } else if (!peer.block) {
         out.push_back({.peers = sets_.Pods(policy.ns, peer), .ports = ports, .note = note});
       } else if (peer.block->cidr.is_v4() == sets_.v4()) {
@@ -126,7 +128,7 @@ void ClauseBuilder::AddRule(const Policy& policy, const Rule& rule, const Pod& p
   std::vector<Peer> peers = rule.peers;
   if (peers.empty()) peers.push_back({.pods = Selector(), .namespaces = Selector()});
   for (const Peer& peer : peers) {
-    if (!peer.domain.empty()) continue;
+    if (!peer.domain.empty() || peer.nodes) continue;
     if (peer.block && peer.block->cidr.is_v4() != sets_.v4()) continue;
     out.push_back(
         {.peers = sets_.NamedPorts(policy.ns, peer, names), .form = Clause::Form::kNamedPorts, .note = note});

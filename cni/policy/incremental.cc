@@ -86,6 +86,11 @@ void Incremental::ErasePolicy(const std::string& key) {
   cluster_.policies.erase(there);
 }
 
+void Incremental::SetNodes(ClusterNodes nodes) {
+  auto change = [&] { cluster_.nodes = std::move(nodes); };
+  plan_ ? plan_->ChangeNodes(change) : change();
+}
+
 bool Incremental::SetNode(const Node& node) {
   if (plan_ && plan_->node() == node) return false;
   plan_ = std::make_unique<NodePlan>(cluster_, node);

@@ -31,6 +31,8 @@ class Incremental {
   void PutNamespace(const std::string& name, Labels labels);
   void PutPolicy(const std::string& key, Policy policy);
   void PutClusterPolicy(const std::string& name, ClusterPolicy policy);
+  // All Nodes, as peers.
+  void SetNodes(ClusterNodes nodes);
   // An absent object is fine.
   void ErasePod(const std::string& key);
   void EraseNamespace(const std::string& name);

@@ -27,6 +27,7 @@ class World {
     for (auto& [key, pod] : cluster.pods) plan_.PutPod(key, pod);
     for (auto& [key, policy] : cluster.policies) plan_.PutPolicy(key, policy);
     for (auto& [name, policy] : cluster.cluster_policies) plan_.PutClusterPolicy(name, policy);
+    plan_.SetNodes(cluster.nodes);
     plan_.SetNode(kNode);
     plan_.SetAttachments({});
     nft::Transaction all = nft::Diff(std::nullopt, MakePlan(plan_.cluster(), kNode, {}).rules);
@@ -35,7 +36,7 @@ class World {
   }
 
   void Event() {
-    switch (dice_.Below(10)) {
+    switch (dice_.Below(11)) {
       case 0:
       case 1:
       case 2: {
@@ -73,6 +74,9 @@ class World {
       case 8:
         Erase(plan_.cluster().cluster_policies,
               [&](const std::string& name) { plan_.EraseClusterPolicy(name); });
+        break;
+      case 9:
+        plan_.SetNodes(RandomNodes(dice_));
         break;
       default:
         Attach();

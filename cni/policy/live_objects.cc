@@ -30,12 +30,20 @@ void LiveObjects::Refer(const SetRef& spec) {
   set->second.spec = spec;
   changes_.AddSet(spec->set);
   for (const nft::Element& element : spec->fixed) changes_.Put(spec->set.name, element);
-  if (!spec->of_pods) return;
+  if (!spec->of_pods && !spec->of_nodes) return;
   File(*spec, true);
   fill_(*spec);
 }
 
 void LiveObjects::File(const SetSpec& spec, bool add) {
+  if (spec.of_nodes) {
+    if (add) {
+      of_nodes_.insert(&spec);
+    } else {
+      of_nodes_.erase(&spec);
+    }
+    return;
+  }
   const Selector pods = spec.peer.pods.value_or(Selector());
   bool by_namespace = spec.peer.namespaces && !SelectorIndex<const SetSpec*>::IsSpecific(pods);
   auto& index = by_namespace ? by_namespace_ : by_pod_;
@@ -68,7 +76,7 @@ void LiveObjects::RemoveUnused() {
       if (--set->second.references > 0) continue;
       // Equal descriptions may have been made twice; the one that is filed counts.
       const SetRef filed = set->second.spec;
-      if (filed->of_pods) File(*filed, false);
+      if (filed->of_pods || filed->of_nodes) File(*filed, false);
       changes_.RemoveSet(set->first);
       sets_.erase(set);
     }

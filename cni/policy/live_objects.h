@@ -18,7 +18,7 @@ namespace keelson::cni::policy {
 
 class LiveObjects {
  public:
-  // `base`: what always stays. `fill` adds the elements of pods to a set that is new.
+  // `base`: what always stays. `fill` adds the elements of pods and nodes to a set that is new.
   LiveObjects(nft::Ruleset base, std::optional<DeniedLog> log, std::function<void(const SetSpec&)> fill)
       : base_(std::move(base)), log_(log), fill_(std::move(fill)), changes_(base_.table) {}
 
@@ -39,6 +39,8 @@ class LiveObjects {
   }
   // Sets with a namespace selector.
   const std::set<const SetSpec*>& OfAllNamespaces() const { return of_all_namespaces_; }
+  // Sets of nodes' addresses.
+  const std::set<const SetSpec*>& OfNodes() const { return of_nodes_; }
 
   void PutPod(const SetSpec& spec, const Pod& pod, const IpAddress& address);
   void ErasePod(const SetSpec& spec, const Pod& pod, const IpAddress& address);
@@ -74,7 +76,7 @@ class LiveObjects {
   // Sets of pods: by the pod selector, in the scope of their namespace or "" for all. Those of all namespaces
   // whose pod selector says little: by the namespace selector.
   SelectorIndex<const SetSpec*> by_pod_, by_namespace_;
-  std::set<const SetSpec*> of_all_namespaces_;
+  std::set<const SetSpec*> of_all_namespaces_, of_nodes_;
 };
 
 }  // namespace keelson::cni::policy

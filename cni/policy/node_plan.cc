@@ -30,6 +30,7 @@ NodePlan::NodePlan(const Cluster& cluster, Node node)
       objects_(BaseRules(node_), node_.log, [this](const SetSpec& spec) { Fill(spec); }),
       owners_(node_.name) {
   for (const auto& [key, policy] : cluster_.policies) ChangePolicy(key, nullptr, &policy);
+  PutThisNode();
   for (const auto& [key, pod] : cluster_.pods) owners_.Add(pod);
   for (const auto& [key, pod] : cluster_.pods) {
     for (const IpAddress& address : pod.addresses) {
@@ -118,8 +119,12 @@ void NodePlan::Remember(const IpAddress& address, const Pod& owner) {
   last->second = now;
 }
 
-// A set that is new gets the addresses whose effects are in place; others follow by Own().
+// A set of pods that is new gets the addresses whose effects are in place; others follow by Own().
 void NodePlan::Fill(const SetSpec& spec) {
+  if (spec.of_nodes) {
+    for (const std::string& key : KeysOf(spec, cluster_.nodes)) objects_.Put(spec.set.name, {.key = key});
+    return;
+  }
   auto visit = [&](const Pod& pod, const Labels* labels) {
     if (!Picks(spec, pod, labels)) return;
     for (const IpAddress& address : owners_.AddressesOf(pod)) {
@@ -139,16 +144,29 @@ void NodePlan::Fill(const SetSpec& spec) {
   }
 }
 
+std::string NodePlan::Enter(const IpAddress& address, const std::string& set, const PodRules& rules,
+                            Direction direction) {
+  std::vector<ChainSpec> chains = ChainsFor(rules, direction, address.is_v4());
+  objects_.Refer(chains, direction, address.is_v4());
+  objects_.Put(set, VerdictElement(address, chains.front().name));
+  return std::move(chains.front().name);
+}
+
+void NodePlan::Leave(const IpAddress& address, const std::string& set, const std::string& chain) {
+  objects_.Erase(set, VerdictElement(address, chain));
+  objects_.Release(chain);
+}
+
 void NodePlan::EnterRules(const IpAddress& address, LocalAddress& local) {
   bool v4 = address.is_v4(), isolated = false;
   for (Direction direction : kDirections) {
     PodRules rules = RulesFor(*local.pod, direction, v4);
     if (!rules.Any()) continue;
     isolated = true;
-    std::vector<ChainSpec> chains = ChainsFor(rules, direction, v4);
-    objects_.Refer(chains, direction, v4);
-    objects_.Put(VerdictsName(direction, v4), VerdictElement(address, chains.front().name));
-    local.chains[IndexOf(direction)] = std::move(chains.front().name);
+    local.chains[IndexOf(direction)] = Enter(address, VerdictsName(direction, v4), rules, direction);
+    if (direction == Direction::kIngress) continue;
+    const PodRules own = ToOwnNode(rules);
+    if (own.Any()) local.to_node = Enter(address, ToThisNodeSet(v4).name, own, direction);
   }
   if (!isolated) return;
   ++isolated_;
@@ -161,9 +179,10 @@ void NodePlan::LeaveRules(const IpAddress& address, LocalAddress& local) {
     std::string chain = std::exchange(local.chains[IndexOf(direction)], {});
     if (chain.empty()) continue;
     isolated = true;
-    objects_.Erase(VerdictsName(direction, v4), VerdictElement(address, chain));
-    objects_.Release(chain);
+    Leave(address, VerdictsName(direction, v4), chain);
   }
+  const std::string to_node = std::exchange(local.to_node, {});
+  if (!to_node.empty()) Leave(address, ToThisNodeSet(v4).name, to_node);
   if (!isolated) return;
   --isolated_;
   objects_.Erase(SelfSet(v4).name, SelfElement(address));
@@ -258,6 +277,37 @@ void NodePlan::ChangeLabels(const std::string& ns, const Labels* before, const L
   ChangeMembers(ns, before, now);
   change();
   for (const IpAddress& address : addresses) EnterRules(address, local_.at(address));
+}
+
+void NodePlan::PutThisNode() {
+  auto own = cluster_.nodes.find(node_.name);
+  if (own == cluster_.nodes.end()) return;
+  for (const IpAddress& address : own->second.addresses) {
+    objects_.Put(ThisNodeSet(address.is_v4()).name, AddressElement(address));
+  }
+}
+
+// Whole sets are compared: nodes may share an address, and seldom change their labels or addresses.
+void NodePlan::ChangeNodes(const std::function<void()>& change) {
+  std::map<const SetSpec*, std::set<std::string>> before;
+  for (const SetSpec* spec : objects_.OfNodes()) before[spec] = KeysOf(*spec, cluster_.nodes);
+  auto own = cluster_.nodes.find(node_.name);
+  if (own != cluster_.nodes.end()) {
+    for (const IpAddress& address : own->second.addresses) {
+      objects_.Erase(ThisNodeSet(address.is_v4()).name, AddressElement(address));
+    }
+  }
+  change();
+  PutThisNode();
+  for (const auto& [spec, keys] : before) {
+    const std::set<std::string> now = KeysOf(*spec, cluster_.nodes);
+    for (const std::string& key : keys) {
+      if (!now.contains(key)) objects_.Erase(spec->set.name, {.key = key});
+    }
+    for (const std::string& key : now) {
+      if (!keys.contains(key)) objects_.Put(spec->set.name, {.key = key});
+    }
+  }
 }
 
 void NodePlan::ChangeMembers(const std::string& ns, const Labels* before, const Labels* now) {

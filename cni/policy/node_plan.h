@@ -42,6 +42,8 @@ class NodePlan {
   // Both stay where they are until this returns.
   void ChangeClusterPolicy(const ClusterPolicy* before, const ClusterPolicy* now,
                            const std::function<void()>& change);
+  // `change` makes the change in the cluster.
+  void ChangeNodes(const std::function<void()>& change);
   // Null: there is no such policy. `now` stays where it is until the next call for `key`.
   void ChangePolicy(const std::string& key, const Policy* before, const Policy* now);
 
@@ -66,6 +68,7 @@ class NodePlan {
   struct LocalAddress {
     const Pod* pod = nullptr;
     std::string chains[2];  // by direction; empty: not isolated
+    std::string to_node;    // chain for packets to this node; empty: all pass
   };
 
   const Labels* LabelsOf(const std::string& ns) const;
@@ -75,6 +78,11 @@ class NodePlan {
   void Fill(const SetSpec& spec);
   // Which sets have elements of the namespace's pods.
   void ChangeMembers(const std::string& ns, const Labels* before, const Labels* now);
+  void PutThisNode();
+  // Leads the address to the rules, by a map of addresses to chains. Returns the first chain.
+  std::string Enter(const IpAddress& address, const std::string& set, const PodRules& rules,
+                    Direction direction);
+  void Leave(const IpAddress& address, const std::string& set, const std::string& chain);
   void EnterRules(const IpAddress& address, LocalAddress& local);
   void LeaveRules(const IpAddress& address, LocalAddress& local);
   void AddTier(ClusterPolicy::Tier tier, const Pod& pod, Direction direction, bool v4,

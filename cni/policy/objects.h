@@ -51,19 +51,29 @@ struct Pod {
   bool operator==(const Pod&) const = default;
 };
 
+// A Node as a peer.
+struct ClusterNode {
+  Labels labels = {};
+  std::vector<IpAddress> addresses = {};  // those of status.addresses that are IPs
+  bool operator==(const ClusterNode&) const = default;
+};
+using ClusterNodes = std::map<std::string, ClusterNode, std::less<>>;  // by name
+
 struct Block {
   IpPrefix cidr;
   std::vector<IpPrefix> except = {};
   bool operator==(const Block&) const = default;
 };
 
-// A block, a domain name or selectors. Without a namespace selector the pods are those of the policy's namespace.
+// A block, a domain name, nodes or selectors. Without a namespace selector the pods are those of the policy's namespace.
 struct Peer {
   std::optional<Selector> pods = {}, namespaces = {};
   std::optional<Block> block = {};
   // "www.example.com", "*.example.com": addresses that the cluster's DNS has given for such a name
   // (lib/dataplane/domain_sets.h). In egress rules of ClusterPolicies that accept.
   std::string domain = {};
+  // Addresses of the nodes that it picks. In egress rules of ClusterPolicies.
+  std::optional<Selector> nodes = {};
   bool operator==(const Peer&) const = default;
 };
 
@@ -95,8 +105,8 @@ struct Policy {
   bool operator==(const Policy&) const = default;
 };
 
-// A rule of a ClusterNetworkPolicy. Its peers have a namespace selector, or are blocks or domain names; without peers it
-// matches any address, without ports every packet. Beside a domain name no port is named.
+// A rule of a ClusterNetworkPolicy. Its peers have a namespace selector, or are blocks, domain names or nodes; without peers
+// it matches any address, without ports every packet. Beside a domain name or nodes no port is named.
 struct TierRule {
   enum class Action { kAccept, kDeny, kPass };
   Action action = Action::kDeny;
@@ -149,6 +159,7 @@ struct Cluster {
   std::map<std::string, Labels, std::less<>> namespaces;
   std::map<std::string, Policy, std::less<>> policies;
   std::map<std::string, ClusterPolicy, std::less<>> cluster_policies;
+  ClusterNodes nodes;
 };
 
 }  // namespace keelson::cni::policy

@@ -20,6 +20,12 @@ class Planner {
     for (const auto& [address, attachment] : attachments_) {
       Put(dataplane::AttachedPods(address.is_v4()).name, ElementOf(address, attachment));
     }
+    auto own = cluster_.nodes.find(node_.name);
+    if (own != cluster_.nodes.end()) {
+      for (const IpAddress& address : own->second.addresses) {
+        Put(ThisNodeSet(address.is_v4()).name, {.key = nft::Key().Ip(address).bytes()});
+      }
+    }
     for (bool v4 : {true, false}) AddPods(v4);
     return std::move(plan_);
   }
@@ -42,14 +48,22 @@ class Planner {
         PodRules rules = RulesFor(*pod, direction, builder);
         if (!rules.Any()) continue;
         isolated = true;
-        std::vector<ChainSpec> chains = ChainsFor(rules, direction, v4);
-        Put(VerdictsName(direction, v4), {.key = key, .verdict = nft::Jump(chains.front().name)});
-        for (const ChainSpec& chain : chains) AddChain(chain, direction, v4);
+        Enter(VerdictsName(direction, v4), key, rules, direction, v4);
+        const PodRules own = direction == Direction::kEgress ? ToOwnNode(rules) : PodRules();
+        if (own.Any()) Enter(ToThisNodeSet(v4).name, key, own, direction, v4);
       }
       if (!isolated) continue;
       ++plan_.isolated;
       Put(SelfSet(v4).name, {.key = nft::Key().Ip(address).Ip(address).bytes()});
     }
+  }
+
+  // `set`, the map of addresses to chains, leads the address `key` to the rules.
+  void Enter(const std::string& set, const std::string& key, const PodRules& rules, Direction direction,
+             bool v4) {
+    std::vector<ChainSpec> chains = ChainsFor(rules, direction, v4);
+    Put(set, {.key = key, .verdict = nft::Jump(chains.front().name)});
+    for (const ChainSpec& chain : chains) AddChain(chain, direction, v4);
   }
 
   PodRules RulesFor(const Pod& pod, Direction direction, ClauseBuilder& builder) const {
@@ -93,6 +107,9 @@ class Planner {
     if (!is_new) return;
     contents->second.set = spec.set;
     for (const nft::Element& element : spec.fixed) Put(spec.set.name, element);
+    if (spec.of_nodes) {
+      for (const std::string& node : KeysOf(spec, cluster_.nodes)) Put(spec.set.name, {.key = node});
+    }
     if (!spec.of_pods) return;
     members_.ForEach(cluster_, spec.ns, spec.peer, [&](const Members::Member& member) {
       for (const IpAddress& address : member.addresses) {

@@ -4,15 +4,15 @@
 //     chain forward { type filter hook forward priority filter;  goto packets4 or packets6 }
 //     chain output  { type filter hook output priority filter;   ct state established, related: return;
 //                     own addresses: return; goto packets4 or ... }
+//     chain input   { type filter hook input priority 101;       daddr in @node4, not established: saddr vmap @to-node4 }
 //     chain packets4 {
 //       saddr in a pod CIDR of this node, saddr not in @ready4 : drop
 //       daddr in a pod CIDR of this node, daddr not in @ready4 : drop
 //       ct state established, related : return
-//       saddr . daddr in @self4 : return
 //       saddr vmap @egress4      address of an isolated pod : jump egress4-HASH
 //       daddr vmap @ingress4     address of an isolated pod : jump ingress4-HASH
 //     }
-//     chain ingress4-HASH { one rule for each clause : return;  drop }
+//     chain ingress4-HASH { saddr . daddr in @self4 : return;  one rule for each clause : return;  drop }
 //   }
 //
 // Pods with the same clauses of the same policies share a chain. A chain's name is a hash of its clauses and a
@@ -22,7 +22,8 @@
 // MakePlan() plans all anew; incremental.h follows single events, and leads to the same table.
 //
 // Packets are seen after the translation of Services. The hook output has those that IPVS sends on for pods;
-// what the node itself sends is never dropped.
+// what the node itself sends is never dropped. The hook input has what pods send to the addresses of their own Node object:
+// ClusterNetworkPolicies decide about it, NetworkPolicies do not.
 #pragma once
 
 #include <optional>

@@ -107,6 +107,45 @@ TEST_F(PlanTest, APodReachesItself) {
   EXPECT_FALSE(Passes("10.244.1.2", "192.0.2.1"));
 }
 
+// ClusterNetworkPolicies count outside of the pod: what it sends itself by a Service comes by there.
+TEST_F(PlanTest, ClusterPoliciesDecideWhatAPodSendsItselfByAService) {
+  AddPod("a", "10.244.1.2", "a");
+  ClusterPolicy policy{.name = "p", .namespaces = {}, .pods = {}};
+  policy.ingress = {{.peers = {{.pods = Selector(), .namespaces = Selector()}}}};
+  for (auto tier : {ClusterPolicy::Tier::kAdmin, ClusterPolicy::Tier::kBaseline}) {
+    policy.tier = tier;
+    cluster_.cluster_policies["p"] = policy;
+    EXPECT_FALSE(Passes("10.244.1.2", "10.244.1.2"));
+  }
+  Allow("a", "nobody");
+  EXPECT_TRUE(Passes("10.244.1.2", "10.244.1.2")) << "a NetworkPolicy stands before the tier Baseline";
+}
+
+TEST_F(PlanTest, NodesArePeersByTheAddressesOfTheirObjects) {
+  AddPod("a", "10.244.1.2", "a");
+  cluster_.nodes["n1"] = {{{"zone", "z1"}}, {Ip("192.0.2.1")}};
+  cluster_.nodes["n2"] = {{{"zone", "z2"}}, {Ip("192.0.2.2"), Ip("198.51.100.2")}};
+  auto zone = [](const char* name) { return Peer{.nodes = Selector{{{.key = "zone", .values = {name}}}}}; };
+  ClusterPolicy& policy = cluster_.cluster_policies["p"] = {.name = "p", .namespaces = {}, .pods = {}};
+  policy.egress = {{.action = TierRule::Action::kAccept,
+                    .peers = {zone("z2")},
+                    .ports = {{.protocol = 6, .first = 80, .last = 80}}},
+                   {.peers = {{.nodes = Selector()}}}};
+  EXPECT_TRUE(Passes("10.244.1.2", "192.0.2.2"));
+  EXPECT_TRUE(Passes("10.244.1.2", "198.51.100.2"));
+  EXPECT_FALSE(Passes("10.244.1.2", "192.0.2.2", 81));
+  EXPECT_TRUE(Passes("10.244.1.2", "203.0.113.1"));
+  EXPECT_TRUE(Passes("192.0.2.2", "10.244.1.2")) << "what a node sends";
+  auto reaches = [&](const char* source, const char* destination) {
+    return TracedPlan(Make()).ReachesNode({Ip(source), Ip(destination), 6, 80});
+  };
+  EXPECT_FALSE(reaches("10.244.1.2", "192.0.2.1")) << "the pod's own node";
+  EXPECT_TRUE(reaches("10.244.1.2", "10.244.1.1")) << "no address that the Node object has";
+  EXPECT_TRUE(reaches("192.0.2.2", "192.0.2.1"));
+  policy.egress.erase(policy.egress.begin() + 1);
+  EXPECT_TRUE(reaches("10.244.1.2", "192.0.2.1"));
+}
+
 TEST_F(PlanTest, PodsWithEqualRulesShareAChainAndNamedPortsPartThem) {
   AddPod("a1", "10.244.1.2", "a").ports = {{"web", 6, 80}};
   AddPod("a2", "10.244.1.3", "a").ports = {{"web", 6, 80}};

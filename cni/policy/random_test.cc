@@ -31,7 +31,7 @@ unsigned ClusterCount() {
 }
 
 TEST(RandomClusters, TheRulesDecideAsTheApiSays) {
-  size_t passed = 0, dropped = 0, by_name = 0;
+  size_t passed = 0, dropped = 0, by_name = 0, node_passed = 0, node_dropped = 0;
   for (unsigned seed = 1; seed <= ClusterCount(); ++seed) {
     Dice dice(seed);
     Cluster cluster = RandomCluster(dice);
@@ -63,11 +63,19 @@ TEST(RandomClusters, TheRulesDecideAsTheApiSays) {
       ASSERT_EQ(plan.Passes(packet), expected) << "seed " << seed << ": " << Text(packet);
       ++(expected ? passed : dropped);
       if (!cluster.cluster_policies.empty() && expected && !Permitted(cluster, {}, "n1", packet)) ++by_name;
+      Packet to_node = packet;
+      to_node.destination = *IpAddress::Parse(packet.source.is_v4() ? "192.0.2.7" : "2001:db8::7");
+      if (!attachments.contains(to_node.source)) continue;
+      const bool reaches = PermittedToOwnNode(cluster, names, to_node);
+      ASSERT_EQ(plan.ReachesNode(to_node), reaches) << "seed " << seed << ": " << Text(to_node);
+      ++(reaches ? node_passed : node_dropped);
     }
   }
   // All happen often, so the comparison means something.
   EXPECT_GT(passed, 10000u);
   EXPECT_GT(dropped, 10000u);
+  EXPECT_GT(node_passed, 10000u);
+  EXPECT_GT(node_dropped, 1000u);
   EXPECT_GT(by_name, 100u) << "packets that only a domain name lets through";
 }
 

@@ -59,6 +59,17 @@ std::vector<std::string> KeysOf(const SetSpec& spec, const Pod& pod, const IpAdd
   return out;
 }
 
+std::set<std::string> KeysOf(const SetSpec& spec, const ClusterNodes& nodes) {
+  std::set<std::string> out;
+  for (const auto& [name, node] : nodes) {
+    if (!spec.peer.nodes->Matches(node.labels)) continue;
+    for (const IpAddress& address : node.addresses) {
+      if (address.is_v4() == spec.v4) out.insert(nft::Key().Ip(address).bytes());
+    }
+  }
+  return out;
+}
+
 template <typename Fill>
 SetRef SetMaker::Make(const char* kind, const std::string& description, Fill fill) {
   return MakeNamed(std::string(kind) + (v4_ ? "4-" : "6-") + crypto::Sha256Hex(description).substr(0, 24),
@@ -139,6 +150,14 @@ SetRef SetMaker::Blocks(std::vector<IpRange> addresses, const std::vector<PortRa
             nft::Key().Ip(range.last).Proto(port.protocol).Port(port.last));
       }
     }
+  });
+}
+
+SetRef SetMaker::Nodes(const Selector& nodes) {
+  return Make("nodes", nodes.Text(), [&](SetSpec& spec) {
+    spec.set.key = {AddressType(v4_)};
+    spec.of_nodes = true;
+    spec.peer.nodes = nodes;
   });
 }
 

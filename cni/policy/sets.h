@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,13 @@
 
 namespace keelson::cni::policy {
 
-// Either elements that never change (ports, blocks), or those of the pods that a peer picks, or those that the cluster's DNS
-// adds (`set.dynamic`).
+// Either elements that never change (ports, blocks), or those of the pods or nodes that a peer picks, or those that the
+// cluster's DNS adds (`set.dynamic`).
 struct SetSpec {
   nft::Set set = {};
   bool v4 = true;
   std::vector<nft::Element> fixed = {};
-  bool of_pods = false;
+  bool of_pods = false, of_nodes = false;
   std::string ns = {};           // where a peer without a namespace selector looks
   Peer peer = {};                // selectors; with a block too, of their pods those with addresses inside
   std::vector<Port> names = {};  // the pods' ports of these names; empty: addresses alone
@@ -30,6 +31,8 @@ using SetRef = std::shared_ptr<const SetSpec>;
 bool Picks(const SetSpec& spec, const Pod& pod, const Labels* namespace_labels);
 // The keys of the elements that one address of a picked pod makes; none twice.
 std::vector<std::string> KeysOf(const SetSpec& spec, const Pod& pod, const IpAddress& address);
+// The keys of a set `of_nodes`.
+std::set<std::string> KeysOf(const SetSpec& spec, const ClusterNodes& nodes);
 
 // Makes the sets of one family. Those with equal contents are one as long as somebody refers to it.
 class SetMaker {
@@ -44,6 +47,8 @@ class SetMaker {
   SetRef NamedPorts(const std::string& ns, const Peer& peer, const std::vector<Port>& names);
   // Ranges of address . protocol, or with `ports` of address . protocol . port. `addresses` is not empty.
   SetRef Blocks(std::vector<IpRange> addresses, const std::vector<PortRange>& ports);
+  // Addresses of the nodes that the selector picks.
+  SetRef Nodes(const Selector& nodes);
   // Addresses of a domain name (Peer::domain), which the cluster's DNS writes.
   SetRef Domain(const std::string& pattern);
 

@@ -47,8 +47,19 @@ bool DomainMatches(const World& world, const std::string& pattern, const IpAddre
   return false;
 }
 
+bool NodeMatches(const World& world, const Selector& selector, const IpAddress& address) {
+  for (const auto& [name, node] : world.cluster.nodes) {
+    if (!selector.Matches(node.labels)) continue;
+    for (const IpAddress& own : node.addresses) {
+      if (own == address) return true;
+    }
+  }
+  return false;
+}
+
 bool PeerMatches(const World& world, const Policy& policy, const Peer& peer, const IpAddress& address) {
   if (!peer.domain.empty()) return DomainMatches(world, peer.domain, address);
+  if (peer.nodes) return NodeMatches(world, *peer.nodes, address);
   if (peer.block) {
     if (!peer.block->cidr.Contains(address)) return false;
     for (const IpPrefix& except : peer.block->except) {
@@ -117,7 +128,8 @@ Decision Decide(const World& world, ClusterPolicy::Tier tier, const Pod& pod, bo
 bool Passes(const World& world, const Pod& pod, bool ingress, const Packet& packet) {
   Decision admin = Decide(world, ClusterPolicy::Tier::kAdmin, pod, ingress, packet);
   if (admin != Decision::kNone) return admin == Decision::kAccept;
-  bool isolated = false, permitted = false;
+  // A pod that reaches itself by a Service: NetworkPolicies do not forbid it.
+  bool isolated = false, permitted = packet.source == packet.destination;
   for (const auto& [key, policy] : world.cluster.policies) {
     if (policy.ns != pod.ns || !policy.pods.Matches(pod.labels)) continue;
     if (!(ingress ? policy.isolates_ingress : policy.isolates_egress)) continue;
@@ -137,9 +149,20 @@ bool Permitted(const Cluster& cluster, const ResolvedNames& names, const std::st
   const World world{cluster, names};
   const Pod* source = PodAt(world, packet.source);
   const Pod* target = PodAt(world, packet.destination);
-  if (source && source == target) return true;
   if (source && source->node == node && !Passes(world, *source, false, packet)) return false;
   return !target || target->node != node || Passes(world, *target, true, packet);
+}
+
+bool PermittedToOwnNode(const Cluster& cluster, const ResolvedNames& names, const Packet& packet) {
+  const World world{cluster, names};
+  const Pod* source = PodAt(world, packet.source);
+  if (!source) return true;
+  Decision admin = Decide(world, ClusterPolicy::Tier::kAdmin, *source, false, packet);
+  if (admin != Decision::kNone) return admin == Decision::kAccept;
+  for (const auto& [key, policy] : cluster.policies) {
+    if (policy.ns == source->ns && policy.isolates_egress && policy.pods.Matches(source->labels)) return true;
+  }
+  return Decide(world, ClusterPolicy::Tier::kBaseline, *source, false, packet) != Decision::kDeny;
 }
 
 }  // namespace keelson::cni::policy

@@ -22,4 +22,7 @@ using ResolvedNames = std::map<std::string, std::vector<IpAddress>>;
 bool Permitted(const Cluster& cluster, const ResolvedNames& names, const std::string& node,
                const Packet& packet);
 
+// Whether it passes from a pod to an address of the pod's own node.
+bool PermittedToOwnNode(const Cluster& cluster, const ResolvedNames& names, const Packet& packet);
+
 }  // namespace keelson::cni::policy

@@ -88,6 +88,14 @@ void AddDomains(Dice& dice, Rule& rule) {
   }
 }
 
+// Only where the rule names no port, as the API wants it.
+void AddNodes(Dice& dice, Rule& rule) {
+  for (const Port& port : rule.ports) {
+    if (!port.name.empty()) return;
+  }
+  rule.peers.push_back({.nodes = RandomSelector(dice)});
+}
+
 }  // namespace
 
 Rule RandomRule(Dice& dice) {
@@ -163,6 +171,7 @@ ClusterPolicy RandomClusterPolicy(Dice& dice, int number) {
       const bool names = rules == &out.egress && action == Action::kAccept && dice.Odds(7);
       if (names && dice.Odds(7)) rule = {};
       if (names) AddDomains(dice, rule);
+      if (rules == &out.egress && dice.Odds(3)) AddNodes(dice, rule);
       rules->push_back({.action = action, .peers = std::move(rule.peers), .ports = std::move(rule.ports)});
       // As those who list names do: everything else is denied.
       if (names && dice.Odds(7)) rules->push_back({.action = Action::kDeny});
@@ -171,8 +180,21 @@ ClusterPolicy RandomClusterPolicy(Dice& dice, int number) {
   return out;
 }
 
+// The addresses of the host's network that packets and pods have, sometimes those of the other node too.
+ClusterNodes RandomNodes(Dice& dice) {
+  ClusterNodes out;
+  out["n1"] = {RandomLabels(dice), {*IpAddress::Parse("192.0.2.7"), *IpAddress::Parse("2001:db8::7")}};
+  if (dice.Odds(8)) {
+    const bool same = dice.Odds(2);
+    out["n2"] = {RandomLabels(dice),
+                 {*IpAddress::Parse(same ? "192.0.2.7" : "192.0.2.8"), *IpAddress::Parse("2001:db8::8")}};
+  }
+  return out;
+}
+
 Cluster RandomCluster(Dice& dice) {
   Cluster out;
+  out.nodes = RandomNodes(dice);
   for (const char* ns : {"x", "y", "x-2"}) out.namespaces[ns] = RandomLabels(dice);
   for (int i = 0; i < 10; ++i) {
     Pod pod = RandomPod(dice, i);

@@ -32,6 +32,7 @@ Rule RandomRule(Dice& dice);
 Pod RandomPod(Dice& dice, int number);
 Policy RandomPolicy(Dice& dice, int number);
 ClusterPolicy RandomClusterPolicy(Dice& dice, int number);
+ClusterNodes RandomNodes(Dice& dice);  // "n1" always, "n2" often
 Cluster RandomCluster(Dice& dice);
 // Answers of the cluster's DNS, for names that the policies name and for others.
 ResolvedNames RandomNames(Dice& dice);

@@ -41,6 +41,11 @@ class TracedPlan {
     return At(nft::HookPoint::kForward, packet).end == nft::TraceOutcome::kGoesOn;
   }
 
+  // A packet that arrives at an address of the node itself.
+  bool ReachesNode(const Packet& packet) const {
+    return At(nft::HookPoint::kInput, packet).end == nft::TraceOutcome::kGoesOn;
+  }
+
  private:
   std::vector<nft::LiveTable> tables_;
 };
