@@ -9,7 +9,7 @@ using client::ForEachField;
 
 // Field numbers of core/v1 Node and its parts.
 constexpr int kMetadata = 1, kSpec = 2, kStatus = 3;
-constexpr int kName = 1, kResourceVersion = 6, kAnnotations = 12;
+constexpr int kName = 1, kResourceVersion = 6, kLabels = 11, kAnnotations = 12;
 constexpr int kPodCidr = 1, kPodCidrs = 7;
 constexpr int kAddresses = 5;
 
@@ -28,8 +28,12 @@ Result<> ParseMetadata(std::string_view raw, ParsedNode& out) {
   return ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
     if (number == kName) out.info.name = payload;
     if (number == kResourceVersion) out.resource_version = payload;
-    if (number != kAnnotations) return {};
+    if (number != kAnnotations && number != kLabels) return {};
     KEELSON_ASSIGN_OR_RETURN(auto entry, ParsePair(payload));
+    if (number == kLabels) {
+      out.info.as_peer.labels.emplace(entry.first, entry.second);
+      return {};
+    }
     if (entry.first == kWireguardKeyAnnotation) out.info.wireguard_key = entry.second;
     return {};
   });
@@ -58,8 +62,11 @@ Result<> ParseStatus(std::string_view raw, NodeInfo& out) {
   return ForEachField(raw, [&](int number, std::string_view payload) -> Result<> {
     if (number != kAddresses) return {};
     KEELSON_ASSIGN_OR_RETURN(auto address, ParsePair(payload));
+    // Names of hosts are among them.
+    const Result<IpAddress> ip = IpAddress::Parse(address.second);
+    if (ip) out.as_peer.addresses.push_back(*ip);
     if (address.first != "InternalIP") return {};
-    if (Result<IpAddress> ip = IpAddress::Parse(address.second)) {
+    if (ip) {
       out.addresses.push_back(*ip);
     } else {
       out.ignored.push_back("InternalIP \"" + std::string(address.second) + "\": " + ip.error().message());
@@ -76,6 +83,12 @@ Result<policy::Node> PolicyNode(const std::shared_ptr<const NodeMap>& nodes, con
   if (own == nodes->end()) return Error(Code::kUnavailable, "there is no Node " + name);
   if (own->second.pod_cidrs.empty()) return Error(Code::kUnavailable, "the Node has no pod CIDR yet");
   return policy::Node{name, own->second.pod_cidrs};
+}
+
+policy::ClusterNodes PolicyPeers(const NodeMap& nodes) {
+  policy::ClusterNodes out;
+  for (const auto& [name, node] : nodes) out.emplace(name, node.as_peer);
+  return out;
 }
 
 Result<ParsedNode> ParseNode(std::string_view raw) {

@@ -1,4 +1,4 @@
-// The parts of a Node that the agent needs: a few hundred bytes out of ten thousand or more.
+// The parts of a Node that the agent needs: its labels, and a few hundred bytes, out of ten thousand or more.
 #pragma once
 
 #include <map>
@@ -19,6 +19,7 @@ struct NodeInfo {
   std::string name;
   std::vector<IpPrefix> pod_cidrs;   // from spec.podCIDRs; host bits cleared
   std::vector<IpAddress> addresses;  // InternalIPs, in order
+  policy::ClusterNode as_peer;       // of network policies
   std::string wireguard_key;         // public, base64; empty: not published
   std::vector<std::string> ignored;  // text about fields that cannot be parsed
   bool operator==(const NodeInfo&) const = default;
@@ -36,6 +37,9 @@ using NodeMap = std::map<std::string, NodeInfo, std::less<>>;
 
 // This node, as its network policies need it. kUnavailable while it, or its pod CIDRs, are not known.
 Result<policy::Node> PolicyNode(const std::shared_ptr<const NodeMap>& nodes, const std::string& name);
+
+// All nodes, as peers of network policies.
+policy::ClusterNodes PolicyPeers(const NodeMap& nodes);
 
 struct ParsedNode {
   NodeInfo info;

@@ -34,9 +34,12 @@ TEST(ParseNode, TakesWhatItNeeds) {
   node.mutable_metadata()->set_resource_version("17");
   (*node.mutable_metadata()->mutable_annotations())["other"] = "x";
   (*node.mutable_metadata()->mutable_annotations())[kWireguardKeyAnnotation] = "abc=";
-  auto* host_name = node.mutable_status()->add_addresses();
-  host_name->set_type("Hostname");
-  host_name->set_address("n1");
+  (*node.mutable_metadata()->mutable_labels())["zone"] = "z1";
+  for (auto [type, address] : {std::pair("Hostname", "n1"), {"ExternalIP", "198.51.100.1"}}) {
+    auto* more = node.mutable_status()->add_addresses();
+    more->set_type(type);
+    more->set_address(address);
+  }
   ParsedNode parsed = *ParseNode(api::EncodeRaw(node));
   EXPECT_EQ(parsed.resource_version, "17");
   EXPECT_EQ(parsed.info.name, "n1");
@@ -45,6 +48,10 @@ TEST(ParseNode, TakesWhatItNeeds) {
   EXPECT_EQ(parsed.info.pod_cidrs[0].ToString(), "10.244.1.0/24");
   ASSERT_EQ(parsed.info.addresses.size(), 1u);
   EXPECT_EQ(parsed.info.AddressOf(false), nullptr);
+  const policy::ClusterNodes peers = PolicyPeers({{"n1", parsed.info}});
+  EXPECT_EQ(peers.at("n1").labels, (policy::Labels{{"zone", "z1"}}));
+  EXPECT_THAT(peers.at("n1").addresses,
+              ElementsAre(*IpAddress::Parse("10.0.0.1"), *IpAddress::Parse("198.51.100.1")));
   EXPECT_THAT(parsed.info.ignored, ElementsAre());
 }
 

@@ -57,7 +57,7 @@ Result<int> RunPoliciesOnly(const Config& config) {
 
   Health health(3 * PolicySyncerOptions().resync, Clock::Real());
   std::unique_ptr<PolicyServices> policies;
-  NodeWatch nodes(NodeSource(transport), [&] { policies->NodeChanged(); });
+  NodeWatch nodes(NodeSource(transport), [&] { policies->NodesChanged(PolicyPeers(*nodes.Nodes())); });
   KEELSON_ASSIGN_OR_RETURN(policies, OpenPolicies(
                                          config, transport, [&] { return nodes.Nodes(); }, health));
   PolicyCounters counters;

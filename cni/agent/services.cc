@@ -57,7 +57,7 @@ Result<int> Run(const Config& config) {
   std::unique_ptr<PolicyServices> policies;
   NodeWatch nodes(source, [&] {
     syncer->NodesChanged();
-    if (policies) policies->NodeChanged();
+    if (policies) policies->NodesChanged(PolicyPeers(*nodes.Nodes()));
   });
   KEELSON_ASSIGN_OR_RETURN(syncer, Syncer::Open(
                                        config, [&] { return nodes.Nodes(); }, health, options));

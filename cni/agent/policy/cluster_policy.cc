@@ -57,11 +57,12 @@ std::string ReadRule(const json::value& value, ClusterPolicyKind kind, bool ingr
     old ? reader.ReadPort(port, rule.ports) : reader.ReadProtocol(port, rule.ports);
   }
   if (Find(value, ports) && rule.ports.empty() && problem.empty()) problem = std::string("no ") + ports;
-  const bool domains = std::any_of(rule.peers.begin(), rule.peers.end(),
-                                   [](const policy::Peer& peer) { return !peer.domain.empty(); });
+  const bool no_pods = std::any_of(rule.peers.begin(), rule.peers.end(), [](const policy::Peer& peer) {
+    return !peer.domain.empty() || peer.nodes;
+  });
   const bool named = std::any_of(rule.ports.begin(), rule.ports.end(),
                                  [](const policy::Port& port) { return !port.name.empty(); });
-  if (domains && named) problem = "a named port beside domainNames";
+  if (no_pods && named) problem = "a named port beside domainNames or nodes";
   return problem;
 }
 

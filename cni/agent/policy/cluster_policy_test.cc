@@ -75,9 +75,12 @@ TEST(ClusterPolicy, WhatIsNotSupportedFailsClosed) {
       {R"({"action":"Accept","to":[{"domainNames":[]}]})", false, "no peers"},
       {R"({"action":"Accept","to":[{"domainNames":["a.example"]}],"protocols":[{"destinationNamedPort":"web"}]})",
        false, "named port"},
-      {R"({"action":"Accept","to":[{"nodes":{}}]})", false, "nodes"},
-      {R"({"action":"Deny","to":[{"nodes":{}}]})", true, "nodes"},
-      {R"({"action":"Pass","to":[{"namespaces":{}},{"nodes":{}}]})", true, "nodes"},
+      {R"({"action":"Accept","to":[{"workloads":{}}]})", false, "workloads"},
+      {R"({"action":"Deny","to":[{"workloads":{}}]})", true, "workloads"},
+      {R"({"action":"Pass","to":[{"namespaces":{}},{"workloads":{}}]})", true, "workloads"},
+      {R"({"action":"Deny","to":[{"nodes":{}}],"protocols":[{"destinationNamedPort":"web"}]})", true,
+       "named port"},
+      {R"({"action":"Accept","to":[{"nodes":{"matchFields":{}}}]})", false, "unknown field"},
       {R"({"action":"Accept","to":[{}]})", false, "exactly one"},
       {R"({"action":"Deny","to":[]})", true, "no peers"},
       {R"({"action":"Allow","to":[{"namespaces":{}}]})", true, "Allow"},
@@ -142,6 +145,21 @@ TEST(ClusterPolicy, DomainNamesOfRulesThatAccept) {
   EXPECT_EQ(peers[0].domain, "www.example.com");
   EXPECT_EQ(peers[1].domain, "*.example.org");
   EXPECT_TRUE(peers[2].block.has_value());
+}
+
+TEST(ClusterPolicy, NodesArePeersOfEgressRules) {
+  const std::string head = R"({"tier":"Admin","priority":1,"subject":{"namespaces":{}},)";
+  const ParsedClusterPolicy parsed =
+      Parse(head +
+            R"("egress":[{"action":"Deny","to":[{"nodes":{"matchLabels":{"kubernetes.io/os":"linux"}}}]}]})");
+  EXPECT_THAT(parsed.policy.problems, IsEmpty());
+  ASSERT_THAT(parsed.policy.egress, SizeIs(1));
+  ASSERT_THAT(parsed.policy.egress[0].peers, SizeIs(1));
+  ASSERT_TRUE(parsed.policy.egress[0].peers[0].nodes);
+  EXPECT_TRUE(parsed.policy.egress[0].peers[0].nodes->Matches({{"kubernetes.io/os", "linux"}}));
+  EXPECT_FALSE(parsed.policy.egress[0].peers[0].nodes->Matches({}));
+  EXPECT_THAT(Parse(head + R"("ingress":[{"action":"Deny","from":[{"nodes":{}}]}]})").policy.problems,
+              SizeIs(1));
 }
 
 TEST(ClusterPolicy, AdminNetworkPoliciesAreOfTierAdmin) {

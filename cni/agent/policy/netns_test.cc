@@ -44,6 +44,8 @@ class RunningPolicies {
                                 .min_interval = std::chrono::milliseconds(1)};
     Result<> started = host.Run([&]() -> Result<> {
       KEELSON_ASSIGN_OR_RETURN(services_, PolicyServices::Open("br0", api, std::move(agent), options));
+      services_->NodesChanged({{"n1", {{{"zone", "z1"}}, {*IpAddress::Parse("192.0.2.1")}}},
+                               {"n2", {{{"zone", "z2"}}, {*IpAddress::Parse("192.0.2.2")}}}});
       services_->AddTo(group_);
       thread_ = std::jthread([this](std::stop_token stop) { (void)group_.Run(stop); });
       return {};
@@ -389,6 +391,40 @@ TEST_P(PolicyNetnsTest, ClusterNetworkPoliciesOfTierAdminComeFirst) {
 }
 
 // What the cluster's DNS writes opens, for its time, whether the agent runs or not.
+// n1, the pod's own node, is 192.0.2.1; n2 is the namespace outside.
+TEST_P(PolicyNetnsTest, NodesArePeersAndTheOwnOneIsNoExceptionToClusterPolicies) {
+  auto outside = Outside();
+  agent_.reset();
+  const std::string port80 = R"("protocols":[{"tcp":{"destinationPort":{"number":80}}}])";
+  ServeClusterPolicies(
+      R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"nodes"},"spec":{
+      "tier":"Admin","priority":1,"subject":{"namespaces":{}},"egress":[
+        {"action":"Accept","to":[{"nodes":{"matchLabels":{"zone":"z2"}}}],)" +
+      port80 + R"(},
+        {"action":"Pass","to":[{"nodes":{"matchLabels":{"zone":"z1"}}}],)" +
+      port80 + R"(},
+        {"action":"Deny","to":[{"nodes":{}}]}]},
+      "status":{"conditions":[{"type":"Enforced","status":"True","message":"every rule is enforced as written"}]}}]})");
+  Start();
+  PutPod("a", "a");
+  Add(*a_, "a");
+  auto there = Routing(*outside);
+  ASSERT_TRUE(netlink::AddRoute(there, {.destination = *IpPrefix::Parse("10.7.0.0/24"),
+                                        .gateway = *IpAddress::Parse("192.0.2.1"),
+                                        .link_index = netlink::GetLink(there, "eth0")->index}));
+  EchoServer there80(*outside, SOCK_STREAM, 80), there81(*outside, SOCK_STREAM, 81);
+  EchoServer here80(*host_, SOCK_STREAM, 80), here81(*host_, SOCK_STREAM, 81),
+      pod(a_->netns, SOCK_STREAM, 80);
+  EXPECT_TRUE(Opens(a_->netns, "192.0.2.2", 80));
+  EXPECT_FALSE(Reaches(a_->netns, "192.0.2.2", 81));
+  EXPECT_TRUE(Opens(a_->netns, "192.0.2.1", 80)) << "passed on, and no NetworkPolicy is there";
+  EXPECT_FALSE(Reaches(a_->netns, "192.0.2.1", 81));
+  EXPECT_TRUE(Opens(a_->netns, "10.7.0.1", 81)) << "the bridge's address is not the Node object's";
+  EXPECT_TRUE(Opens(*host_, kA4, 80)) << "the node's probes, whose replies go to the node";
+  EXPECT_TRUE(Opens(*outside, kA4, 80));
+  EXPECT_TRUE(Opens(*host_, "192.0.2.1", 81)) << "the node itself";
+}
+
 TEST_P(PolicyNetnsTest, AddressesOfDomainNamesOpenWhenTheDnsHasGivenThem) {
   auto outside = Outside();
   agent_.reset();

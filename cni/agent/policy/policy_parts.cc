@@ -110,6 +110,8 @@ void PartReader::ReadPeer(const json::value& value, Place place, std::vector<pol
       if (!pattern) problem_ = "a domain name that is not of the form that the API has";
       if (pattern) out.push_back({.domain = std::move(*pattern)});
     }
+  } else if (const json::value* nodes = place.ingress ? nullptr : Find(value, "nodes")) {
+    out.push_back({.nodes = ReadSelector(*nodes)});
   } else {
     problem_ =
         "peers of the kind \"" + std::string(value.get_object().begin()->key()) + "\" are not supported";

@@ -24,7 +24,11 @@ class PolicyServices {
   static Result<std::unique_ptr<PolicyServices>> Open(const std::string& bridge,
                                                       const std::shared_ptr<client::Transport>& transport,
                                                       Agent agent, PolicySyncerOptions options = {});
-  void NodeChanged() { syncer_->Changed(); }  // thread safe
+  // Thread safe; this node may be one of them. Policies wait for the first call.
+  void NodesChanged(policy::ClusterNodes nodes) {
+    watch_.SetNodes(std::move(nodes));
+    syncer_->Changed();
+  }
   void AddTo(ServiceGroup& group);
 
  private:

@@ -106,6 +106,18 @@ void PolicyWatch::SetClusterPolicies(ClusterPolicyKind kind_of_these, ClusterPol
   if (tell) on_change_();
 }
 
+void PolicyWatch::SetNodes(policy::ClusterNodes nodes) {
+  bool tell = false;
+  {
+    MutexLock lock(mutex_);
+    const bool changed = !nodes_ || plan_.cluster().nodes != nodes;
+    nodes_ = true;
+    if (changed) plan_.SetNodes(std::move(nodes));
+    tell = changed && Known();
+  }
+  if (tell) on_change_();
+}
+
 Result<> PolicyWatch::RunPods(std::stop_token stop) {
   return Follow(
       Kind<policy::Pod>{"/api/v1/pods", &policy::Cluster::pods, ParsePod, &policy::Incremental::PutPod,

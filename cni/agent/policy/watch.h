@@ -1,5 +1,5 @@
 // Follows what network policies depend on: all Pods, Namespaces and NetworkPolicies, each trimmed to
-// cni/policy/objects.h. Every event goes into the plan on the thread that it comes by.
+// cni/policy/objects.h. Policies of the whole cluster, and Nodes, come from others that follow them. Every event goes into the plan on the thread that it comes by.
 #pragma once
 
 #include <functional>
@@ -29,6 +29,9 @@ class PolicyWatch {
   Result<> RunNamespaces(std::stop_token stop);
   Result<> RunPolicies(std::stop_token stop);
 
+  // All Nodes, as peers. The list is complete.
+  void SetNodes(policy::ClusterNodes nodes);
+
   using ClusterPolicies = std::map<std::string, policy::ClusterPolicy, std::less<>>;
   // The policies of the whole cluster of one kind, all of them.
   void SetClusterPolicies(ClusterPolicyKind kind, ClusterPolicies found);
@@ -55,7 +58,7 @@ class PolicyWatch {
   template <typename T>
   bool Take(const Kind<T>& kind, client::WatchEvent::Type type, Parsed<T> object) KEELSON_REQUIRES(mutex_);
   bool Known() const KEELSON_REQUIRES(mutex_) {
-    return pods_ && namespaces_ && policies_ && cluster_policies_;
+    return pods_ && namespaces_ && policies_ && cluster_policies_ && nodes_;
   }
 
   const std::shared_ptr<client::Transport> transport_;
@@ -68,6 +71,7 @@ class PolicyWatch {
   bool namespaces_ KEELSON_GUARDED_BY(mutex_) = false;
   bool policies_ KEELSON_GUARDED_BY(mutex_) = false;
   bool cluster_policies_ KEELSON_GUARDED_BY(mutex_) = false;  // those of each kind
+  bool nodes_ KEELSON_GUARDED_BY(mutex_) = false;
   std::map<ClusterPolicyKind, ClusterPolicies> of_kind_ KEELSON_GUARDED_BY(mutex_);
 };
 
