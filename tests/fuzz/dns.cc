@@ -1,7 +1,9 @@
 // DNS messages from clients and other servers.
+#include <sstream>
 #include <vector>
 
 #include "lib/api/types.h"
+#include "proxy/dns/message/answer_addresses.h"
 #include "proxy/dns/responder.h"
 #include "proxy/dns/testing/messages.h"
 #include "tests/fuzz/fuzz.h"
@@ -78,7 +80,31 @@ void DnsAnswer(std::string_view input) {
   }
 }
 
-const Registration kQuery("dns_query", DnsQuery), kAnswer("dns_answer", DnsAnswer);
+// Network policies open what this finds: each address is a record of the answer as ldns reads it, and counts no longer.
+void DnsAddresses(std::string_view input) {
+  const AnswerAddresses found = AddressesIn(input);
+  if (found.entries.empty()) return;
+  FUZZ_CHECK(!found.name.empty() && found.name.size() <= kMaxNameSize && found.name.back() == '\0', input);
+  const Decoded answer = Decode(input);
+  if (!answer.valid) return;  // behind the answer's records there may be anything
+  FUZZ_CHECK(answer.rcode == "NOERROR", input);
+  for (const AnswerAddresses::Entry& entry : found.entries) {
+    const std::string type = entry.address.is_v4() ? "A" : "AAAA", address = entry.address.ToString();
+    bool there = false;
+    for (const std::string& line : answer.answer) {
+      std::istringstream words(line);
+      std::string owner, of, data;
+      int64_t ttl = 0;
+      if (!(words >> owner >> ttl >> of >> data) || of != type) continue;
+      const Result<IpAddress> parsed = IpAddress::Parse(data);
+      there = there || (parsed && *parsed == entry.address && entry.ttl.count() <= ttl);
+    }
+    FUZZ_CHECK(there && entry.ttl.count() >= 0, input);
+  }
+}
+
+const Registration kQuery("dns_query", DnsQuery), kAnswer("dns_answer", DnsAnswer),
+    kAddresses("dns_addresses", DnsAddresses);
 
 }  // namespace
 }  // namespace keelson::fuzz
