@@ -12,7 +12,8 @@ constexpr int kFilterPriority = 0;  // NF_IP_PRI_FILTER: after every translation
 // Behind IPVS (NF_IP_PRI_NAT_SRC - 2), which takes packets to Services away: they never arrive at the node itself.
 constexpr int kInputPriority = 101;
 constexpr uint32_t kEstablished = 2, kRelated = 4;
-constexpr uint32_t kLocalAddress = 2;  // RTN_LOCAL
+// RTN_LOCAL, and RTN_ANYCAST: an IPv6 address that ends in zeros, as that of the VXLAN device, is its subnet's anycast address.
+constexpr uint32_t kOwnAddresses[] = {2, 4};
 
 const nft::Verdict kReturn = {nft::Verdict::Kind::kReturn};
 const nft::Verdict kDrop = {nft::Verdict::Kind::kDrop};
@@ -34,9 +35,11 @@ void AddHooks(nft::Ruleset& out) {
       nft::Rule known(name);
       known.AnyBit(nft::Field::kCtState, kEstablished | kRelated);
       rules.push_back(std::move(known.Finish(kReturn)));
-      nft::Rule own(name);
-      own.Load(0, nft::Field::kSaddrType).Equal(0, nft::Key().Mark(kLocalAddress).bytes()).Finish(kReturn);
-      rules.push_back(std::move(own));
+      for (uint32_t type : kOwnAddresses) {
+        nft::Rule own(name);
+        own.Load(0, nft::Field::kSaddrType).Equal(0, nft::Key().Mark(type).bytes()).Finish(kReturn);
+        rules.push_back(std::move(own));
+      }
     }
     for (bool v4 : {true, false}) {
       nft::Rule enter(name);

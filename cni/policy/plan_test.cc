@@ -171,6 +171,8 @@ TEST_F(PlanTest, TheNodeItselfIsNeverDroppedAndIpvsTrafficIsSeen) {
   TracedPlan plan(Make());
   Packet packet{Ip("10.244.2.2"), Ip("10.244.1.2"), 6, 80};
   EXPECT_EQ(plan.At(nft::HookPoint::kOutput, packet, 2).end, nft::TraceOutcome::kGoesOn) << "of the node";
+  EXPECT_EQ(plan.At(nft::HookPoint::kOutput, packet, 4).end, nft::TraceOutcome::kGoesOn)
+      << "of the node, from an anycast address";
   EXPECT_EQ(plan.At(nft::HookPoint::kOutput, packet, 1).end, nft::TraceOutcome::kDropped) << "of a client";
 }
 
