@@ -42,9 +42,10 @@ FakeApiServer::FakeApiServer(const linux::NetNs& netns, std::shared_ptr<FakeApi>
     : impl_(std::make_unique<Impl>()) {
   impl_->api = std::move(api);
   Result<> listening = netns.Run([&]() -> Result<> {
+    // A watch occupies a thread, and daemons have many.
     KEELSON_ASSIGN_OR_RETURN(
         impl_->server,
-        http::Server::Listen({.worker_threads = 4}, [impl = impl_.get()](auto request, auto writer) {
+        http::Server::Listen({.worker_threads = 32}, [impl = impl_.get()](auto request, auto writer) {
           impl->Serve(*request, *writer);
         }));
     return {};
