@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cni/agent/node.h"
 #include "cni/agent/policy/objects.h"
 #include "cni/keelson-policy/attachment.h"
 #include "lib/api/codec/codec.h"
@@ -13,7 +14,7 @@
 namespace keelson::policies {
 namespace {
 
-constexpr char kPod = 'p', kNamespace = 'n', kPolicy = 'y';
+constexpr char kPod = 'p', kNamespace = 'n', kPolicy = 'y', kNode = 'o';
 
 template <typename T>
 T MustParse(Result<T> parsed) {
@@ -65,6 +66,11 @@ void PolicyNode::PutRaw(char kind, const std::string& raw) {
     auto parsed = MustParse(agent::ParseNamespace(raw));
     raw_[kind + parsed.key] = raw;
     Change([&](policy::Incremental& plan) { plan.PutNamespace(parsed.key, std::move(parsed.value)); });
+  } else if (kind == kNode) {
+    auto parsed = MustParse(agent::ParseNode(raw));
+    raw_[kind + parsed.info.name] = raw;
+    nodes_[parsed.info.name] = std::move(parsed.info.as_peer);
+    Change([&](policy::Incremental& plan) { plan.SetNodes(nodes_); });
   } else {
     auto parsed = MustParse(agent::ParsePolicy(raw));
     raw_[kind + parsed.key] = raw;
@@ -73,8 +79,15 @@ void PolicyNode::PutRaw(char kind, const std::string& raw) {
 }
 
 void PolicyNode::Put(const corev1::Pod& pod) { PutRaw(kPod, api::EncodeRaw(pod)); }
+void PolicyNode::Put(const corev1::Node& node) { PutRaw(kNode, api::EncodeRaw(node)); }
 void PolicyNode::Put(const corev1::Namespace& ns) { PutRaw(kNamespace, api::EncodeRaw(ns)); }
 void PolicyNode::Put(const networkingv1::NetworkPolicy& policy) { PutRaw(kPolicy, api::EncodeRaw(policy)); }
+void PolicyNode::Put(const policy::ClusterPolicy& policy) {
+  Change([&](policy::Incremental& plan) { plan.PutClusterPolicy(policy.name, policy); });
+}
+void PolicyNode::EraseClusterPolicy(const std::string& name) {
+  Change([&](policy::Incremental& plan) { plan.EraseClusterPolicy(name); });
+}
 void PolicyNode::ErasePod(const std::string& key) {
   raw_.erase(kPod + key);
   Change([&](policy::Incremental& plan) { plan.ErasePod(key); });

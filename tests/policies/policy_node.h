@@ -33,9 +33,12 @@ class PolicyNode {
   void Put(const corev1::Pod& pod);
   void Put(const corev1::Namespace& ns);
   void Put(const networkingv1::NetworkPolicy& policy);
+  void Put(const policy::ClusterPolicy& policy);
+  void Put(const corev1::Node& node);
   void ErasePod(const std::string& key);
+  void EraseClusterPolicy(const std::string& name);
   void ErasePolicy(const std::string& key);
-  // All objects as one text, and what another node has saved.
+  // All objects but policies of the whole cluster as one text, and what another node has saved.
   std::string Save();
   Result<> Load(std::string_view saved);
 
@@ -69,7 +72,8 @@ class PolicyNode {
   Mutex mutex_;
   policy::Incremental plan_ KEELSON_GUARDED_BY(mutex_);
   std::map<std::string, std::string> raw_;  // objects by kind and key
-  std::unique_ptr<nft::Kernel> kernel_;     // of the test itself
+  policy::ClusterNodes nodes_;
+  std::unique_ptr<nft::Kernel> kernel_;  // of the test itself
   std::unique_ptr<agent::PolicySyncer> syncer_;
   std::jthread thread_;
   uint32_t epoch_ = 0;

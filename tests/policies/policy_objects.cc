@@ -49,6 +49,20 @@ corev1::Namespace MakeNamespace(const std::string& name, const std::map<std::str
   return out;
 }
 
+corev1::Node MakeNode(const std::string& name, const std::vector<IpAddress>& addresses) {
+  corev1::Node out;
+  out.mutable_metadata()->set_name(name);
+  auto& labels = *out.mutable_metadata()->mutable_labels();
+  labels["kubernetes.io/os"] = "linux";
+  labels["node"] = name;
+  for (const IpAddress& address : addresses) {
+    auto& one = *out.mutable_status()->add_addresses();
+    one.set_type("InternalIP");
+    one.set_address(address.ToString());
+  }
+  return out;
+}
+
 Result<networkingv1::NetworkPolicy> MakePolicy(const std::string& name, const std::string& spec) {
   networkingv1::NetworkPolicy out;
   KEELSON_RETURN_IF_ERROR(api::DecodeJson("{\"spec\":" + spec + "}", out));

@@ -21,6 +21,8 @@ corev1::Pod MakePod(const std::string& name, const std::string& node,
                     const std::map<std::string, std::string>& labels,
                     const std::vector<IpAddress>& addresses);
 corev1::Namespace MakeNamespace(const std::string& name, const std::map<std::string, std::string>& labels);
+// With the labels `kubernetes.io/os`: linux and `node`: its name.
+corev1::Node MakeNode(const std::string& name, const std::vector<IpAddress>& addresses);
 // `spec`: a NetworkPolicySpec as JSON. Without policyTypes those that the API server would set.
 Result<networkingv1::NetworkPolicy> MakePolicy(const std::string& name, const std::string& spec);
 

@@ -2,6 +2,8 @@
 
 #include <netinet/in.h>
 
+#include <algorithm>
+#include <iterator>
 #include <sstream>
 
 #include "lib/base/file.h"
@@ -10,8 +12,25 @@ namespace keelson::policies {
 namespace {
 
 Error Bad(int line, const std::string& what) {
-  return Error(Code::kInvalid, "policies.txt:" + std::to_string(line) + ": " + what);
+  return Error(Code::kInvalid, "line " + std::to_string(line) + ": " + what);
 }
+
+struct Word {
+  const char* word;
+  Step::Kind kind;
+  cni::agent::ClusterPolicyKind cluster_kind = cni::agent::ClusterPolicyKind::kClusterNetworkPolicy;
+};
+constexpr Word kWords[] = {
+    {"policy", Step::kPolicy},
+    {"cluster-policy", Step::kClusterPolicy},
+    {"admin-policy", Step::kClusterPolicy, cni::agent::ClusterPolicyKind::kAdminNetworkPolicy},
+    {"baseline-policy", Step::kClusterPolicy, cni::agent::ClusterPolicyKind::kBaselineAdminNetworkPolicy},
+    {"delete", Step::kDelete},
+    {"delete-cluster-policy", Step::kDeleteClusterPolicy},
+    {"label-namespace", Step::kLabelNamespace},
+    {"label-pod", Step::kLabelPod},
+    {"probe", Step::kProbe},
+};
 
 bool Matches(const std::string& pattern, const std::string& place) {
   if (pattern == "*") return place.find('/') != std::string::npos;
@@ -48,7 +67,8 @@ class Reader {
   Step* Last() { return out_.empty() || out_.back().steps.empty() ? nullptr : &out_.back().steps.back(); }
 
   Result<> More(const std::string& line) {
-    if (!Last() || Last()->kind != Step::kPolicy) return Bad(number_, "it continues no policy");
+    const bool policy = Last() && (Last()->kind == Step::kPolicy || Last()->kind == Step::kClusterPolicy);
+    if (!policy) return Bad(number_, "it continues no policy");
     Last()->spec += line;
     return {};
   }
@@ -63,17 +83,16 @@ class Reader {
 
   Result<> Begin(const std::string& word, std::istringstream& in, Step& step) {
     if (!(in >> step.name)) return Bad(number_, "what?");
-    if (word == "policy") {
-      step.kind = Step::kPolicy;
+    const Word* known =
+        std::find_if(std::begin(kWords), std::end(kWords), [&](const Word& one) { return word == one.word; });
+    if (known == std::end(kWords)) return Bad(number_, "unknown word " + word);
+    step.kind = known->kind;
+    step.cluster_kind = known->cluster_kind;
+    if (step.kind == Step::kPolicy || step.kind == Step::kClusterPolicy) {
       std::getline(in, step.spec);
       return {};
     }
-    if (word == "delete") {
-      step.kind = Step::kDelete;
-      return {};
-    }
-    if (word == "label-namespace" || word == "label-pod") {
-      step.kind = word == "label-pod" ? Step::kLabelPod : Step::kLabelNamespace;
+    if (step.kind == Step::kLabelNamespace || step.kind == Step::kLabelPod) {
       for (std::string label; in >> label;) {
         const size_t equals = label.find('=');
         if (equals == std::string::npos) return Bad(number_, "KEY=VALUE expected");
@@ -81,7 +100,7 @@ class Reader {
       }
       return {};
     }
-    if (word != "probe") return Bad(number_, "unknown word " + word);
+    if (step.kind != Step::kProbe) return {};
     step.protocol = step.name == "udp" ? IPPROTO_UDP : step.name == "sctp" ? IPPROTO_SCTP : IPPROTO_TCP;
     return in >> step.port ? Result<>() : Bad(number_, "PROTOCOL PORT expected");
   }
@@ -104,9 +123,10 @@ Result<std::vector<PolicyCase>> ReadPolicyTable(const std::string& path) {
 bool IsOpen(const Step& step, const std::string& from, const std::string& to) {
   bool open = true;
   for (const Expectation& expectation : step.expected) {
+    if (from == to && (expectation.from != from || expectation.to != to)) continue;
     if (Matches(expectation.from, from) && Matches(expectation.to, to)) open = expectation.open;
   }
-  return open || from == to;
+  return open;
 }
 
 }  // namespace keelson::policies

@@ -1,9 +1,11 @@
-// Runs policies.txt beside every mode of kube-proxy.
+// Runs policies.txt beside every mode of kube-proxy, cluster_policies.txt beside two of them, and overlays.txt over every
+// way between the nodes.
 #include <gtest/gtest.h>
 
 #include <iostream>
 #include <optional>
 
+#include "tests/policies/overlay.h"
 #include "tests/policies/policy_table.h"
 #include "tests/policies/probes.h"
 
@@ -12,7 +14,8 @@ namespace {
 
 struct Mode {
   const char* name;
-  netns::PlaneOptions options;
+  netns::PlaneOptions options = {.mode = "nftables"};
+  std::optional<Overlay::Kind> overlay = {};  // nullopt: static routes
 };
 
 void PrintTo(const Mode& mode, std::ostream* out) { *out << mode.name; }
@@ -23,6 +26,15 @@ class PolicyTable : public ::testing::TestWithParam<Mode> {
     auto world = PolicyWorld::Make();
     if (!world) GTEST_SKIP() << world.error().message();
     world_ = std::move(*world);
+    if (GetParam().overlay) {
+      auto overlay = Overlay::Start(*world_, *GetParam().overlay);
+      const bool usual =
+          *GetParam().overlay == Overlay::Kind::kHostGw || *GetParam().overlay == Overlay::Kind::kVxlan;
+      // The VM of tests/vm has what the others need.
+      if (!overlay && !usual) GTEST_SKIP() << overlay.error().message();
+      ASSERT_TRUE(overlay) << overlay.error().message();
+      overlay_ = std::move(*overlay);
+    }
     auto services = Services::Start(*world_, GetParam().options);
     // IPVS needs its kernel module: the VM of tests/vm has it.
     if (!services && GetParam().options.mode != "nftables") GTEST_SKIP() << services.error().message();
@@ -48,7 +60,7 @@ class PolicyTable : public ::testing::TestWithParam<Mode> {
       }
     }
     for (const std::string& difference : services_->Send(*world_, probes)) {
-      ADD_FAILURE() << "policies.txt:" << step.line << ": " << c.name << ": " << difference;
+      ADD_FAILURE() << "line " << step.line << ": " << c.name << ": " << difference;
     }
     for (const Probe& probe : probes) ++(probe.open ? open_ : shut_);
   }
@@ -59,9 +71,17 @@ class PolicyTable : public ::testing::TestWithParam<Mode> {
       switch (step.kind) {
         case Step::kPolicy: {
           Result<> put = world_->PutPolicy(step.name, step.spec);
-          ASSERT_TRUE(put) << "policies.txt:" << step.line << ": " << put.error().message();
+          ASSERT_TRUE(put) << "line " << step.line << ": " << put.error().message();
           break;
         }
+        case Step::kClusterPolicy: {
+          Result<> put = world_->PutClusterPolicy(step.cluster_kind, step.name, step.spec);
+          ASSERT_TRUE(put) << "line " << step.line << ": " << put.error().message();
+          break;
+        }
+        case Step::kDeleteClusterPolicy:
+          world_->DeleteClusterPolicy(step.name);
+          break;
         case Step::kDelete:
           world_->DeletePolicy(step.name);
           break;
@@ -81,6 +101,23 @@ class PolicyTable : public ::testing::TestWithParam<Mode> {
     }
   }
 
+  void RunTable(const char* path) {
+    auto table = ReadPolicyTable(path);
+    ASSERT_TRUE(table) << table.error().message();
+    // First, so that what is shut later is not shut for want of a neighbour.
+    PolicyCase all{.name = "without policies", .places = world_->Pods()};
+    for (const char* more : {"node1", "node2", "outside"}) all.places.emplace_back(more);
+    for (uint8_t protocol : {6, 17, 132}) {
+      all.steps.push_back({.kind = Step::kProbe, .name = "all", .protocol = protocol, .port = 80});
+    }
+    RunCase(all);
+    for (const PolicyCase& c : *table) {
+      RunCase(c);
+      if (HasFatalFailure()) return;
+    }
+    std::cout << table->size() << " tests, " << open_ << " open and " << shut_ << " shut connections\n";
+  }
+
   // A connection from `from` to port 80 of `to`, by its address.
   netns::Question Question(const std::string& from, const std::string& to, bool v4) const {
     netns::Question out{.to = world_->Address(to, v4), .port = 80};
@@ -90,26 +127,12 @@ class PolicyTable : public ::testing::TestWithParam<Mode> {
   }
 
   std::unique_ptr<PolicyWorld> world_;
+  std::unique_ptr<Overlay> overlay_;
   std::unique_ptr<Services> services_;
   int open_ = 0, shut_ = 0;
 };
 
-TEST_P(PolicyTable, EveryLineHolds) {
-  auto table = ReadPolicyTable(KEELSON_POLICY_TABLE);
-  ASSERT_TRUE(table) << table.error().message();
-  // First, so that what is shut later is not shut for want of a neighbour.
-  PolicyCase all{.name = "without policies", .places = world_->Pods()};
-  for (const char* more : {"node1", "node2", "outside"}) all.places.emplace_back(more);
-  for (uint8_t protocol : {6, 17, 132}) {
-    all.steps.push_back({.kind = Step::kProbe, .name = "all", .protocol = protocol, .port = 80});
-  }
-  RunCase(all);
-  for (const PolicyCase& c : *table) {
-    RunCase(c);
-    if (HasFatalFailure()) return;
-  }
-  std::cout << table->size() << " tests, " << open_ << " open and " << shut_ << " shut connections\n";
-}
+TEST_P(PolicyTable, EveryLineHolds) { RunTable(KEELSON_POLICY_TABLE); }
 
 // Kubernetes leaves it to the implementation what becomes of connections that a new policy forbids.
 TEST_P(PolicyTable, EstablishedConnectionsGoOn) {
@@ -133,6 +156,27 @@ TEST_P(PolicyTable, EstablishedConnectionsGoOn) {
   begin();
   for (netns::Conversation& talk : talks) EXPECT_TRUE(talk.Echoes());
 }
+
+class PolicyOverlays : public PolicyTable {};
+
+TEST_P(PolicyOverlays, EveryLineHolds) { RunTable(KEELSON_OVERLAY_TABLE); }
+
+INSTANTIATE_TEST_SUITE_P(Ways, PolicyOverlays,
+                         ::testing::Values(Mode{.name = "HostGw", .overlay = Overlay::Kind::kHostGw},
+                                           Mode{.name = "Vxlan", .overlay = Overlay::Kind::kVxlan},
+                                           Mode{.name = "Ipsec", .overlay = Overlay::Kind::kIpsec},
+                                           Mode{.name = "Wireguard", .overlay = Overlay::Kind::kWireguard}),
+                         [](const auto& mode) { return std::string(mode.param.name); });
+
+// Where a pod that reaches itself by a Service comes by the rules.
+class ClusterPolicies : public PolicyTable {};
+
+TEST_P(ClusterPolicies, EveryLineHolds) { RunTable(KEELSON_CLUSTER_POLICY_TABLE); }
+
+INSTANTIATE_TEST_SUITE_P(Modes, ClusterPolicies,
+                         ::testing::Values(Mode{.name = "Nftables"},
+                                           Mode{.name = "Ipvs", .options = {.mode = "ipvs"}}),
+                         [](const auto& mode) { return std::string(mode.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Modes, PolicyTable,
                          ::testing::Values(Mode{"Nftables", {.mode = "nftables"}},

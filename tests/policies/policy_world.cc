@@ -131,6 +131,10 @@ Result<> PolicyWorld::AddPod(const std::string& name, int node, int number) {
 Result<> PolicyWorld::StartAgents() {
   KEELSON_ASSIGN_OR_RETURN(node1_, PolicyNode::Open(first_, NodeNumber(1)));
   KEELSON_ASSIGN_OR_RETURN(node2_, PolicyNode::Open(second_, NodeNumber(2)));
+  for (const char* name : {"node1", "node2"}) {
+    const corev1::Node object = MakeNode(name, {Address(name, true), Address(name, false)});
+    for (PolicyNode* node : {node1_.get(), node2_.get()}) node->Put(object);
+  }
   Reset();
   KEELSON_RETURN_IF_ERROR(Sync());
   for (const auto& [name, pod] : pods_) {
@@ -201,7 +205,26 @@ void PolicyWorld::DeletePolicy(const std::string& name) {
   for (PolicyNode* node : {node1_.get(), node2_.get()}) node->ErasePolicy(name);
 }
 
+Result<> PolicyWorld::PutClusterPolicy(agent::ClusterPolicyKind kind, const std::string& name,
+                                       const std::string& spec) {
+  KEELSON_ASSIGN_OR_RETURN(
+      const agent::ClusterPolicyList list,
+      agent::ParseClusterPolicies(
+          R"({"items":[{"metadata":{"name":")" + name + R"("},"spec":)" + spec + "}]}", kind));
+  const policy::ClusterPolicy& policy = list.policies.at(0).policy;
+  if (!policy.problems.empty()) return Error(Code::kInvalid, policy.problems[0]);
+  cluster_policies_.insert(policy.name);
+  for (PolicyNode* node : {node1_.get(), node2_.get()}) node->Put(policy);
+  return {};
+}
+
+void PolicyWorld::DeleteClusterPolicy(const std::string& name) {
+  cluster_policies_.erase(name);
+  for (PolicyNode* node : {node1_.get(), node2_.get()}) node->EraseClusterPolicy(name);
+}
+
 void PolicyWorld::Reset() {
+  for (const std::string& name : std::set(cluster_policies_)) DeleteClusterPolicy(name);
   for (const auto& [name, spec] : std::map(policies_)) DeletePolicy(name);
   for (const char* ns : {"x", "y", "z"}) LabelNamespace(ns, {});
   for (const std::string& pod : Pods()) LabelPod(pod, {});

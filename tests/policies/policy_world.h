@@ -7,14 +7,17 @@
 //                                       |- y/a 10.1.0.3                   |- y/c 10.2.0.3
 //                                       '- z/a 10.1.0.4                   '- z/b 10.2.0.4
 //
-// IPv6 likewise: fd30::/64, fd31::/64, fd01::/64, fd02::/64. Everything listens on ports 80 and 81.
+// IPv6 likewise: fd30::/64, fd31::/64, fd01::/64, fd02::/64. Everything listens on ports 80 and 81. The Node objects have
+// the addresses between the nodes, and the labels `kubernetes.io/os`: linux and `node`: their name.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "cni/agent/policy/cluster_policy.h"
 #include "lib/linux/netns.h"
 #include "tests/netns/wire.h"
 #include "tests/policies/policy_node.h"
@@ -46,6 +49,9 @@ class PolicyWorld {
   // `name`: NAMESPACE/NAME; `spec`: as JSON.
   Result<> PutPolicy(const std::string& name, const std::string& spec);
   void DeletePolicy(const std::string& name);
+  // A policy of the whole cluster; an error too when a part of it is not enforced as written.
+  Result<> PutClusterPolicy(agent::ClusterPolicyKind kind, const std::string& name, const std::string& spec);
+  void DeleteClusterPolicy(const std::string& name);
   // No policies, no more labels.
   void Reset();
   Result<> Sync();
@@ -68,6 +74,7 @@ class PolicyWorld {
   std::map<std::string, PodPlace> pods_;
   std::unique_ptr<PolicyNode> node1_, node2_;
   std::map<std::string, std::string> policies_;
+  std::set<std::string> cluster_policies_;
   std::vector<std::unique_ptr<netns::Responder>> responders_;
 };
 
