@@ -23,8 +23,9 @@ std::set<std::string> FingerprintsOf(const std::string& bundle) {
     const CertificatePtr certificate(read);
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned size = 0;
-    if (X509_digest(read, EVP_sha256(), digest, &size) == 1)
+    if (X509_digest(read, EVP_sha256(), digest, &size) == 1) {
       out.emplace(reinterpret_cast<char*>(digest), size);
+    }
   }
   ERR_clear_error();
   return out;
