@@ -170,6 +170,12 @@ bool ApiServer::Impl::Answer(const std::shared_ptr<Context>& request, std::funct
     context.writer = std::make_shared<HeldWriter>(context.writer, std::make_shared<LongRunning>(context));
     return connect.Handle(request, std::move(done));
   }
+  if (SlowLane::Takes(context, store)) {
+    auto handle = [this, request] { Guarded(*request, [&] { HandleResource(*request); }); };
+    if (slow_lane.Submit(request, std::move(handle), std::move(done))) return false;
+    ReplyTooManyRequests(context);
+    return true;
+  }
   HandleResource(context);
   return true;
 }

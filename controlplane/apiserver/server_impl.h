@@ -39,6 +39,7 @@
 #include "controlplane/apiserver/resource_metrics/handler.h"
 #include "controlplane/apiserver/resource_metrics/scraper.h"
 #include "controlplane/apiserver/server.h"
+#include "controlplane/apiserver/slow_lane.h"
 #include "lib/base/mutex.h"
 
 namespace keelson::apiserver {
@@ -65,6 +66,8 @@ struct ApiServer::Impl {
   bool Dispatch(const std::shared_ptr<Context>& context, std::function<void()> done);
   // Answers an authorized request of this server. Returns as Dispatch() does.
   bool Answer(const std::shared_ptr<Context>& request, std::function<void()> done);
+  // Exceptions are not expected, but one from a library must not stop the server: the request gets an error.
+  void Guarded(Context& context, const std::function<void()>& handle);
   std::string EtcdProblem() const;  // empty: it is healthy
   void HandleResource(Context& context);
   void HandlePath(Context& context);
@@ -130,7 +133,8 @@ struct ApiServer::Impl {
   RequestMetrics request_metrics;
   MaxInFlightLimit read_only, mutating;
   flowcontrol::Controller flow;
-  // Last: completions of theirs use the rest.
+  // Last: threads and completions of theirs use the rest.
+  SlowLane slow_lane;
   ConnectHandler connect;
   AggregationProxy aggregation;
   std::unique_ptr<PeerProxy> peers;  // null: requests are not passed on to peers

@@ -122,15 +122,19 @@ void ApiServer::Impl::Serve(const std::shared_ptr<Context>& context, SteadyTime 
     request_metrics.Record(*context, end - came, end - begin);
     EndAudit(*context);
   };
+  bool complete_now = true;
+  Guarded(*context, [&] { complete_now = Dispatch(context, complete); });
+  if (complete_now) complete();
+}
+
+void ApiServer::Impl::Guarded(Context& context, const std::function<void()>& handle) {
   try {
-    if (!Dispatch(context, complete)) return;
+    handle();
   } catch (const std::exception& error) {
-    // Exceptions are not expected here, but one from a library must not stop the server.
-    log::Error("Request failed unexpectedly", {{"path", context->info.path}, {"err", error.what()}});
-    if (context->audit) (void)context->audit->Emit(audit::Stage::kPanic, 500);
-    if (context->status == 0) ReplyError(*context, Error(Code::kInternal, "Internal error occurred"));
+    log::Error("Request failed unexpectedly", {{"path", context.info.path}, {"err", error.what()}});
+    if (context.audit) (void)context.audit->Emit(audit::Stage::kPanic, 500);
+    if (context.status == 0) ReplyError(context, Error(Code::kInternal, "Internal error occurred"));
   }
-  complete();
 }
 
 std::shared_ptr<client::Transport> ApiServer::TransportFor(User user, std::string user_agent) {
