@@ -1,7 +1,9 @@
 #include "controlplane/apiserver/handlers/watch.h"
 
 #include <atomic>
+#include <map>
 #include <random>
+#include <unordered_map>
 
 #include "controlplane/apiserver/endpoints/request_metrics.h"
 #include "controlplane/apiserver/endpoints/response.h"
@@ -19,6 +21,7 @@ constexpr size_t kMaxQueued = 16u << 20;
 constexpr std::chrono::seconds kMaxTimeout{std::chrono::hours(24 * 365)};
 // A bookmark is sent before the end, so that the next watch can resume there.
 constexpr std::chrono::seconds kFarewell{2};
+constexpr std::chrono::seconds kIdle{60};
 
 metrics::Family& events_total =
     metrics::Counter("apiserver_watch_events_total", "Number of events sent in watch clients",
@@ -60,24 +63,53 @@ std::string ContentType(const Output& output) {
 
 }  // namespace
 
-// Open sessions. Shared with connection callbacks, which may outlive the manager.
+// Open sessions. Shared with connection callbacks, which may outlive the manager. What ends is named, so that the end of
+// thousands of watches at once costs no search through all of them for each.
 struct WatchManager::Queue {
+  using Due = std::multimap<SteadyTime, const Session*>;
+  struct Open {
+    std::shared_ptr<Session> session;
+    Due::iterator due;
+  };
   mutable Mutex mutex;
   CondVar changed;
-  std::vector<std::shared_ptr<Session>> sessions KEELSON_GUARDED_BY(mutex);
+  std::unordered_map<const Session*, Open> sessions KEELSON_GUARDED_BY(mutex);
+  Due due KEELSON_GUARDED_BY(mutex);  // when a session needs attention; each is there once
+  // May be over, may have gone, and may be another session at the same address.
+  std::vector<const Session*> ended KEELSON_GUARDED_BY(mutex);
   bool woken KEELSON_GUARDED_BY(mutex) = false;
 
+  void Add(std::shared_ptr<Session> session, SteadyTime when) {
+    const Session* key = session.get();
+    MutexLock lock(mutex);
+    sessions[key] = {std::move(session), due.emplace(when, key)};
+    // It may have ended before it was here.
+    ended.push_back(key);
+    changed.notify_all();
+  }
+  void Ended(const Session* session) {
+    MutexLock lock(mutex);
+    ended.push_back(session);
+    changed.notify_all();
+  }
   void Wake() {
     MutexLock lock(mutex);
     woken = true;
     changed.notify_all();
+  }
+  std::shared_ptr<Session> Take(const Session* session) KEELSON_REQUIRES(mutex) {
+    auto found = sessions.find(session);
+    std::shared_ptr<Session> taken = std::move(found->second.session);
+    due.erase(found->second.due);
+    sessions.erase(found);
+    return taken;
   }
 };
 
 class WatchManager::Session : public storage::WatchSink, public std::enable_shared_from_this<Session> {
  public:
   Session(const Context& context, std::shared_ptr<http::ResponseWriter> writer, SteadyTime ends, bool framed,
-          std::shared_ptr<flowcontrol::WatchCounts> counts)
+          std::shared_ptr<flowcontrol::WatchCounts> counts, std::weak_ptr<Queue> queue)
       : writer_(std::move(writer)),
         output_(context.output),
         info_(*context.resource),
@@ -86,7 +118,8 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
         open_(LongRunning(context)),
         meters_(context.info),
         counts_(std::move(counts)),
-        scope_(flowcontrol::WatchCounts::ScopeOf(context.info)) {
+        scope_(flowcontrol::WatchCounts::ScopeOf(context.info)),
+        queue_(std::move(queue)) {
     if (output_.as == As::kTable) {
       table_ = std::make_unique<TableMaker>(info_, context.query(), output_.version);
     }
@@ -134,7 +167,9 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
     handle_->RequestBookmark();
   }
   void End() {
-    if (!over_.exchange(true)) writer_->Finish();
+    if (over_.exchange(true)) return;
+    writer_->Finish();
+    if (auto queue = queue_.lock()) queue->Ended(this);
   }
   // Not inside a callback of the watch.
   void Release() {
@@ -185,6 +220,7 @@ class WatchManager::Session : public storage::WatchSink, public std::enable_shar
   const WatchMeters meters_;
   const std::shared_ptr<flowcontrol::WatchCounts> counts_;
   const flowcontrol::WatchCounts::Scope scope_;
+  const std::weak_ptr<Queue> queue_;
   std::unique_ptr<TableMaker> table_;
   std::unique_ptr<storage::WatchHandle> handle_;
   std::atomic<bool> over_{false}, initial_{true};
@@ -214,7 +250,7 @@ void WatchManager::Start(Context& context, const registry::ListOptions& options)
     writer = std::move(*upgraded);
   }
   auto session = std::make_shared<Session>(
-      context, writer, clock_.SteadyNow() + TimeoutOf(options, min_timeout_), !websocket, counts_);
+      context, writer, clock_.SteadyNow() + TimeoutOf(options, min_timeout_), !websocket, counts_, queue_);
   // Headers are sent with the first event: initial events follow in the connection's queue, and an error of
   // Watch() must still be a plain response.
   struct Head : storage::WatchSink {
@@ -255,40 +291,43 @@ void WatchManager::Start(Context& context, const registry::ListOptions& options)
         .Observe(took.count());
   }
   session->Keep(std::move(*handle), options.allow_bookmarks);
-  {
-    MutexLock lock(queue_->mutex);
-    queue_->sessions.push_back(session);
-  }
+  const Session* key = session.get();
+  queue_->Add(session, session->next());
   std::weak_ptr<Queue> queue = queue_;
-  writer->OnClose([queue] {
-    if (auto alive = queue.lock()) alive->Wake();
+  writer->OnClose([queue, key] {
+    if (auto alive = queue.lock()) alive->Ended(key);
   });
-  queue_->Wake();
 }
 
 void WatchManager::Run(std::stop_token stop) {
   std::stop_callback wake(stop, [this] { queue_->Wake(); });
+  Queue& queue = *queue_;
   while (!stop.stop_requested()) {
     std::vector<std::shared_ptr<Session>> over, parting;
     {
-      MutexLock lock(queue_->mutex);
-      SteadyTime next = clock_.SteadyNow() + std::chrono::seconds(60);
-      for (const auto& session : queue_->sessions) next = std::min(next, session->next());
-      while (!queue_->woken && clock_.SteadyNow() < next) {
-        clock_.WaitUntil(queue_->mutex, queue_->changed, next);
+      MutexLock lock(queue.mutex);
+      while (!queue.woken && queue.ended.empty()) {
+        const SteadyTime now = clock_.SteadyNow();
+        const SteadyTime next = queue.due.empty() ? now + kIdle : queue.due.begin()->first;
+        if (next <= now) break;
+        clock_.WaitUntil(queue.mutex, queue.changed, next);
       }
-      queue_->woken = false;
-      SteadyTime now = clock_.SteadyNow();
-      auto& sessions = queue_->sessions;
-      for (size_t i = 0; i < sessions.size();) {
-        if (!sessions[i]->over() && sessions[i]->ends() > now) {
-          if (sessions[i]->next() <= now) parting.push_back(sessions[i]);
-          ++i;
+      queue.woken = false;
+      for (const Session* ended : std::exchange(queue.ended, {})) {
+        auto found = queue.sessions.find(ended);
+        if (found != queue.sessions.end() && found->second.session->over()) over.push_back(queue.Take(ended));
+      }
+      const SteadyTime now = clock_.SteadyNow();
+      while (!queue.due.empty() && queue.due.begin()->first <= now) {
+        const Session* key = queue.due.begin()->second;
+        Queue::Open& open = queue.sessions.at(key);
+        if (open.session->over() || open.session->ends() <= now) {
+          over.push_back(queue.Take(key));
           continue;
         }
-        over.push_back(std::move(sessions[i]));
-        sessions[i] = std::move(sessions.back());
-        sessions.pop_back();
+        parting.push_back(open.session);
+        queue.due.erase(open.due);
+        open.due = queue.due.emplace(open.session->ends(), key);
       }
     }
     for (const auto& session : parting) session->SayFarewell();
@@ -301,7 +340,9 @@ void WatchManager::EndAll() {
   std::vector<std::shared_ptr<Session>> rest;
   {
     MutexLock lock(queue_->mutex);
-    rest.swap(queue_->sessions);
+    for (auto& entry : queue_->sessions) rest.push_back(std::move(entry.second.session));
+    queue_->sessions.clear();
+    queue_->due.clear();
   }
   for (const auto& session : rest) session->Release();
 }
