@@ -179,11 +179,14 @@ DefinitionStatus StatusOf(const CustomResourceDefinition& definition, const Used
       AcceptNames(definition.spec().names(), definition.status().accepted_names(), used, names);
   set("NamesAccepted", names);
   set("Established", Established(definition, names.value == "True"));
-  const Verdict non_structural = NonStructural(definition);
-  if (non_structural.value.empty()) {
-    Drop(status, "NonStructuralSchema");
-  } else {
-    set("NonStructuralSchema", non_structural);
+  // A look at a large schema takes long, and its result changes with the generation alone.
+  if (generation == 0 || status.observed_generation() != generation) {
+    const Verdict non_structural = NonStructural(definition);
+    if (non_structural.value.empty()) {
+      Drop(status, "NonStructuralSchema");
+    } else {
+      set("NonStructuralSchema", non_structural);
+    }
   }
   if (IsProtected(definition.spec().group())) {
     set("KubernetesAPIApprovalPolicyConformant", ApprovalOf(definition));

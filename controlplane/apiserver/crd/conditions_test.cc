@@ -53,6 +53,22 @@ TEST(Conditions, AreStable) {
             crd.status().SerializeAsString());
 }
 
+TEST(Conditions, OfSchemasAreLookedAtOncePerGeneration) {
+  CustomResourceDefinition crd = Definition();
+  auto& version = *crd.mutable_spec()->add_versions();
+  version.set_name("v1");
+  auto& schema = *version.mutable_schema()->mutable_open_apiv3_schema();
+  schema.set_type("object");
+  (*schema.mutable_properties())["a"].set_ref("#/x");
+  *crd.mutable_status() = StatusOf(crd, {}, kNow);
+  EXPECT_THAT(Text(crd.status()), testing::HasSubstr("NonStructuralSchema=True/Violations"));
+  // Not what the API server would let happen: the same generation with another schema.
+  schema.clear_properties();
+  EXPECT_THAT(Text(StatusOf(crd, {}, kNow)), testing::HasSubstr("NonStructuralSchema=True"));
+  crd.mutable_metadata()->set_generation(4);
+  EXPECT_THAT(Text(StatusOf(crd, {}, kNow)), testing::Not(testing::HasSubstr("NonStructuralSchema")));
+}
+
 TEST(Conditions, OfNamesThatAreTaken) {
   struct Case {
     UsedNames used;

@@ -142,7 +142,9 @@ Result<> DefinitionController::Reconcile(const CustomResourceDefinition& definit
   KEELSON_RETURN_IF_ERROR(WriteStatus(
       definition,
       [&](CustomResourceDefinition& current) {
-        *current.mutable_status() = StatusOf(current, used, clock_.Now());
+        const bool same = current.metadata().generation() == definition.metadata().generation() &&
+                          api::EncodeRaw(current.status()) == api::EncodeRaw(definition.status());
+        *current.mutable_status() = same ? wanted : StatusOf(current, used, clock_.Now());
       },
       stop));
   // Later ones of this batch must see the names as taken.
