@@ -171,6 +171,10 @@ TEST_F(CustomResource, HasStatusAndScale) {
   EXPECT_EQ(scale.at("status").at("replicas"), 5);
   EXPECT_EQ(scale.at("status").at("selector"), "a=b");
   EXPECT_EQ(json::parse(Kubectl({"get", "pump", "p", "-o", "json"})).at("metadata").at("generation"), 2);
+  EXPECT_EQ(Do("PATCH", Path("pumps", "/p/scale"), "{}", "application/strategic-merge-patch+json").status,
+            415);
+  EXPECT_THAT(Do("PATCH", Path("pumps", "/p/scale"), R"({"spec":{"replicas":-1}})", merge).body,
+              HasSubstr(R"(Pump.stable.example.com \"p\" is invalid)"));
 }
 
 TEST_F(CustomResource, IsPatchedAndApplied) {
@@ -206,12 +210,13 @@ TEST_F(CustomResource, IsSelectedByFieldsAndSeenInEveryVersion) {
   Kubectl({"create", "-f", "-"}, Object("Lamp", "b", "{color: blue}"));
   EXPECT_EQ(Kubectl({"get", "lamps", "--field-selector=spec.color=blue", "-o", "name"}),
             "lamp.stable.example.com/b\n");
-  EXPECT_EQ(Run({"get", "lamps", "--field-selector=spec.size=1"}).code, 1);
+  EXPECT_THAT(Run({"get", "lamps", "--field-selector=spec.size=1"}).err,
+              HasSubstr("field label not supported: spec.size"));
   http::ClientResponse old = Do("GET", Path("lamps", "/r", "v1beta1"));
   EXPECT_EQ(old.status, 200);
   EXPECT_THAT(old.body, HasSubstr(R"("apiVersion":"stable.example.com/v1beta1")"));
   EXPECT_THAT(std::string(old.headers.Get("Warning")),
-              HasSubstr("stable.example.com/v1beta1 Lamp is deprecated"));
+              HasSubstr("stable.example.com/v1beta1 Lamp is deprecated; use stable.example.com/v1 Lamp"));
   const json::value list = json::parse(Do("GET", Path("lamps", "?limit=1")).body);
   EXPECT_EQ(list.at("kind"), "LampList");
   EXPECT_EQ(list.at("items").at(0).at("kind"), "Lamp");

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "controlplane/apiextensions/custom_resource.h"
 #include "controlplane/apiserver/endpoints/body.h"
 #include "controlplane/apiserver/endpoints/list_options.h"
 #include "controlplane/apiserver/endpoints/request_admission.h"
@@ -60,7 +61,7 @@ Result<registry::PatchType> PatchTypeOf(const Context& context) {
   std::string type = ParseMediaType(context.request->headers.Get("Content-Type")).type;
   if (type == "application/json-patch+json") return registry::PatchType::kJson;
   if (type == "application/merge-patch+json") return registry::PatchType::kMerge;
-  const bool strategic = !context.resource->IsCustom();  // a schema has no merge keys
+  const bool strategic = !apiextensions::CustomOf(*context.resource);  // a schema has no merge keys
   if (strategic && type == "application/strategic-merge-patch+json") {
     return registry::PatchType::kStrategicMerge;
   }
