@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tests/bench/fault.h"
+#include "tests/bench/load.h"
 
 namespace keelson::bench {
 namespace {
@@ -36,19 +37,22 @@ std::string WithRule(const std::string& rule) {
 }
 
 Call TryDefinition(const std::string& schema) {
-  return {"POST", std::string(kDefinitions) + "?dryRun=All", FaultDefinition("tries", "Try", schema)};
+  return {"POST", std::string(kDefinitions) + "?dryRun=All", Json(FaultDefinition("tries", "Try", schema))};
 }
 
 // Refused, each in its turn.
-Fault Hostile(std::string name, std::vector<std::string> schemas) {
+Fault Hostile(std::string name, const std::vector<std::string>& schemas) {
   Fault fault;
   fault.name = std::move(name);
-  fault.faulty = [schemas = std::move(schemas)](int round) {
+  // Made beforehand: clients elsewhere would not use this machine's processors for it.
+  std::vector<Call> calls;
+  for (const std::string& schema : schemas) calls.push_back(TryDefinition(schema));
+  fault.faulty = [calls = std::move(calls)](int round) {
     // The rounds of a thread are kThreads apart.
     const int turn = round / Fault::kThreads + round % Fault::kThreads;
-    return TryDefinition(schemas[static_cast<size_t>(turn) % schemas.size()]);
+    return calls[static_cast<size_t>(turn) % calls.size()];
   };
-  fault.sound = [schema = Of(Fields(40))](int) { return TryDefinition(schema); };
+  fault.sound = [call = TryDefinition(Of(Fields(40)))](int) { return call; };
   fault.period = milliseconds(50);
   return fault;
 }
