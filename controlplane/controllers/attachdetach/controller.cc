@@ -23,6 +23,7 @@ constexpr char kByVolume[] = "volume", kByNode[] = "node", kClaimantsByNode[] = 
 constexpr char kManaged[] = "volumes.kubernetes.io/controller-managed-attach-detach";
 constexpr char kKeepsTerminated[] = "volumes.kubernetes.io/keep-terminated-pod-volumes";
 constexpr char kCsiPrefix[] = "kubernetes.io/csi/";
+constexpr std::chrono::minutes kPatience{2};  // with an attacher that does not answer
 
 std::vector<std::string> VolumeOf(const VolumeAttachment& attachment) {
   if (!attachment.spec().source().has_persistent_volume_name()) return {};
@@ -206,6 +207,8 @@ AttachDetachController::Memory& AttachDetachController::Remember(const std::stri
   std::erase_if(memory.told, [&](const auto& one) { return over(one.first); });
   std::erase_if(memory.leaving, [&](const auto& node) { return over(node) || wanted.contains(node); });
   std::erase_if(memory.in_use, [&](const auto& one) { return over(one.first); });
+  std::erase_if(memory.awaited,
+                [&](const auto& one) { return over(one.first) || !wanted.contains(one.first); });
   for (const auto& [node, attachment] : attachments) {
     if (!wanted.contains(node)) memory.unwanted.emplace(node, clock().SteadyNow());
   }
@@ -255,6 +258,7 @@ Result<Requeue> AttachDetachController::Reconcile(const std::string& key, std::s
     if (auto forced = plan.forced.find(node); forced != plan.forced.end()) CountForced(forced->second);
   }
   Requeue again;
+  again.after = TellSilence(*volume, attachments, users, memory);
   for (const auto& [node, left] : plan.waiting) {
     if (!again.after || left < *again.after) again.after = left;
   }
@@ -345,6 +349,35 @@ void AttachDetachController::TellOutcome(const corev1::PersistentVolume& volume,
           fmt::format("AttachVolume.Attach failed for volume \"{}\" : {}", volume.metadata().name(), error));
     }
   }
+}
+
+std::optional<std::chrono::nanoseconds> AttachDetachController::TellSilence(
+    const corev1::PersistentVolume& volume, const Attachments& attachments, const Pods& users,
+    Memory& memory) {
+  std::optional<std::chrono::nanoseconds> next;
+  const SteadyTime now = clock().SteadyNow();
+  for (const auto& [node, attachment] : attachments) {
+    const auto pods = users.find(node);
+    const bool answered = attachment->status().attached() || attachment->status().has_attach_error();
+    if (answered || pods == users.end() || attachment->metadata().has_deletion_timestamp()) {
+      memory.awaited.erase(node);
+      continue;
+    }
+    SteadyTime& since = memory.awaited.try_emplace(node, now).first->second;
+    if (now - since >= kPatience) {
+      since = now;
+      const auto& csi = volume.spec().persistent_volume_source().csi();
+      for (const auto& pod : pods->second) {
+        events_.Record(*pod, "Warning", "FailedAttachVolume",
+                       fmt::format("AttachVolume.Attach failed for volume \"{}\" : timed out waiting for "
+                                   "external-attacher of {} CSI driver to attach volume {}",
+                                   volume.metadata().name(), csi.driver(), csi.volume_handle()));
+      }
+    }
+    const std::chrono::nanoseconds left = since + kPatience - now;
+    if (!next || left < *next) next = left;
+  }
+  return next;
 }
 
 }  // namespace keelson::controllers

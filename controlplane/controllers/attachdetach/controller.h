@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "controlplane/controllers/attachdetach/plan.h"
@@ -43,6 +44,7 @@ class AttachDetachController : public Controller {
     std::set<std::string> leaving;               // nodes that the volume is being detached from
     std::set<std::string> blocked;               // nodes for which an event reported a multi-attach conflict
     std::map<std::string, bool> in_use;          // volumesInUse of each node, as last seen
+    std::map<std::string, SteadyTime> awaited;   // since when a node waits for an attacher's answer
   };
   Memory& Remember(const std::string& volume, const Attachments& attachments, const Pods& wanted);
   // The state of each node for this volume. A deleted node may still have the volume mounted, unless it last
@@ -58,6 +60,10 @@ class AttachDetachController : public Controller {
                    const Attachments& attachments, const Pods& users, Memory& memory);
   void TellOutcome(const corev1::PersistentVolume& volume, const VolumeAttachment& attachment,
                    const Pods& users, Memory& memory);
+  // Records an event each two minutes that an attacher has not answered. Returns when the next one is due.
+  std::optional<std::chrono::nanoseconds> TellSilence(const corev1::PersistentVolume& volume,
+                                                      const Attachments& attachments, const Pods& users,
+                                                      Memory& memory);
 
   client::RestClient api_;
   client::EventRecorder& events_;

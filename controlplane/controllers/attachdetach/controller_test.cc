@@ -177,6 +177,22 @@ TEST_F(AttachDetachTest, FailureIsTold) {
             Strings{"FailedAttachVolume: AttachVolume.Attach failed for volume \"v\" : no such disk"});
 }
 
+TEST_F(AttachDetachTest, AnAttacherThatDoesNotAnswerIsTold) {
+  PutPod("p", "n1");
+  Run();
+  cluster_.Advance(119s, {controller_});
+  EXPECT_EQ(cluster_.Events(), Strings{});
+  const Strings told{
+      "FailedAttachVolume: AttachVolume.Attach failed for volume \"v\" : timed out waiting for "
+      "external-attacher of disk.example.com CSI driver to attach volume vol-1"};
+  cluster_.Advance(2s, {controller_});
+  EXPECT_EQ(cluster_.Events(), told);
+  DeletePod("p");
+  Run();
+  cluster_.Advance(5min, {controller_});
+  EXPECT_EQ(cluster_.Events(), told) << "no pod waits any more";
+}
+
 TEST_F(AttachDetachTest, SilentNodeIsForcedAfterAWhile) {
   PutPod("p", "n1");
   Run();
@@ -268,6 +284,26 @@ TEST_F(AttachDetachTest, DriverWithoutAttaching) {
   cluster_.fake->Put(driver);
   PutPod("p", "n1");
   Run();
+  EXPECT_EQ(AttachedTo(), "");
+}
+
+// Its CSIDriver is another one now.
+TEST_F(AttachDetachTest, ADriverMayStopAttaching) {
+  PutPod("p", "n1");
+  Run();
+  PlayAttacher();
+  SetInUse("n1", true);
+  Run();
+  api::storage::v1::CSIDriver driver;
+  driver.mutable_metadata()->set_name("disk.example.com");
+  driver.mutable_spec()->set_attach_required(false);
+  cluster_.fake->Put(driver);
+  Run();
+  EXPECT_EQ(AttachedTo(), "n1") << "the kubelet has not heard of it";
+  SetInUse("n1", false);
+  Run();
+  EXPECT_EQ(AttachedTo(), "-n1");
+  PlayAttacher();
   EXPECT_EQ(AttachedTo(), "");
 }
 
