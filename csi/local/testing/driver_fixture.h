@@ -104,7 +104,7 @@ class DriverFixture : public ::testing::Test {
                            grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
                            const Request& request) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(5));
     Answer<Reply> answer;
     const grpc::Status status = (stub.*method)(&context, request, &answer.reply);
     answer.code = status.error_code();
