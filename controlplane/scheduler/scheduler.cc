@@ -82,6 +82,12 @@ class Scheduler {
     follow(informers_.Get<storagev1::CSIDriver>(), [this](auto& k, auto& o) { volumes_.SetDriver(k, o); });
     follow(informers_.Get<storagev1::CSIStorageCapacity>(),
            [this](auto& k, auto& o) { volumes_.SetCapacity(k, o); });
+    // Only the end of one makes room.
+    informers_.Get<storagev1::VolumeAttachment>().AddHandler(
+        [this](const client::Change<storagev1::VolumeAttachment>& change) {
+          volumes_.SetAttachment(change.key, change.new_object);
+          if (!change.new_object) event_handlers_.OnStorage();
+        });
   }
 
   // Makes the frameworks of all profiles. Before Run.

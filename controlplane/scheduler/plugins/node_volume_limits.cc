@@ -10,7 +10,7 @@ namespace keelson::scheduler {
 
 namespace {
 
-// Volumes by CSI driver; inline ones have names that no other pod has.
+// Volumes by CSI driver. Those in the specs of pods do not count: nothing attaches them.
 using ByDriver = std::map<std::string, std::set<std::string>>;
 
 struct Wanted : CycleState::Data {
@@ -49,22 +49,21 @@ class NodeVolumeLimits : public PreFilterPlugin, public FilterPlugin {
  private:
   void Collect(const PodInfo& pod, ByDriver& out) const {
     if (!pod.volumes) return;
-    size_t inline_volumes = 0;
-    for (const std::string& driver : pod.volumes->inline_drivers) {
-      out[driver].insert(fmt::format("{}/{}", pod.uid, inline_volumes++));
-    }
     for (const PodVolumes::Claim& wanted : pod.volumes->claims) {
       const auto claim = volumes_.FindClaim(pod.ns, wanted.name);
       if (!claim) continue;
       const auto volume =
           claim->spec().volume_name().empty() ? nullptr : volumes_.FindVolume(claim->spec().volume_name());
       if (volume) {
-        const auto& source = volume->spec().persistent_volume_source();
-        if (source.has_csi()) out[source.csi().driver()].insert(source.csi().volume_handle());
+        Add(*volume, out);
       } else if (const auto storage_class = volumes_.FindClass(claim->spec().storage_class_name())) {
         out[storage_class->provisioner()].insert(pod.ns + "/" + wanted.name);
       }
     }
+  }
+  static void Add(const corev1::PersistentVolume& volume, ByDriver& out) {
+    const auto& source = volume.spec().persistent_volume_source();
+    if (source.has_csi()) out[source.csi().driver()].insert(source.csi().volume_handle());
   }
   // What is too much on the node; "" when nothing is.
   std::string Exceeded(const CycleState& state, const NodeInfo& node) const {
@@ -72,6 +71,10 @@ class NodeVolumeLimits : public PreFilterPlugin, public FilterPlugin {
     if (!drivers) return "";
     ByDriver used;
     for (const PodPtr& other : node.pods) Collect(*other, used);
+    // Of pods that have gone, as long as the volume is not detached.
+    for (const std::string& attached : volumes_.AttachedTo(node.facts->name)) {
+      if (const auto volume = volumes_.FindVolume(attached)) Add(*volume, used);
+    }
     for (const auto& [driver, wanted] : state.Get<Wanted>(this)->volumes) {
       for (const storagev1::CSINodeDriver& on_node : drivers->spec().drivers()) {
         if (on_node.name() != driver || !on_node.allocatable().has_count()) continue;

@@ -188,6 +188,38 @@ TEST_F(ClusterPluginTest, NodesTakeOnlySoManyVolumes) {
   EXPECT_EQ(Schedule(WithClaim("again", "c")), "a");  // the same volume
   EXPECT_EQ(Schedule(WithClaim("q", "d")).find("0/1 nodes are available: 1 node(s) exceed max volume count."),
             0u);
+  corev1::Pod with_inline = MakePod("r");
+  with_inline.mutable_spec()->add_volumes()->mutable_volume_source()->mutable_csi()->set_driver(
+      "example.com/csi");
+  EXPECT_EQ(Schedule(with_inline), "a") << "nothing attaches its volume";
+}
+
+TEST_F(ClusterPluginTest, AVolumeCountsUntilItIsDetached) {
+  Zoned("a", "z1");
+  SetNodes();
+  storagev1::CSINode drivers;
+  storagev1::CSINodeDriver& driver = *drivers.mutable_spec()->add_drivers();
+  driver.set_name("example.com/csi");
+  driver.mutable_allocatable()->set_count(1);
+  volumes_.SetNodeDrivers("a", Shared(drivers));
+  for (const char* name : {"c", "d"}) {
+    volumes_.SetClaim(std::string("default/") + name, Shared(MakeClaim(name, std::string("pv-") + name)));
+    corev1::PersistentVolume volume = MakeVolume(std::string("pv-") + name, "a");
+    auto& csi = *volume.mutable_spec()->mutable_persistent_volume_source()->mutable_csi();
+    csi.set_driver("example.com/csi");
+    csi.set_volume_handle(name);
+    volumes_.SetVolume(volume.metadata().name(), Shared(volume));
+  }
+  storagev1::VolumeAttachment attachment;
+  attachment.mutable_spec()->set_node_name("a");
+  attachment.mutable_spec()->mutable_source()->set_persistent_volume_name("pv-c");
+  volumes_.SetAttachment("va", Shared(attachment));
+  volumes_.SetAttachment("va", Shared(attachment));
+  EXPECT_EQ(Schedule(WithClaim("p", "c")), "a") << "it is there already";
+  EXPECT_EQ(Schedule(WithClaim("q", "d")).find("0/1 nodes are available: 1 node(s) exceed max volume count."),
+            0u);
+  volumes_.SetAttachment("va", nullptr);
+  EXPECT_EQ(Schedule(WithClaim("q", "d")), "a");
 }
 
 }  // namespace

@@ -17,14 +17,12 @@ std::shared_ptr<const PodVolumes> VolumesOf(const corev1::Pod& pod) {
       out.claims.push_back({source.persistent_volume_claim().claim_name(), false});
     } else if (source.has_ephemeral()) {
       out.claims.push_back({pod.metadata().name() + "-" + volume.name(), true});
-    } else if (source.has_csi()) {
-      out.inline_drivers.push_back(source.csi().driver());
     } else if (source.has_gce_persistent_disk() || source.has_aws_elastic_block_store() || source.has_rbd() ||
                source.has_iscsi()) {
       out.disks.push_back(volume);
     }
   }
-  if (out.claims.empty() && out.inline_drivers.empty() && out.disks.empty()) return nullptr;
+  if (out.claims.empty() && out.disks.empty()) return nullptr;
   return std::make_shared<const PodVolumes>(std::move(out));
 }
 

@@ -21,8 +21,7 @@ struct PodVolumes {
     bool ephemeral = false;  // made for this pod, from a template in its spec
   };
   std::vector<Claim> claims;
-  std::vector<corev1::Volume> disks;        // named in the spec: GCE, AWS, iSCSI, RBD
-  std::vector<std::string> inline_drivers;  // CSI drivers, one an inline volume
+  std::vector<corev1::Volume> disks;  // named in the spec: GCE, AWS, iSCSI, RBD
 };
 
 struct PodInfo {

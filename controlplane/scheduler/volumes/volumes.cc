@@ -95,6 +95,34 @@ void VolumeCatalog::SetCapacity(const std::string& key, Ptr<storagev1::CSIStorag
   Changed();
 }
 
+void VolumeCatalog::SetAttachment(const std::string& name,
+                                  const Ptr<storagev1::VolumeAttachment>& attachment) {
+  MutexLock lock(mutex_);
+  if (attachment) {
+    const std::string& node = attachment->spec().node_name();
+    const std::string& volume = attachment->spec().source().persistent_volume_name();
+    if (volume.empty()) return;  // in a pod's spec
+    nodes_of_attachments_[name] = node;
+    attachments_[node][name] = volume;
+    return;
+  }
+  const auto node = nodes_of_attachments_.find(name);
+  if (node == nodes_of_attachments_.end()) return;
+  const auto of_node = attachments_.find(node->second);
+  of_node->second.erase(name);
+  if (of_node->second.empty()) attachments_.erase(of_node);
+  nodes_of_attachments_.erase(node);
+}
+
+std::vector<std::string> VolumeCatalog::AttachedTo(const std::string& node) const {
+  MutexLock lock(mutex_);
+  std::vector<std::string> out;
+  const auto of_node = attachments_.find(node);
+  if (of_node == attachments_.end()) return out;
+  for (const auto& [name, volume] : of_node->second) out.push_back(volume);
+  return out;
+}
+
 VolumeCatalog::Ptr<VolumeCatalog::Claim> VolumeCatalog::FindClaim(std::string_view ns,
                                                                   std::string_view name) const {
   MutexLock lock(mutex_);

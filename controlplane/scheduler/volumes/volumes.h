@@ -33,6 +33,7 @@ class VolumeCatalog {  // thread safe
   void SetNodeDrivers(const std::string& node, Ptr<storagev1::CSINode> drivers);
   void SetDriver(const std::string& name, Ptr<storagev1::CSIDriver> driver);
   void SetCapacity(const std::string& key, Ptr<storagev1::CSIStorageCapacity> capacity);
+  void SetAttachment(const std::string& name, const Ptr<storagev1::VolumeAttachment>& attachment);
 
   // These return the assumed or else the shown object; null: none.
   Ptr<Claim> FindClaim(std::string_view ns, std::string_view name) const;
@@ -40,6 +41,8 @@ class VolumeCatalog {  // thread safe
   Ptr<storagev1::StorageClass> FindClass(const std::string& name) const;
   Ptr<storagev1::CSINode> DriversOf(const std::string& node) const;
   Ptr<storagev1::CSIDriver> FindDriver(const std::string& name) const;
+  // Names of PersistentVolumes that are attached to the node, or are being attached or detached.
+  std::vector<std::string> AttachedTo(const std::string& node) const;
   std::vector<Ptr<Volume>> VolumesOfClass(const std::string& storage_class) const;
   std::vector<Ptr<storagev1::CSIStorageCapacity>> CapacitiesOfClass(const std::string& storage_class) const;
 
@@ -71,6 +74,10 @@ class VolumeCatalog {  // thread safe
   AssumeCache<storagev1::CSINode> node_drivers_ KEELSON_GUARDED_BY(mutex_);
   AssumeCache<storagev1::CSIDriver> drivers_ KEELSON_GUARDED_BY(mutex_);
   AssumeCache<storagev1::CSIStorageCapacity> capacities_ KEELSON_GUARDED_BY(mutex_);
+  // Their node and volume never change.
+  std::map<std::string, std::string> nodes_of_attachments_ KEELSON_GUARDED_BY(mutex_);  // by name
+  std::map<std::string, std::map<std::string, std::string>> attachments_
+      KEELSON_GUARDED_BY(mutex_);  // volumes, by node and name
 };
 
 }  // namespace keelson::scheduler
