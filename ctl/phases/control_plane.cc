@@ -28,8 +28,8 @@ Result<std::string> ImageFor(InitRun& run) {
 }
 
 // Where `kubeadm join --control-plane` finds this machine's etcd; empty: nowhere. kubeadm adds a member of etcd 3.6 to the cluster. That
-// writes its attributes in a form that 3.4 does not know: a member of 3.4 ends when it meets them, at each start again (etcd's issue
-// 12987). Neither kubeadm nor etcd 3.6 checks the version before.
+// writes its attributes in a form that 3.4 does not know: a member of 3.4 ends when it meets them, at each start again.
+// Neither kubeadm nor etcd 3.6 checks the version before.
 std::string EtcdUrlForKubeadm(InitRun& run) {
   const InitConfiguration& config = run.config();
   if (!config.cluster.stacks_etcd()) return "";

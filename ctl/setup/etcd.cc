@@ -1,10 +1,10 @@
 // nodectl etcd status|defrag; the other verbs are in etcd_backup.cc, etcd_members.cc and etcd_expose.cc.
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
-#include <iostream>
 
 #include "ctl/etcd/report.h"
 #include "ctl/etcd/view.h"
+#include "ctl/inspect_verbs.h"
 #include "ctl/setup/etcd_verbs.h"
 #include "ctl/setup/verb_report.h"
 
@@ -18,7 +18,7 @@ struct Options : EtcdVerbOptions {
 Result<int> ShowStatus(const Options& options, const Settings& settings) {
   KEELSON_ASSIGN_OR_RETURN(const EtcdAccess access, AccessTo(options));
   KEELSON_ASSIGN_OR_RETURN(const EtcdView view, LookAtEtcd(access));
-  Print(settings, StatusTable(view), StatusDocument(view));
+  PrintAnswer(settings, StatusTable(view), StatusDocument(view));
   return ProblemsOf(view).empty() ? 0 : kFoundProblems;
 }
 
@@ -83,20 +83,6 @@ void AddEtcdDryRun(CLI::App& verb, EtcdVerbOptions& options) {
 
 Result<EtcdAccess> AccessTo(const EtcdVerbOptions& options) {
   return FindEtcd(*NewHost(options.root), options.etcd);
-}
-
-void Print(const Settings& settings, const std::string& table, const boost::json::value& document) {
-  switch (settings.format()) {
-    case OutputFormat::kJson:
-      std::cout << ToJson(document);
-      break;
-    case OutputFormat::kYaml:
-      std::cout << ToYaml(document);
-      break;
-    case OutputFormat::kTable:
-      std::cout << table;
-      break;
-  }
 }
 
 void AddEtcd(CLI::App& parent, Run& chosen) {

@@ -6,9 +6,11 @@
 #include "ctl/etcd/snapshots.h"
 #include "ctl/etcd/view.h"
 #include "ctl/host/paths.h"
+#include "ctl/inspect_verbs.h"
 #include "ctl/phases/control_plane.h"
 #include "ctl/setup/etcd_verbs.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/component/document.h"
 
 namespace keelson::ctl {
@@ -71,11 +73,11 @@ Result<int> ShowSnapshot(const Options& options, const Settings& settings) {
   out["revision"] = number("revision");
   out["totalKey"] = number("totalKey");
   out["totalSize"] = number("totalSize");
-  Print(settings,
-        TextTable({{"HASH", "REVISION", "TOTAL KEYS", "TOTAL SIZE"},
-                   {hash, std::to_string(number("revision")), std::to_string(number("totalKey")),
-                    SizeText(number("totalSize"))}}),
-        out);
+  PrintAnswer(settings,
+              TextTable({{"HASH", "REVISION", "TOTAL KEYS", "TOTAL SIZE"},
+                         {hash, std::to_string(number("revision")), std::to_string(number("totalKey")),
+                          SizeText(number("totalSize"))}}),
+              out);
   return 0;
 }
 
@@ -116,6 +118,10 @@ Result<> Restore(const Options& options, VerbReport& report, boost::json::object
   fields["member"] = wish.member.name;
   if (options.dry_run) {
     KEELSON_RETURN_IF_ERROR(etcd::CheckSnapshot(wish.snapshot));
+    if (!wish.replace && PathExists(wish.directory + "/data")) {
+      return Error(Code::kAlreadyExists,
+                   wish.directory + "/data exists: --force puts the snapshot in its place");
+    }
     report.out() << "[dryrun] Would restore " << wish.snapshot << " into " << wish.directory << "/data\n";
     return {};
   }

@@ -5,6 +5,7 @@
 #include "ctl/etcd/report.h"
 #include "ctl/etcd/view.h"
 #include "ctl/host/paths.h"
+#include "ctl/inspect_verbs.h"
 #include "ctl/phases/etcd_members.h"
 #include "ctl/setup/etcd_verbs.h"
 #include "ctl/setup/verb_report.h"
@@ -20,7 +21,7 @@ struct Options : EtcdVerbOptions {
 Result<int> ShowMembers(const Options& options, const Settings& settings) {
   KEELSON_ASSIGN_OR_RETURN(const EtcdAccess access, AccessTo(options));
   KEELSON_ASSIGN_OR_RETURN(const std::vector<etcd::MemberInfo> members, ListMembers(access));
-  Print(settings, MembersTable(members), MembersDocument(members));
+  PrintAnswer(settings, MembersTable(members), MembersDocument(members));
   return 0;
 }
 

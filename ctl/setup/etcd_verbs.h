@@ -39,8 +39,6 @@ void ReportAs(CLI::App& verb, const char* kind, const std::shared_ptr<Options>& 
 }
 
 Result<EtcdAccess> AccessTo(const EtcdVerbOptions& options);
-// On standard output, in the chosen form.
-void Print(const Settings& settings, const std::string& table, const boost::json::value& document);
 
 void AddEtcdBackup(CLI::App& parent, Run& chosen);
 void AddEtcdMembers(CLI::App& parent, Run& chosen);

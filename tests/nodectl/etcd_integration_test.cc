@@ -185,6 +185,7 @@ TEST_F(Etcd, IsBackedUpAndRestored) {
               HasSubstr("exists: --force puts the snapshot in its place"));
   EXPECT_THAT(Run(one_, {"etcd", "restore", directory + "/mine.db", "--force"}).err,
               HasSubstr("this is no snapshot of etcd"));
+  EXPECT_THAT(Run(one_, {"etcd", "restore", file, "--dry-run"}).err, HasSubstr("exists: --force"));
   std::vector<std::string> dry_run = restore;
   dry_run.emplace_back("--dry-run");
   EXPECT_THAT(Run(one_, dry_run).out, StartsWith("[dryrun] Would restore " + file));

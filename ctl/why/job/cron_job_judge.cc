@@ -44,7 +44,7 @@ void JudgeEvents(const CronJobView& view, std::vector<Problem>& out) {
                                view.cron.metadata().namespace_(), last->message()));
   } else if (reason == "MissSchedule") {
     out.push_back({reason,
-                   fmt::format("the time for a Job passed by more than startingDeadlineSeconds ({} s) ago",
+                   fmt::format("a Job's start time passed more than startingDeadlineSeconds ({} s) ago",
                                view.cron.spec().starting_deadline_seconds()),
                    {EventText(*last)},
                    {edit}});

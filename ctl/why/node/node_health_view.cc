@@ -68,6 +68,7 @@ NodeHealthView::Machine LookAtMachine(const std::string& root) {
   const Result<crypto::CertificateInfo> info = crypto::InspectCertificate(*pem);
   if (info) {
     out.not_after = info->not_after;
+    out.not_before = info->not_before;
   } else {
     out.certificate_problem = info.error().message();
   }

@@ -23,6 +23,7 @@ struct NodeHealthView {
     std::string certificate;          // the file of the kubelet's client certificate
     std::string certificate_problem;  // why it cannot be read; empty: `not_after` is known
     std::optional<WallTime> not_after;
+    WallTime not_before{};  // known with `not_after`
     bool kubelet_runs = false;
     std::string cni_configuration;  // the first file of /etc/cni/net.d; empty: there is none
   };

@@ -15,8 +15,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kLeaseDuration{40};        // the kubelet's default
-constexpr std::chrono::hours kSoon{24 * 7};  // a certificate that should have been renewed before
+constexpr seconds kLeaseDuration{40};  // the kubelet's default
 constexpr char kOutOfService[] = "node.kubernetes.io/out-of-service";
 constexpr char kUninitialized[] = "node.cloudprovider.kubernetes.io/uninitialized";
 
@@ -112,15 +111,25 @@ void JudgePressure(const NodeHealthView& view, std::vector<Problem>& out) {
     const char* type;
     const char* sentence;
     const char* next;
+    std::vector<std::string> events;  // that belong to it
   };
-  constexpr std::array<Pressure, 4> kTypes{{
-      {"MemoryPressure", "memory is short: the kubelet evicts pods, and refuses those of class BestEffort",
-       "kubectl top pods -A --sort-by=memory"},
-      {"DiskPressure", "disk space is short: the kubelet evicts pods, removes images and refuses pods",
-       "nodectl imagefsinfo"},
-      {"PIDPressure", "process ids are short: the kubelet evicts pods and refuses pods", "nodectl stats"},
-      {"NetworkUnavailable", "the node's network is not set up yet",
-       "kubectl -n kube-system get pods -o wide"},
+  const std::array<Pressure, 4> kTypes{{
+      {"MemoryPressure",
+       "memory is short: the kubelet evicts pods, and refuses those of class BestEffort",
+       "kubectl top pods -A --sort-by=memory",
+       {"EvictionThresholdMet", "SystemOOM"}},
+      {"DiskPressure",
+       "disk space is short: the kubelet evicts pods, removes images and refuses pods",
+       "nodectl imagefsinfo",
+       {"EvictionThresholdMet", "FreeDiskSpaceFailed"}},
+      {"PIDPressure",
+       "process ids are short: the kubelet evicts pods and refuses pods",
+       "nodectl stats",
+       {"EvictionThresholdMet"}},
+      {"NetworkUnavailable",
+       "the node's network is not set up yet",
+       "kubectl -n kube-system get pods -o wide",
+       {}},
   }};
   for (const Pressure& one : kTypes) {
     const corev1::NodeCondition* condition = k8s::FindCondition(view.node.status(), one.type);
@@ -130,8 +139,7 @@ void JudgePressure(const NodeHealthView& view, std::vector<Problem>& out) {
                     one.sentence,
                     {ConditionLine(*condition)},
                     {command.starts_with("nodectl") ? On(view, command) : command}};
-    if (const corev1::Event* event =
-            view.Last({"EvictionThresholdMet", "FreeDiskSpaceFailed", "SystemOOM"})) {
+    if (const corev1::Event* event = view.Last(one.events)) {
       problem.evidence.push_back(EventText(*event));
     }
     out.push_back(std::move(problem));
@@ -148,9 +156,11 @@ void JudgeCertificate(const NodeHealthView& view, std::vector<Problem>& out) {
                        " ago: the API server "
                        "does not let it in",
                    {file},
-                   {"nodectl reset --force && nodectl join HOST:PORT --token TOKEN "
-                    "--discovery-token-ca-cert-hash HASH"}});
-  } else if (left < kSoon) {
+                   {On(view, "nodectl reset"), On(view,
+                                                  "nodectl join HOST:PORT --token TOKEN "
+                                                  "--discovery-token-ca-cert-hash HASH")}});
+  } else if (left <
+             std::chrono::duration_cast<seconds>(*view.machine->not_after - view.machine->not_before) / 10) {
     out.push_back({"CertificateExpiring",
                    "the kubelet's certificate expires in " + ShortDuration(left) +
                        ", and should have been renewed before",

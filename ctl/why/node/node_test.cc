@@ -108,6 +108,7 @@ TEST(WhyNode, TheMachineTellsMore) {
   view.machine = NodeHealthView::Machine{.certificate = "/c.pem",
                                          .certificate_problem = {},
                                          .not_after = view.now - std::chrono::hours(2),
+                                         .not_before = view.now - std::chrono::hours(24 * 300),
                                          .kubelet_runs = true,
                                          .cni_configuration = "10-a.conflist"};
   WhyReport report = JudgeNode(view);
@@ -115,6 +116,8 @@ TEST(WhyNode, TheMachineTellsMore) {
   EXPECT_THAT(report.problems[0].message, HasSubstr("expired 2h ago"));
   view.machine->not_after = view.now + std::chrono::hours(24);
   EXPECT_THAT(Reasons(view), ElementsAre("CertificateExpiring"));
+  view.machine->not_before = view.now - std::chrono::hours(24);
+  EXPECT_THAT(Reasons(view), IsEmpty()) << "a certificate of two days is renewed late";
   view.machine->not_after = view.now + std::chrono::hours(24 * 300);
   EXPECT_THAT(Reasons(view), IsEmpty());
   view = NodeOf(NotReady("cni plugin not initialized"));

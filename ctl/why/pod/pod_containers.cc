@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ctl/why/pod/pod_judge.h"
+#include "lib/k8s/pods/pod_resources.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::ctl {
@@ -65,15 +66,12 @@ void JudgeUnready(const PodView& view, const corev1::ContainerStatus& status, co
   out.push_back(std::move(problem));
 }
 
-bool IsSidecar(const corev1::Container* container) {
-  return container && container->restart_policy() == "Always";
-}
-
 // True: the containers after this one have to wait for it.
 bool JudgeInit(const PodView& view, const corev1::ContainerStatus& status, std::vector<Problem>& out) {
   const std::string what = "init container " + status.name();
   const auto& state = status.state();
-  const bool sidecar = IsSidecar(k8s::FindContainer(view.pod.spec(), status.name()));
+  const corev1::Container* own = k8s::FindContainer(view.pod.spec(), status.name());
+  const bool sidecar = own && k8s::IsSidecar(*own);
   if (state.has_terminated() && state.terminated().exit_code() == 0 && !sidecar) return false;
   if (state.has_terminated()) {
     out.push_back(JudgeExit(view, status, what, state.terminated()));

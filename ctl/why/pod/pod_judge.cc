@@ -52,7 +52,7 @@ void JudgeDeletion(const PodView& view, std::vector<Problem>& out) {
          {view.Kubectl(fmt::format("get pod {} -o jsonpath='{{.metadata.finalizers}}'", meta.name()))}});
   }
   if (!node.empty() && !view.node) return;  // JudgeNodeOfPod() says so
-  if (k8s::IsTerminal(view.pod) && !meta.finalizers().empty()) return;
+  if ((k8s::IsTerminal(view.pod) || node.empty()) && !meta.finalizers().empty()) return;
   const auto over =
       std::chrono::duration_cast<std::chrono::seconds>(view.now - api::FromTime(meta.deletion_timestamp()));
   if (over.count() <= 0) {
@@ -69,10 +69,8 @@ void JudgeDeletion(const PodView& view, std::vector<Problem>& out) {
           view.Last({"FailedKillPod", "FailedPreStopHook", "FailedUnmount", "Killing"})) {
     stuck.evidence.push_back(EventText(*event));
   }
-  if (meta.finalizers().empty() || !k8s::IsTerminal(view.pod)) {
-    stuck.next = {"nodectl why node " + node, "journalctl -u kubelet -n 50   # on node " + node, force};
-    out.push_back(std::move(stuck));
-  }
+  stuck.next = {"nodectl why node " + node, "journalctl -u kubelet -n 50   # on node " + node, force};
+  out.push_back(std::move(stuck));
 }
 
 // What the kubelet, or who has ended the pod, gives as status.reason.
@@ -152,7 +150,7 @@ void JudgeScheduling(const PodView& view, std::vector<Problem>& out) {
   const corev1::PodCondition* scheduled = k8s::FindCondition(view.pod.status(), k8s::kPodScheduled);
   if (view.scheduling) {
     Problem problem = JudgeSchedulingAnswer(*view.scheduling);
-    if (scheduled) problem.next = NextForScheduling(scheduled->message());
+    if (scheduled && problem.next.empty()) problem.next = NextForScheduling(scheduled->message());
     if (problem.next.empty()) {
       problem.next.push_back(view.Kubectl("describe pod " + view.pod.metadata().name()));
     }

@@ -61,7 +61,8 @@ std::string Scored(const json::array& nodes) {
       rows.push_back({"NODE", "SCORE"});
       for (const auto& [plugin, score] : scores->get_object()) rows[0].emplace_back(plugin);
     }
-    rows.push_back({Text(node, "name"), json::serialize(node.get_object().at("total"))});
+    const json::value* total = node.get_object().if_contains("total");
+    rows.push_back({Text(node, "name"), total ? json::serialize(*total) : ""});
     for (const auto& [plugin, score] : scores->get_object()) rows.back().push_back(json::serialize(score));
   }
   return rows.empty() ? "" : TextTable(rows);

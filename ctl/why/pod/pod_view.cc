@@ -31,27 +31,6 @@ Result<std::optional<T>> Look(const client::RestClient& api, const std::string& 
   return std::optional<T>();
 }
 
-// As metadata alone: the data of Secrets is of no interest.
-Result<> LookForNames(const client::RestClient& api, const api::ResourceInfo& resource, const std::string& ns,
-                      const std::string& kind, const std::vector<std::string>& wanted,
-                      std::set<std::string>& missing) {
-  if (wanted.empty()) return {};
-  std::set<std::string> there;
-  Result<> listed =
-      api.ListEach(resource, ns, {.metadata_only = true}, nullptr, [&](std::string_view raw) -> Result<> {
-        metav1::PartialObjectMetadata object;
-        KEELSON_RETURN_IF_ERROR(client::RestClient::DecodeInto(raw, object));
-        there.insert(object.metadata().name());
-        return {};
-      });
-  if (!listed && listed.error().Is(Code::kForbidden)) return {};
-  KEELSON_RETURN_IF_ERROR(listed);
-  for (const std::string& name : wanted) {
-    if (there.count(name) == 0) missing.insert(kind + " " + name);
-  }
-  return {};
-}
-
 std::vector<std::string> ClaimNames(const corev1::Pod& pod) {
   std::vector<std::string> out;
   for (const auto& volume : pod.spec().volumes()) {
@@ -69,10 +48,7 @@ Result<> ReadReferences(const client::RestClient& api, PodView& view) {
                                              api, ns, name, "PersistentVolumeClaim", view.missing));
     if (claim) view.claims.push_back(std::move(*claim));
   }
-  KEELSON_RETURN_IF_ERROR(LookForNames(api, api::ResourceOf<corev1::ConfigMap>(), ns, "ConfigMap",
-                                       k8s::ReferencedConfigMaps(view.pod.spec()), view.missing));
-  return LookForNames(api, api::ResourceOf<corev1::Secret>(), ns, "Secret",
-                      k8s::ReferencedSecrets(view.pod.spec()), view.missing);
+  return {};
 }
 
 // A log that cannot be had is no error: there is none yet, or the node is gone.

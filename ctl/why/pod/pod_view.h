@@ -22,8 +22,7 @@ struct PodView {
   Events events;                     // of the pod, the oldest first
   std::optional<corev1::Node> node;  // where the pod is; nullopt: on none, or it does not exist
   std::vector<corev1::PersistentVolumeClaim> claims;
-  std::set<std::string>
-      missing;  // of what the pod names: "ConfigMap web", "Secret key", "PersistentVolumeClaim data"
+  std::set<std::string> missing;  // claims that the pod names: "PersistentVolumeClaim data"
   // By container: the last lines of the instance that has ended.
   std::map<std::string, std::vector<std::string>> logs;
   std::optional<boost::json::value>

@@ -7,6 +7,7 @@
 #include "ctl/why/service/service_judge.h"
 #include "lib/api/selector.h"
 #include "lib/k8s/int_or_string.h"
+#include "lib/k8s/pods/pod_resources.h"
 #include "lib/k8s/pods/pod_util.h"
 
 namespace keelson::ctl {
@@ -26,25 +27,34 @@ intstr::IntOrString TargetOf(const corev1::ServicePort& port) {
   return given ? port.target_port() : k8s::FromInt(port.port());
 }
 
-// "http=8080/TCP", of all containers that receive traffic.
+// Of all containers that receive traffic: sidecars do as well.
+std::vector<corev1::ContainerPort> PortsOf(const corev1::Pod& pod) {
+  std::vector<corev1::ContainerPort> out;
+  auto add = [&](const corev1::Container& container) {
+    out.insert(out.end(), container.ports().begin(), container.ports().end());
+  };
+  for (const corev1::Container& container : pod.spec().containers()) add(container);
+  for (const corev1::Container& container : pod.spec().init_containers()) {
+    if (k8s::IsSidecar(container)) add(container);
+  }
+  return out;
+}
+
+// "http=8080/TCP"
 std::set<std::string> Declared(const corev1::Pod& pod) {
   std::set<std::string> out;
-  for (const corev1::Container& container : pod.spec().containers()) {
-    for (const auto& port : container.ports()) {
-      out.insert(fmt::format("{}{}{}/{}", port.name(), port.name().empty() ? "" : "=", port.container_port(),
-                             ProtocolOf(port.protocol())));
-    }
+  for (const corev1::ContainerPort& port : PortsOf(pod)) {
+    out.insert(fmt::format("{}{}{}/{}", port.name(), port.name().empty() ? "" : "=", port.container_port(),
+                           ProtocolOf(port.protocol())));
   }
   return out;
 }
 
 bool Declares(const corev1::Pod& pod, int32_t number, const std::string& protocol) {
-  for (const corev1::Container& container : pod.spec().containers()) {
-    for (const auto& port : container.ports()) {
-      if (port.container_port() == number && ProtocolOf(port.protocol()) == protocol) return true;
-    }
-  }
-  return false;
+  const std::vector<corev1::ContainerPort> ports = PortsOf(pod);
+  return std::any_of(ports.begin(), ports.end(), [&](const corev1::ContainerPort& port) {
+    return port.container_port() == number && ProtocolOf(port.protocol()) == protocol;
+  });
 }
 
 void JudgePort(const ServiceHealthView& view, const corev1::ServicePort& port,
@@ -133,6 +143,7 @@ void JudgePolicies(const ServiceHealthView& view, const std::vector<const corev1
     std::vector<std::string> denied;
     std::string example;
     for (const corev1::Pod* pod : ready) {
+      if (pod->spec().host_network()) continue;  // no policy isolates it
       const int32_t number = k8s::ResolvePort(pod->spec(), TargetOf(port), protocol);
       if (number == 0) continue;
       const Verdict verdict = JudgePolicy(view, *pod, number, protocol);
