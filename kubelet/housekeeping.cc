@@ -52,7 +52,7 @@ bool Housekeeping::HandlePodCleanups(std::stop_token stop) {
     known.insert(uid);
   }
   int cleaned = 0, failed = 0;
-  // Pods that have ended, and are still in the API, among them.
+  // Ended pods may still be in the API: the loop below does not see what they have left.
   if (auto removed = deps_.volumes.RemoveLeftBehind(node_.paths, stop); !removed) {
     log::Debug("Cannot remove what ended pods have left", {{"err", removed.error()}});
   }

@@ -112,7 +112,8 @@ Result<> PodSyncTask::EnsureSandboxAndVolumes(const PodActions& actions, std::st
   return created;
 }
 
-// Before each start of a container, not only the first: a kubelet that did not know claims may have made the sandbox.
+// Each start of a container asks, not only the first: an older kubelet, which did not know claims, may have made the
+// sandbox.
 Result<> PodSyncTask::PrepareDynamicResources() {
   if (!k8s::HasResourceClaims(*pod_)) return {};
   Result<> prepared = deps_.prepare_dynamic_resources(*pod_, stop_);

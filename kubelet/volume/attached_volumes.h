@@ -27,7 +27,7 @@ class AttachedVolumes {  // thread safe
   // The pod uses the volume from now on. Sets input.device. kUnavailable, with upstream's message: the node's status does
   // not list it as in use and attached.
   Result<> Use(const std::string& name, VolumeInput& input);
-  // The volume does not have to be attached any more: the pod uses it all the same.
+  // The pod waits for the volume no longer: it does not have to be attached any more.
   void Release(const std::string& name, const std::string& uid);
   // The volumes of the pod are unmounted.
   void Forget(const std::string& uid);

@@ -43,8 +43,12 @@ Result<> ForEachDevice(const Paths& paths, const std::string& uid, const OfDevic
   if (!plugins) return {};
   Result<> done;
   for (const std::string& plugin : *plugins) {
-    KEELSON_ASSIGN_OR_RETURN(const auto volumes, ListDir(all + "/" + plugin));
-    for (const std::string& volume : volumes) {
+    const auto volumes = ListDir(all + "/" + plugin);
+    if (!volumes) {
+      if (done) done = volumes.error();
+      continue;
+    }
+    for (const std::string& volume : *volumes) {
       auto one = of_device(plugin, volume, all + "/" + plugin + "/" + volume);
       if (done) done = std::move(one);
     }

@@ -77,7 +77,8 @@ class VolumePlugin {  // thread safe
   }
   // The name that AttachName has for volumes that have to be attached, whether this one has to be or not.
   virtual std::string NameInUse(const VolumeInput& input) const { return AttachName(input); }
-  // The same as AttachName of a volume that any kubelet has set up (`device`: as a device). Empty: nothing to attach, or not known.
+  // The same as AttachName, of a volume that any kubelet has set up (`device`: as a device). Empty: nothing to attach, or
+  // not known.
   virtual std::string FindAttachName(const Paths& paths, const PublishedVolume& volume, bool device) const {
     (void)paths, (void)volume, (void)device;
     return "";

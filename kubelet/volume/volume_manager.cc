@@ -203,7 +203,12 @@ Result<MountedVolume> VolumeManager::MapWith(VolumePlugin& plugin, VolumeInput& 
 Result<> VolumeManager::Attach(VolumePlugin& plugin, VolumeInput& input) {
   const std::string name = plugin.AttachName(input);
   if (name.empty()) {
-    in_use_.Release(plugin.NameInUse(input), input.pod.metadata().uid());
+    const std::string& uid = input.pod.metadata().uid();
+    const Paths& paths = input.node.paths;
+    const bool has = IsBlock(input) ? HasDeviceLink(paths, {uid, plugin.name(), input.name(), ""})
+                                    : PathExists(paths.Volume(uid, plugin.name(), input.name()));
+    // A volume that the pod has is in use until it is unmounted, whatever its CSIDriver says meanwhile.
+    if (!has) in_use_.Release(plugin.NameInUse(input), uid);
     return {};
   }
   auto attached = in_use_.Use(name, input);

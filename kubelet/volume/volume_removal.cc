@@ -19,8 +19,12 @@ Result<> VolumeManager::ForEachVolume(const Paths& paths, const std::string& uid
   Result<> done;
   for (const std::string& plugin_dir : *plugin_dirs) {
     const std::string volumes = paths.Volumes(uid) + "/" + plugin_dir;
-    KEELSON_ASSIGN_OR_RETURN(const auto names, ListDir(volumes));
-    for (const std::string& name : names) {
+    const auto names = ListDir(volumes);
+    if (!names) {
+      if (done) done = names.error();
+      continue;
+    }
+    for (const std::string& name : *names) {
       auto one = of_volume({uid, name, volumes + "/" + name}, plugin_dir);
       if (done) done = std::move(one);
     }
@@ -74,16 +78,18 @@ Result<bool> VolumeManager::StageIsNeeded(const VolumePlugin& plugin, const Path
 Result<> VolumeManager::Unmount(const Paths& paths, const std::string& uid, std::stop_token stop) {
   // Binds of parts first: they keep the volumes busy.
   KEELSON_RETURN_IF_ERROR(UnmountUnder(paths.SubPaths(uid)));
-  KEELSON_RETURN_IF_ERROR(UnmapDevices(
+  auto unmapped = UnmapDevices(
       mounter_, paths, uid,
       [&](const std::string& plugin_dir, const std::string& name, const std::string& link) -> Result<> {
         VolumePlugin* plugin = FindByDirectory(plugin_dir);
         return plugin ? plugin->UnmapDevice(paths, {uid, name, link}, stop) : Result<>();
-      }));
-  KEELSON_RETURN_IF_ERROR(
+      });
+  auto torn_down =
       ForEachVolume(paths, uid, [&](const PublishedVolume& volume, const std::string& plugin_dir) {
         return TearDown(volume, plugin_dir, stop);
-      }));
+      });
+  KEELSON_RETURN_IF_ERROR(unmapped);
+  KEELSON_RETURN_IF_ERROR(torn_down);
   KEELSON_RETURN_IF_ERROR(UnmountUnder(paths.Pod(uid)));
   volumes_.Forget(uid);
   selinux_.Forget(uid);
@@ -134,16 +140,18 @@ std::set<std::string> VolumeManager::LeftBehind() const {
 }
 
 Result<> VolumeManager::UnstageAndRemove(const Paths& paths, const std::string& uid, std::stop_token stop) {
-  KEELSON_RETURN_IF_ERROR(RemoveDeviceLinks(
+  auto released = RemoveDeviceLinks(
       paths, uid,
       [&](const std::string& plugin_dir, const std::string& name, const std::string& link) -> Result<> {
         VolumePlugin* plugin = FindByDirectory(plugin_dir);
         return plugin ? plugin->ReleaseDevice(paths, {uid, name, link}, stop) : Result<>();
-      }));
-  KEELSON_RETURN_IF_ERROR(
+      });
+  auto unstaged =
       ForEachVolume(paths, uid, [&](const PublishedVolume& volume, const std::string& plugin_dir) {
         return Unstage(paths, volume, plugin_dir, stop);
-      }));
+      });
+  KEELSON_RETURN_IF_ERROR(released);
+  KEELSON_RETURN_IF_ERROR(unstaged);
   // Whatever is still mounted belongs to somebody: nothing below it may be removed.
   KEELSON_ASSIGN_OR_RETURN(const auto left, mounter_.MountPointsUnder(paths.Pod(uid)));
   if (!left.empty()) return Error(Code::kUnavailable, left.front() + " is still mounted");

@@ -95,7 +95,8 @@ TEST_F(ProbesTest, HttpTcpAndGrpcDecide) {
 
 // A command that hangs has failed once its time is up.
 TEST_F(ProbesTest, ACommandHasItsTimeout) {
-  harness_->Create(R"json({"metadata":{"name":"hangs"},"spec":{"terminationGracePeriodSeconds":1,"containers":[
+  harness_->Create(
+      R"json({"metadata":{"name":"hangs"},"spec":{"terminationGracePeriodSeconds":1,"containers":[
     {"name":"main","image":"busybox:test","command":["sleep","100"],
      "readinessProbe":{"exec":{"command":["sleep","100"]},"timeoutSeconds":1,"periodSeconds":1},
      "livenessProbe":{"exec":{"command":["sleep","100"]},"timeoutSeconds":1,"periodSeconds":1,"failureThreshold":1}}]}})json");

@@ -137,8 +137,10 @@ Result<> Devices::Release(const Paths& paths, const PublishedVolume& volume, std
   auto client = drivers_.Client((*data)->driver);
   if (!client) return Ours(client.error(), "blockMapper.TearDownDevice failed to get CSI client");
   if (auto held = backoff_.Held("-" + where.staging)) return *held;
-  return backoff_.Note("-" + where.staging,
-                       UnstageIfUnused(paths, volume, **data, **client, std::move(stop)));
+  KEELSON_RETURN_IF_ERROR(
+      backoff_.Note("-" + where.staging, UnstageIfUnused(paths, volume, **data, **client, std::move(stop))));
+  // Within the turn: the Release of the next pod does not count this link any more.
+  return RemoveFile(volume.path);
 }
 
 void Devices::ForgetPod(const std::string& uid) {

@@ -35,6 +35,7 @@ Error ErrorOf(const grpc::Status& status, const std::stop_token& stop) {
   switch (status.error_code()) {
     case grpc::StatusCode::INVALID_ARGUMENT:
       return Error(Code::kBadRequest, error.message());
+    case grpc::StatusCode::ABORTED:    // an operation is pending; kConflict is the API server's
     case grpc::StatusCode::CANCELLED:  // by the driver
       return Error(Code::kUnavailable, error.message());
     case grpc::StatusCode::FAILED_PRECONDITION:  // final, unlike ABORTED, with which rpc puts it together

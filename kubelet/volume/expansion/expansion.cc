@@ -31,6 +31,12 @@ void SetState(Claim& claim, const char* state) {
   (*claim.mutable_status()->mutable_allocated_resource_statuses())[kStorage] = state;
 }
 
+// The API server's refusal: its codes have other meanings than a driver's.
+Error NotStored(const Error& error) {
+  const bool kept = error.Is(Code::kConflict) || error.Is(Code::kCancelled);
+  return kept ? error : Error(Code::kUnavailable, error.message());
+}
+
 bool MayBeUnderWay(const Error& error) {
   for (const Code code :
        {Code::kTimeout, Code::kUnavailable, Code::kTooManyRequests, Code::kConflict, Code::kCancelled}) {
@@ -133,7 +139,9 @@ Result<> VolumeExpander::Grow(VolumePlugin& plugin, const VolumeInput& input, co
   const bool has_state = !StateOf(claim).empty();
   if (has_state && StateOf(claim) != kInProgress) {
     SetState(claim, kInProgress);
-    KEELSON_ASSIGN_OR_RETURN(claim, objects_.UpdateClaimStatus(claim));
+    auto marked = objects_.UpdateClaimStatus(claim);
+    if (!marked) return NotStored(marked.error());
+    claim = *std::move(marked);
   }
   if (auto grown = plugin.Expand(input, path, std::move(stop)); !grown) {
     if (has_state) MarkFailed(input, std::move(claim), grown.error());
@@ -147,7 +155,7 @@ Result<> VolumeExpander::Grow(VolumePlugin& plugin, const VolumeInput& input, co
   if (growth == Growth::kVolume) return {};
   // A failure here calls the driver once more, which changes nothing then.
   auto stored = objects_.UpdateClaimStatus(Finished(std::move(claim), capacity));
-  return stored ? Result<>() : Result<>(stored.error());
+  return stored ? Result<>() : Result<>(NotStored(stored.error()));
 }
 
 void VolumeExpander::MarkFailed(const VolumeInput& input, Claim claim, const Error& error) {
