@@ -152,7 +152,9 @@ class Search {
 
   // A claim gets a device once. Admin access comes beside the users of other claims, and does not count as one.
   static bool InUse(size_t claim, const RequestPlan& request, const Candidate& candidate) {
-    if (!request.admin_access && candidate.use && candidate.use->claims > 0) return true;
+    const bool used =
+        candidate.use && (candidate.use->claims > 0 || (!candidate.shareable() && candidate.use->shares > 0));
+    if (!request.admin_access && used) return true;
     return std::any_of(candidate.taken_by.begin(), candidate.taken_by.end(), [&](const auto& by) {
       return by.first == claim || (!request.admin_access && !by.second);
     });

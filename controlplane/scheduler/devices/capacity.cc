@@ -1,6 +1,7 @@
 #include "controlplane/scheduler/devices/capacity.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace keelson::scheduler {
 
@@ -14,7 +15,10 @@ Amount RoundUp(const Amount& wanted, const resourcev1::CapacityRequestPolicyRang
   if (!range.has_step()) return wanted;
   const int64_t step = Amount::Of(range.step()).Value(), first = min.Value();
   if (step <= 0) return wanted;
-  const int64_t steps = (wanted.Value() - first + step - 1) / step;
+  const int64_t above = wanted.Value() - first;  // not negative: `wanted` is at least `min`
+  const int64_t steps = above / step + (above % step > 0 ? 1 : 0);
+  // Too large for any device: the caller refuses it.
+  if (steps > (std::numeric_limits<int64_t>::max() - first) / step) return wanted;
   return Amount::FromBytes(first + steps * step);
 }
 

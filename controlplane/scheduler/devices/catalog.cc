@@ -93,6 +93,7 @@ bool DeviceCatalog::RemovePending(const std::string& uid) {
   MutexLock lock(mutex_);
   if (pending_.erase(uid) == 0) return false;
   stale_pending_.insert(uid);
+  Changed();
   return true;
 }
 

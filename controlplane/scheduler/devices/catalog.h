@@ -47,7 +47,7 @@ class DeviceCatalog {  // thread safe but for Refresh()
   // Drops an assumed claim: the shown one counts again.
   void Restore(const std::string& key);
 
-  // Sets a function that is called after each change, with the catalog's lock held. Before the first object.
+  // Sets a function that is called after each change but AddPending(), with the catalog's lock held. Before the first object.
   void OnChange(std::function<void()> changed);
 
   // Pools and uses as of now. Both belong to the scheduling thread, and stay as they are until its next call.

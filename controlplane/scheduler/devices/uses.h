@@ -17,7 +17,8 @@ namespace resourcev1 = api::resource::v1;
 using Capacity = std::map<std::string, api::Amount, std::less<>>;
 
 struct DeviceUse {
-  int32_t claims = 0;  // that have the device for themselves; more than one only while a claim is assumed
+  int32_t claims =
+      0;  // that have the device for themselves; a claim that is pending and assumed at once counts twice
   int32_t shares = 0;  // of a device that allows multiple allocations
   Capacity consumed;   // by the shares
 };

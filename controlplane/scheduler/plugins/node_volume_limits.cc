@@ -71,7 +71,7 @@ class NodeVolumeLimits : public PreFilterPlugin, public FilterPlugin {
     if (!drivers) return "";
     ByDriver used;
     for (const PodPtr& other : node.pods) Collect(*other, used);
-    // Of pods that have gone, as long as the volume is not detached.
+    // A volume takes its place until it is detached, also when its pods are gone.
     for (const std::string& attached : volumes_.AttachedTo(node.facts->name)) {
       if (const auto volume = volumes_.FindVolume(attached)) Add(*volume, used);
     }

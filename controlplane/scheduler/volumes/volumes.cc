@@ -101,7 +101,7 @@ void VolumeCatalog::SetAttachment(const std::string& name,
   if (attachment) {
     const std::string& node = attachment->spec().node_name();
     const std::string& volume = attachment->spec().source().persistent_volume_name();
-    if (volume.empty()) return;  // in a pod's spec
+    if (volume.empty()) return;  // inlineVolumeSpec: no PersistentVolume to count
     nodes_of_attachments_[name] = node;
     attachments_[node][name] = volume;
     return;
