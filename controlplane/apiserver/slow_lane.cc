@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "controlplane/apiserver/request_limits.h"
 #include "lib/base/log.h"
 
 namespace keelson::apiserver {
@@ -17,7 +18,8 @@ constexpr size_t kMostWaiting = 64 << 20;
 // A tenth of the weight of other threads, if these are busy; so a large definition is late and never lost.
 constexpr int kNicer = 10, kNicest = 19;
 
-// Linux keeps a nice value for each thread. No thread may raise its priority again, so this one does nothing else.
+// Linux keeps a nice value for each thread. A thread without CAP_SYS_NICE cannot raise its priority again, so this one does
+// nothing else.
 void YieldToOthers() {
   thread_local bool lowered = false;
   if (std::exchange(lowered, true)) return;
@@ -50,7 +52,12 @@ bool SlowLane::Submit(std::shared_ptr<Context> context, std::function<void()> ha
   return pool_.Submit(
       [this, bytes, context = std::move(context), handle = std::move(handle), done = std::move(done)] {
         YieldToOthers();
-        if (!context->writer->closed()) handle();
+        // As when a request leaves a queue of priority and fairness.
+        if (context->writer->closed() || SteadyTime::clock::now() >= context->deadline) {
+          ReplyTooManyRequests(*context);
+        } else {
+          handle();
+        }
         waiting_bytes_.fetch_sub(bytes);
         done();
       });
