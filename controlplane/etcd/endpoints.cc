@@ -104,20 +104,21 @@ bool Endpoint::Use::IsOfLeader(const grpc::Status& status) const {
   return false;
 }
 
-void Endpoint::Answered(uint64_t leader, uint64_t term, SteadyTime asked) {
+void Endpoint::Answered(uint64_t leader, uint64_t term) {
   bool healthy = true;
   answers_.store(true);
   {
     MutexLock lock(mutex_);
+    const SteadyTime now = Now();
     if (leader == 0) {
-      if (!leaderless_since_) leaderless_since_ = asked;
-      healthy = Now() - *leaderless_since_ < kLeaderless;
+      if (!leaderless_since_) leaderless_since_ = now;
+      healthy = now - *leaderless_since_ < kLeaderless;
     } else {
       leaderless_since_.reset();
-      if (term_ != 0 && (leader != leader_ || term != term_)) changed_ = asked;
+      if (term_ != 0 && (leader != leader_ || term != term_)) changed_ = now;
       leader_ = leader;
       term_ = term;
-      if (changed_ && Now() - *changed_ >= kLeaderPatience) {
+      if (changed_ && now - *changed_ >= kLeaderPatience) {
         const SteadyTime before = *std::exchange(changed_, std::nullopt);
         Cancel(Use::Lost::kLeader, [&](const Use& use) { return !use.stream_ && use.began_ < before; });
       }
@@ -298,7 +299,7 @@ void Endpoints::Probe(Endpoint& endpoint, const std::stop_token& stop) {
   const bool answered = endpoint.maintenance->Status(call.context(), pb::StatusRequest(), &reply).ok();
   if (stop.stop_requested()) return;
   if (answered) {
-    endpoint.Answered(reply.leader(), reply.raftterm(), asked);
+    endpoint.Answered(reply.leader(), reply.raftterm());
   } else {
     endpoint.NotAnswered(asked);
   }

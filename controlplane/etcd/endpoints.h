@@ -2,7 +2,7 @@
 // status every second, and more often while calls wait: a member that hangs, or that has lost its quorum, keeps its connections,
 // so nothing else would tell. What runs on such an endpoint is cancelled, and others are chosen until it answers again.
 //
-// A write that was on its way to a leader that has died is lost, and etcd tells so only when its own time for requests (7 s) is
+// The answer to a write that was on its way to a leader that has died is lost, and etcd says so only when its own time for requests (7 s) is
 // over. So calls that began before another leader was seen are cancelled when that one does not answer them soon.
 //
 // The process's own etcd, at a socket, also lists the other members of its cluster, which come and go at run time. They follow
@@ -61,8 +61,9 @@ class Endpoint {  // thread safe
 
   bool healthy() const { return healthy_.load(); }
   bool answers() const { return answers_.load(); }  // also one without a leader
-  // What a probe that began at `asked` has found. `leader` 0: the member has none, which counts only when it lasts.
-  void Answered(uint64_t leader, uint64_t term, SteadyTime asked);
+  // What a probe has found. `leader` 0: the member has none, which counts only when it lasts.
+  void Answered(uint64_t leader, uint64_t term);
+  // A probe that began at `asked` has found nothing.
   void NotAnswered(SteadyTime asked);
   // Whether another probe should come soon: calls wait, or there is another leader.
   bool InDoubt() const;
@@ -109,7 +110,7 @@ class Endpoints {  // thread safe
  private:
   void Watch(Endpoint& endpoint, const std::stop_token& stop);
   void Add(const std::vector<std::string>& urls);  // at the end; known ones are fine
-  // Asks our own etcd for the other members of its cluster. False: it does not answer, as long as it starts.
+  // Asks our own etcd for the other members of its cluster. False: our own etcd does not answer, for example while it starts.
   bool Learn(const std::stop_token& stop);
   void Probe(Endpoint& endpoint, const std::stop_token& stop);
   void ReturnToOwn();

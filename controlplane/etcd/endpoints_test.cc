@@ -168,7 +168,7 @@ class EndpointTest : public testing::Test {
   // Probes go on until what waits for the leader before is cancelled.
   bool Cancelled(const Endpoint::Use& use) {
     return Eventually([&] {
-      endpoint_.Answered(2, 6, Now());
+      endpoint_.Answered(2, 6);
       return EndOf(use).find("another leader") != std::string::npos;
     });
   }
@@ -176,11 +176,11 @@ class EndpointTest : public testing::Test {
 };
 
 TEST_F(EndpointTest, WhatTheLeaderBeforeHadIsGivenUp) {
-  endpoint_.Answered(1, 5, Now());
+  endpoint_.Answered(1, 5);
   Endpoint::Use before(endpoint_, kLong, {}), stream(endpoint_, std::chrono::milliseconds(0), {});
-  endpoint_.Answered(1, 5, Now());
+  endpoint_.Answered(1, 5);
   EXPECT_EQ(EndOf(before), "etcd txn: cancelled") << "nothing has changed";
-  endpoint_.Answered(2, 6, Now());
+  endpoint_.Answered(2, 6);
   EXPECT_TRUE(endpoint_.InDoubt());
   Endpoint::Use after(endpoint_, kLong, {});
   EXPECT_TRUE(Cancelled(before));
@@ -192,17 +192,17 @@ TEST_F(EndpointTest, WhatTheLeaderBeforeHadIsGivenUp) {
 }
 
 TEST_F(EndpointTest, AnElectionIsNoReasonToLeaveAMember) {
-  endpoint_.Answered(1, 5, Now());
-  endpoint_.Answered(0, 6, Now());
+  endpoint_.Answered(1, 5);
+  endpoint_.Answered(0, 6);
   EXPECT_TRUE(endpoint_.healthy());
   EXPECT_TRUE(endpoint_.InDoubt());
   Endpoint::Use use(endpoint_, kLong, {});
   EXPECT_TRUE(Eventually([&] {
-    endpoint_.Answered(0, 6, Now());
+    endpoint_.Answered(0, 6);
     return !endpoint_.healthy();
   })) << "but a member that stays without a leader has lost the others";
   EXPECT_NE(EndOf(use).find("does not answer"), std::string::npos);
-  endpoint_.Answered(1, 7, Now());
+  endpoint_.Answered(1, 7);
   EXPECT_TRUE(endpoint_.healthy());
 }
 
@@ -219,7 +219,7 @@ TEST_F(EndpointTest, WhatWaitsForASilentMemberIsGivenUpEachTime) {
     EXPECT_EQ(EndOf(later).find("does not answer") == std::string::npos, round > 0);
     EXPECT_FALSE(endpoint_.answers());
   }
-  endpoint_.Answered(0, 6, Now());
+  endpoint_.Answered(0, 6);
   EXPECT_TRUE(endpoint_.answers());
 }
 
