@@ -99,9 +99,11 @@ class Http2Connection final : public ClientConnection,
   bool looking_ = false;
   SteadyTime heard_;
   std::optional<SteadyTime> asked_;  // since when a ping has had no answer
+  SteadyTime looked_;
 };
 
 void Http2Connection::LookLater() {
+  if (!looking_) looked_ = std::max(looked_, SteadyTime::clock::now());
   looking_ = true;
   timer_.Start(signs_.look, [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->Look();
@@ -112,6 +114,9 @@ void Http2Connection::Look() {
   looking_ = false;
   if (ended_ || streams_.empty()) return;
   const SteadyTime now = SteadyTime::clock::now();
+  // This program stood still itself: what the server has sent meanwhile is not read yet.
+  if (now - looked_ >= 3 * signs_.look) Heard();
+  looked_ = now;
   if (asked_ && now - *asked_ >= signs_.sign) {
     const Error error(Code::kUnavailable, "HTTP/2: the server gives no sign of life");
     return Ended(&error);
