@@ -49,8 +49,19 @@ void AddHooks(nft::Ruleset& out) {
   }
 }
 
+// Looks whether the address at `side` is in a pod CIDR of this node.
+void InPodCidr(nft::Rule& rule, const IpPrefix& cidr, nft::Field side) {
+  const std::string zero(cidr.address().bytes().size(), '\0'), ones(zero.size(), '\xff');
+  const std::string mask(IpPrefix(IpAddress::FromBytes(ones), cidr.length()).Network().bytes());
+  rule.Load(0, side).Load(4, side).Mask(4, mask, zero).Equal(4, std::string(cidr.Network().bytes()));
+}
+
+void DropUnlessReady(nft::Rule& rule, bool v4) {
+  rule.NotInSet(0, dataplane::ReadyPods(v4).name).Counter().Finish(kDrop).SetNote("not ready");
+}
+
 // What pods send to their own node. Two lookups for it, one for what others send to these addresses.
-void AddInput(nft::Ruleset& out) {
+void AddInput(nft::Ruleset& out, const Node& node) {
   const std::string chain = "input";
   auto& rules =
       NewChain(out, chain, nft::Hook{nft::HookType::kFilter, nft::HookPoint::kInput, kInputPriority});
@@ -58,11 +69,24 @@ void AddInput(nft::Ruleset& out) {
   const std::string known = nft::Key().Mark(kEstablished | kRelated).bytes(),
                     none = nft::Key().Mark(0).bytes();
   for (bool v4 : {true, false}) {
-    nft::Rule rule(chain);
-    rule.Load(0, nft::Field::kNfProto).Equal(0, std::string(1, v4 ? '\x02' : '\x0a'));
-    rule.Load(0, v4 ? nft::Field::kIpDaddr : nft::Field::kIp6Daddr).InSet(0, ThisNodeSet(v4).name);
-    rule.Load(kState, nft::Field::kCtState).Mask(kState, known, none).Equal(kState, none);
-    rule.Load(0, v4 ? nft::Field::kIpSaddr : nft::Field::kIp6Saddr).VerdictMap(0, ToThisNodeSet(v4).name);
+    const nft::Field source = v4 ? nft::Field::kIpSaddr : nft::Field::kIp6Saddr;
+    // New connections to this node.
+    auto begin = [&] {
+      nft::Rule rule(chain);
+      rule.Load(0, nft::Field::kNfProto).Equal(0, std::string(1, v4 ? '\x02' : '\x0a'));
+      rule.Load(0, v4 ? nft::Field::kIpDaddr : nft::Field::kIp6Daddr).InSet(0, ThisNodeSet(v4).name);
+      rule.Load(kState, nft::Field::kCtState).Mask(kState, known, none).Equal(kState, none);
+      return rule;
+    };
+    for (const IpPrefix& cidr : node.pod_cidrs) {
+      if (cidr.is_v4() != v4) continue;
+      nft::Rule unknown = begin();
+      InPodCidr(unknown, cidr, source);
+      DropUnlessReady(unknown, v4);
+      rules.push_back(std::move(unknown));
+    }
+    nft::Rule rule = begin();
+    rule.Load(0, source).VerdictMap(0, ToThisNodeSet(v4).name);
     rules.push_back(std::move(rule));
     for (const nft::Set& set : {ThisNodeSet(v4), ToThisNodeSet(v4)}) out.sets[set.name].set = set;
   }
@@ -77,10 +101,8 @@ void AddFamily(nft::Ruleset& out, const Node& node, bool v4) {
     for (const IpPrefix& cidr : node.pod_cidrs) {
       if (cidr.is_v4() != v4) continue;
       nft::Rule unknown(chain);
-      std::string zero(cidr.address().bytes().size(), '\0'), ones(zero.size(), '\xff');
-      std::string mask(IpPrefix(IpAddress::FromBytes(ones), cidr.length()).Network().bytes());
-      unknown.Load(0, side).Load(4, side).Mask(4, mask, zero).Equal(4, std::string(cidr.Network().bytes()));
-      unknown.NotInSet(0, dataplane::ReadyPods(v4).name).Counter().Finish(kDrop).SetNote("not ready");
+      InPodCidr(unknown, cidr, side);
+      DropUnlessReady(unknown, v4);
       rules.push_back(std::move(unknown));
     }
   }
@@ -131,7 +153,7 @@ nft::Set ToThisNodeSet(bool v4) {
 nft::Ruleset BaseRules(const Node& node) {
   nft::Ruleset out{.table = dataplane::PolicyTable()};
   AddHooks(out);
-  AddInput(out);
+  AddInput(out, node);
   for (bool v4 : {true, false}) AddFamily(out, node, v4);
   return out;
 }

@@ -4,7 +4,9 @@
 //     chain forward { type filter hook forward priority filter;  goto packets4 or packets6 }
 //     chain output  { type filter hook output priority filter;   ct state established, related: return;
 //                     own addresses: return; goto packets4 or ... }
-//     chain input   { type filter hook input priority 101;       daddr in @node4, not established: saddr vmap @to-node4 }
+//     chain input   { type filter hook input priority 101;
+//                     daddr in @node4, not established, saddr in a pod CIDR of this node, saddr not in @ready4 : drop
+//                     daddr in @node4, not established: saddr vmap @to-node4 }
 //     chain packets4 {
 //       saddr in a pod CIDR of this node, saddr not in @ready4 : drop
 //       daddr in a pod CIDR of this node, daddr not in @ready4 : drop

@@ -390,7 +390,6 @@ TEST_P(PolicyNetnsTest, ClusterNetworkPoliciesOfTierAdminComeFirst) {
   EXPECT_TRUE(Opens(a_->netns, kB4, 8011)) << "no policy isolates b";
 }
 
-// What the cluster's DNS writes opens, for its time, whether the agent runs or not.
 // n1, the pod's own node, is 192.0.2.1; n2 is the namespace outside.
 TEST_P(PolicyNetnsTest, NodesArePeersAndTheOwnOneIsNoExceptionToClusterPolicies) {
   auto outside = Outside();
@@ -425,6 +424,7 @@ TEST_P(PolicyNetnsTest, NodesArePeersAndTheOwnOneIsNoExceptionToClusterPolicies)
   EXPECT_TRUE(Opens(*host_, "192.0.2.1", 81)) << "the node itself";
 }
 
+// What the cluster's DNS writes opens, for its time, whether the agent runs or not.
 TEST_P(PolicyNetnsTest, AddressesOfDomainNamesOpenWhenTheDnsHasGivenThem) {
   auto outside = Outside();
   agent_.reset();

@@ -1,5 +1,6 @@
 // Follows what network policies depend on: all Pods, Namespaces and NetworkPolicies, each trimmed to
-// cni/policy/objects.h. Policies of the whole cluster, and Nodes, come from others that follow them. Every event goes into the plan on the thread that it comes by.
+// cni/policy/objects.h. ClusterPolicyWatch and NodeWatch hand in policies of the whole cluster and Nodes. Every event goes
+// into the plan on the thread that it comes by.
 #pragma once
 
 #include <functional>
