@@ -23,8 +23,8 @@ bool IsSame(const StorageCapacity& one, const StorageCapacity& other) {
           api::Amount::Of(one.maximum_volume_size()) == api::Amount::Of(other.maximum_volume_size()));
 }
 
-// Of the objects.
-void Tell(const std::string& driver, size_t wanted, size_t present, size_t superfluous) {
+// Sets the gauges. Each argument counts CSIStorageCapacity objects.
+void SetGauges(const std::string& driver, size_t wanted, size_t present, size_t superfluous) {
   static metrics::Family& goal =
       metrics::Gauge("csistoragecapacities_desired_goal", "CSIStorageCapacity objects that ought to exist.",
                      {"driver_name"});
@@ -107,14 +107,14 @@ Result<Requeue> Capacity::Reconcile(const std::string&, std::stop_token stop) {
   const CapacityPlan plan = PlanCapacities(Slots(*info), present);
   const size_t goal = plan.kept.size() + plan.missing.size();
   size_t there = plan.kept.size();
-  Tell(info->name, goal, there, plan.superfluous.size());
+  SetGauges(info->name, goal, there, plan.superfluous.size());
   for (const StorageCapacity& object : plan.superfluous) {
     const Result<> removed = api.Delete<StorageCapacity>(options_.ns, object.metadata().name());
     if (!removed && !removed.error().Is(Code::kNotFound)) {
       return removed.error().Wrap("delete a CSIStorageCapacity");
     }
   }
-  Tell(info->name, goal, there, 0);
+  SetGauges(info->name, goal, there, 0);
   // A class that the driver does not answer for holds up no other one. Its object stays as it was.
   Result<> first;
   auto failed = [&](const Error& error) {
@@ -128,7 +128,7 @@ Result<Requeue> Capacity::Reconcile(const std::string&, std::stop_token stop) {
     }
     const auto created = api.Create(MakeCapacity(slot, *answer, info->name, managed_by, options_.ns));
     if (!created) return created.error().Wrap("create a CSIStorageCapacity");
-    Tell(info->name, goal, ++there, 0);
+    SetGauges(info->name, goal, ++there, 0);
   }
   for (size_t i = 0; i < plan.kept.size(); ++i) {
     const Result<CapacityAnswer> answer = Ask(plan.kept_slots[i], stop);

@@ -168,7 +168,7 @@ Result<> Resizer::Record(const Claim& claim, const Volume& volume, const Expande
           return Error(Code::kConflict, "the volume was replaced");
         }
         const api::Amount has = StorageOf(live.spec().capacity());
-        // After a size that the node could not give.
+        // The new size may be smaller: the node could not give the last one.
         const bool change = expanded.node_only ? has != expanded.size : has < expanded.size;
         auto& annotations = *live.mutable_metadata()->mutable_annotations();
         const bool note = expanded.node && annotations.count(kPreResizeCapacity) == 0;

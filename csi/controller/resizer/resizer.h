@@ -24,8 +24,8 @@ class Resizer : public Controller {
   struct Expanded {
     api::Amount size;
     bool node = false;  // the node has to act too
-    bool node_only =
-        false;  // nothing but the node's volume has that size, or not yet: it may get less as well
+    // The driver's controller does not expand: only the node will give that size, and it may be less than the volume shows.
+    bool node_only = false;
   };
   using Change = std::function<void(corev1::PersistentVolumeClaimStatus&)>;
 
