@@ -17,7 +17,8 @@ bool IsSignedBy(const std::string& certificate_pem, const std::string& authority
 Result<std::string> PublicKeySha256(const std::string& certificate_pem);
 // The public half of a private key: a block PUBLIC KEY. kInvalid when `key_pem` is no private key.
 Result<std::string> PublicKeyPem(const std::string& key_pem);
-// Whether one certificate is in both bundles, byte for byte. False also for texts without certificates.
+// Whether one certificate is in both bundles, byte for byte. Reading ends at the first block that cannot be parsed: callers
+// refuse such bundles elsewhere. False also for texts without certificates.
 bool HaveCertificateInCommon(const std::string& one_bundle, const std::string& other_bundle);
 
 }  // namespace keelson::crypto
