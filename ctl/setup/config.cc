@@ -32,7 +32,7 @@ Result<> Validate(const std::string& path, std::vector<std::string>& warnings) {
 
 Result<> ReportValidity(const std::string& path, VerbReport& report, boost::json::object& fields) {
   std::vector<std::string> warnings;
-  const Result<> valid = Validate(path, warnings);
+  Result<> valid = Validate(path, warnings);
   fields["valid"] = static_cast<bool>(valid);
   boost::json::array& told = fields["warnings"].emplace_array();
   for (const std::string& warning : warnings) told.emplace_back(warning);

@@ -112,7 +112,7 @@ Result<> Init(const CLI::App& verb, const Options& options, VerbReport& report, 
                  << std::flush;
   }
   InitRun run(chosen.get(), config, init, report.out(), report.err());
-  const Result<> done = run.Run(phase);
+  Result<> done = run.Run(phase);
   if (report.has_document()) fields = InitReport(run);
   return done;
 }

@@ -99,7 +99,7 @@ Result<> Join(const CLI::App& verb, const Options& options, VerbReport& report, 
   join.log = &report.log();
   ChooseControlPlane(join, options.setup);
   JoinRun run(chosen.get(), config, join, report.out(), report.err());
-  const Result<> done = run.Run(PhaseName(options.setup));
+  Result<> done = run.Run(PhaseName(options.setup));
   if (report.has_document()) fields = JoinReport(run);
   return done;
 }

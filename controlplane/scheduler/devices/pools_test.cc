@@ -8,7 +8,6 @@ namespace keelson::scheduler {
 namespace {
 
 using testing::DeviceProblem;
-using testing::MakeNode;
 using testing::Parse;
 using testing::Request;
 using testing::Requests;

@@ -8,8 +8,6 @@ namespace keelson::kubelet {
 
 namespace {
 
-namespace resourcev1 = api::resource::v1;
-
 Result<> PrepareClaim(const corev1::Pod& pod, const k8s::ClaimReference& reference,
                       const GetResourceClaim& get) {
   const auto claim = get(pod.metadata().namespace_(), reference.name);
