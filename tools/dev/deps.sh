@@ -15,7 +15,7 @@ BUILD_PACKAGES=("${BUILD_TOOLS[@]}" "${BUILD_LIBRARIES[@]}")
 RUN_PACKAGES=(containerd runc etcd-server nftables iproute2 util-linux e2fsprogs busybox-static umoci skopeo openssl curl procps kmod tzdata)
 # libclang-dev and llvm-dev: a plugin of clang-tidy includes their headers (tests/lint/tidy_scope.cc).
 # containernetworking-plugins: a cluster is tested with other CNI plugins than ours as well.
-TEST_PACKAGES=(clang-format clang-tidy libclang-dev llvm-dev etcd-client nghttp2-client containernetworking-plugins bird2 iptables patchelf systemd dbus knot-dnsutils musl-tools xfsprogs debootstrap debhelper dpkg-dev fakeroot lintian rpm ruby strace mkdocs mkdocs-material)
+TEST_PACKAGES=(clang-format clang-tidy libclang-dev llvm-dev etcd-client nghttp2-client containernetworking-plugins bird2 iptables patchelf systemd dbus knot-dnsutils musl-tools xfsprogs debootstrap debhelper dpkg-dev fakeroot lintian rpm ruby strace mkdocs mkdocs-material man-db)
 VM_PACKAGES=(qemu-system-x86 ipset ipvsadm nfs-kernel-server)  # ./dev test vm
 
 # Boost is versioned in Debian: 1.81 on Debian 12, the default one later.
