@@ -167,22 +167,29 @@ TEST_F(ClusterPluginTest, ExclusiveClaimsAndDisks) {
   EXPECT_EQ(Schedule(disk).find("0/1 nodes are available: 1 node(s) had no available disk."), 0u);
 }
 
-TEST_F(ClusterPluginTest, NodesTakeOnlySoManyVolumes) {
-  Zoned("a", "z1");
-  SetNodes();
-  storagev1::CSINode drivers;
-  storagev1::CSINodeDriver& driver = *drivers.mutable_spec()->add_drivers();
-  driver.set_name("example.com/csi");
-  driver.mutable_allocatable()->set_count(1);
-  volumes_.SetNodeDrivers("a", Shared(drivers));
-  for (const char* name : {"c", "d"}) {
-    volumes_.SetClaim(std::string("default/") + name, Shared(MakeClaim(name, std::string("pv-") + name)));
-    corev1::PersistentVolume volume = MakeVolume(std::string("pv-") + name, "a");
-    auto& csi = *volume.mutable_spec()->mutable_persistent_volume_source()->mutable_csi();
-    csi.set_driver("example.com/csi");
-    csi.set_volume_handle(name);
-    volumes_.SetVolume(volume.metadata().name(), Shared(volume));
+// Node "a" takes one volume of example.com/csi. Claims "c" and "d" have one each.
+class VolumeLimitTest : public ClusterPluginTest {
+ protected:
+  VolumeLimitTest() {
+    Zoned("a", "z1");
+    SetNodes();
+    storagev1::CSINode drivers;
+    storagev1::CSINodeDriver& driver = *drivers.mutable_spec()->add_drivers();
+    driver.set_name("example.com/csi");
+    driver.mutable_allocatable()->set_count(1);
+    volumes_.SetNodeDrivers("a", Shared(drivers));
+    for (const std::string name : {"c", "d"}) {
+      volumes_.SetClaim("default/" + name, Shared(MakeClaim(name, "pv-" + name)));
+      corev1::PersistentVolume volume = MakeVolume("pv-" + name, "a");
+      auto& csi = *volume.mutable_spec()->mutable_persistent_volume_source()->mutable_csi();
+      csi.set_driver("example.com/csi");
+      csi.set_volume_handle(name);
+      volumes_.SetVolume(volume.metadata().name(), Shared(volume));
+    }
   }
+};
+
+TEST_F(VolumeLimitTest, NodesTakeOnlySoManyVolumes) {
   EXPECT_EQ(Schedule(WithClaim("p", "c")), "a");
   Place(WithClaim("p", "c"), "a");
   EXPECT_EQ(Schedule(WithClaim("again", "c")), "a");  // the same volume
@@ -194,22 +201,7 @@ TEST_F(ClusterPluginTest, NodesTakeOnlySoManyVolumes) {
   EXPECT_EQ(Schedule(with_inline), "a") << "nothing attaches its volume";
 }
 
-TEST_F(ClusterPluginTest, AVolumeCountsUntilItIsDetached) {
-  Zoned("a", "z1");
-  SetNodes();
-  storagev1::CSINode drivers;
-  storagev1::CSINodeDriver& driver = *drivers.mutable_spec()->add_drivers();
-  driver.set_name("example.com/csi");
-  driver.mutable_allocatable()->set_count(1);
-  volumes_.SetNodeDrivers("a", Shared(drivers));
-  for (const char* name : {"c", "d"}) {
-    volumes_.SetClaim(std::string("default/") + name, Shared(MakeClaim(name, std::string("pv-") + name)));
-    corev1::PersistentVolume volume = MakeVolume(std::string("pv-") + name, "a");
-    auto& csi = *volume.mutable_spec()->mutable_persistent_volume_source()->mutable_csi();
-    csi.set_driver("example.com/csi");
-    csi.set_volume_handle(name);
-    volumes_.SetVolume(volume.metadata().name(), Shared(volume));
-  }
+TEST_F(VolumeLimitTest, AVolumeCountsUntilItIsDetached) {
   storagev1::VolumeAttachment attachment;
   attachment.mutable_spec()->set_node_name("a");
   attachment.mutable_spec()->mutable_source()->set_persistent_volume_name("pv-c");
