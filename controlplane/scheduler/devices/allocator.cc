@@ -20,7 +20,7 @@ struct Candidate {
   const Pool* pool;
   uint32_t index;  // in pool->devices()
   size_t pool_index;
-  const DeviceUse* use;                                // null: nobody uses it
+  const DeviceUse* use;                                // null: the device is free
   std::vector<std::pair<size_t, bool>> taken_by = {};  // claims, and whether with admin access
   int shares = 0;
   Capacity consumed = {};  // by users and by the search; of devices that allow multiple allocations

@@ -169,7 +169,7 @@ void JudgeCertificate(const NodeHealthView& view, std::vector<Problem>& out) {
   }
 }
 
-// Who wants no pods here. The taints of conditions are left out: their conditions are problems already.
+// What keeps new pods away: a cordon, and taints. Taints of conditions are left out: their conditions are problems already.
 void JudgeTaints(const NodeHealthView& view, WhyReport& report) {
   const std::string& name = view.node.metadata().name();
   if (view.node.spec().unschedulable()) {

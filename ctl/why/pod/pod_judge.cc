@@ -73,7 +73,7 @@ void JudgeDeletion(const PodView& view, std::vector<Problem>& out) {
   out.push_back(std::move(stuck));
 }
 
-// What the kubelet, or who has ended the pod, gives as status.reason.
+// The reason of a failed pod, as the kubelet or the controller that ended it writes it to status.reason.
 void JudgeFailure(const PodView& view, std::vector<Problem>& out) {
   const corev1::PodStatus& status = view.pod.status();
   const std::string& reason = status.reason();

@@ -1,4 +1,4 @@
-// Growth of volumes by NodeExpandVolume, and what the claim tells of it.
+// Growth of volumes by NodeExpandVolume, and what the claim's status shows of it.
 #include "kubelet/volume/expansion/expansion.h"
 
 #include <gmock/gmock.h>
